@@ -1,0 +1,117 @@
+"""Python values as operands: what a caller writes, read exactly and without guessing."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from tensorsplit.arrays import find_library
+from tensorsplit.errors import OPERAND_RANK, OPERAND_TYPE, SplitError
+from tensorsplit.operands import Operand
+from tensorsplit.resolve import Intent, bind
+from tensorsplit.schema import Operator
+
+
+def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
+    """Bind Python values to the operands of an operator version.
+
+    Args:
+        record: The operator version.
+        values: By the names of the standard: integers, sequences of integers, or arrays; None
+            stands for absent. An array is the input where the version has an input of that name;
+            integers, in whatever container, have no element type of their own and fit every
+            integer type. ``num_outputs`` may be given to any version that cuts into as many equal
+            parts as its node has outputs; where it is no attribute, it is that number.
+
+    Returns:
+        What is asked for.
+
+    Raises:
+        SplitError: TS102 to TS107, TS305.
+    """
+    outputs = None
+    operands = []
+    try:
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name == "num_outputs" and counts_outputs(record):
+                outputs = _integer(name, value)
+            else:
+                operands.append((name, _operand(record, name, value)))
+    except SplitError as error:
+        raise error.located(operator=record.id) from None
+    return bind(record, operands, outputs)
+
+
+def counts_outputs(record: Operator) -> bool:
+    """Whether the number of outputs of its node decides the parts when no lengths are given."""
+    return record.absent is not None and not record.is_sequence
+
+
+def fingerprint(value: Any) -> Any:
+    """A hashable stand-in that differs wherever two values, or their types, differ.
+
+    Raises:
+        TypeError: For a value that is no operand, or too large to be worth remembering.
+    """
+    kind = type(value)
+    if kind is int or value is None:
+        return value
+    if kind is list or kind is tuple:
+        return (*value, *map(type, value))
+    library = find_library(value)
+    if library is not None:
+        return library.fingerprint(value)
+    return kind, value
+
+
+def _operand(record: Operator, name: str, value: Any) -> Operand:
+    if type(value) is int:
+        return Operand((value,), 0)
+    if isinstance(value, (list, tuple, range)):
+        return _from_items(name, value)
+    library = find_library(value)
+    if library is not None:
+        values, rank, element_type = library.operand_parts(value)
+        integers = element_type.lstrip("u").startswith("int")
+        spelling = "input" if record.input(name) else None
+        return Operand(values, rank, None if integers else element_type, spelling)
+    if isinstance(value, float):
+        return Operand((value,), 0, "float")
+    if isinstance(value, bool) and name == record.keepdims:
+        value = int(value)
+    return Operand((_integer(name, value),), 0)
+
+
+def _from_items(name: str, items: Any) -> Operand:
+    if any(isinstance(item, (list, tuple)) for item in items):
+        raise SplitError(OPERAND_RANK, f"it is {_short(items)}", "give a flat list", parameter=name)
+    if any(isinstance(item, float) for item in items):
+        return Operand(tuple(float(item) for item in items), 1, "float")
+    return Operand(tuple(item if type(item) is int else _integer(name, item) for item in items), 1)
+
+
+def _integer(name: str, value: Any) -> int:
+    if type(value) is int:
+        return value
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise SplitError(
+        OPERAND_TYPE,
+        f"it is {_short(value)} of type {type(value).__name__}",
+        "give integers",
+        parameter=name,
+    )
+
+
+def _short(value: object) -> str:
+    """A value as text, of bounded length whatever it is."""
+    try:
+        return repr(value)[:80]
+    except Exception:  # noqa: BLE001 - someone else's repr may raise anything
+        return "a value"

@@ -1,0 +1,96 @@
+"""What changed between two operator versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorsplit.operators import operators
+from tensorsplit.schema import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        aspect: ``attribute``, ``input``, ``output``, ``type``, ``fact`` or ``behaviour``.
+        name: What differs, such as the attribute's name.
+        before: How it is in the first version; None if it is not there.
+        after: How it is in the second version; None if it is not there.
+    """
+
+    aspect: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDiff:
+    """Everything that differs between two operator versions.
+
+    Attributes:
+        before: The first version.
+        after: The second version.
+        changes: The differences: attributes, inputs, outputs, types, facts, behaviour.
+    """
+
+    before: Operator
+    after: Operator
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.before.id} -> {self.after.id}"]
+        lines += [
+            f"{change.aspect} {change.name}: {change.before or '-'} -> {change.after or '-'}"
+            for change in self.changes
+        ]
+        return "\n".join(lines)
+
+
+def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
+    """Compare two operator versions, of one operator or of two.
+
+    Args:
+        before: An identifier such as ``onnx.Split-13``, or a record.
+        after: Another one.
+
+    Returns:
+        The differences in attributes, inputs, outputs, element types, facts and behaviour.
+
+    Raises:
+        SplitError: TS101 for an identifier that is none.
+    """
+    first, second = operators[before], operators[after]
+    left, right = _aspects(first), _aspects(second)
+    changes = tuple(
+        Change(*key, left.get(key), right.get(key))
+        for key in dict.fromkeys((*left, *right))
+        if left.get(key) != right.get(key)
+    )
+    order = ("attribute", "input", "output", "type", "fact", "behaviour")
+    return OperatorDiff(
+        first, second, tuple(sorted(changes, key=lambda change: order.index(change.aspect)))
+    )
+
+
+def _aspects(record: Operator) -> dict[tuple[str, str], str]:
+    """A record as text, one entry for each thing that can differ."""
+    found: dict[tuple[str, str], str] = {}
+    for attribute in record.attributes:
+        need = "required" if attribute.required else f"default {attribute.default}"
+        if not attribute.required and attribute.default is None:
+            need = "optional"
+        found["attribute", attribute.name] = f"{attribute.type}, {need}"
+    for kind, parameters in (("input", record.inputs), ("output", record.outputs)):
+        for parameter in parameters:
+            found[kind, parameter.name] = f"{parameter.type_str}, {parameter.option}"
+    for constraint in record.type_constraints:
+        for element in constraint.types:
+            found["type", f"{constraint.name}: {element}"] = "allowed"
+    found["fact", "domain"] = record.domain or "ai.onnx"
+    found["fact", "support level"] = record.support_level
+    found["fact", "function"] = "yes" if record.is_function else "no"
+    found["fact", "shape inference"] = "yes" if record.has_shape_inference else "no"
+    found.update({("behaviour", name): text for name, text in record.notes.items()})
+    return found

@@ -1,0 +1,1 @@
+"""Models: reading them, checking their split nodes, and running them."""
