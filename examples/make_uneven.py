@@ -20,9 +20,7 @@ def main() -> None:
         ],
     )
     opsets = [helper.make_opsetid("", 18)]
-    onnx.save(
-        helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "uneven.onnx"
-    )
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "uneven.onnx")
     rng = np.random.default_rng(0)
     np.save(folder / "uneven_x.npy", rng.standard_normal((7, 4), dtype=np.float32))
 

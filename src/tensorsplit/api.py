@@ -182,28 +182,32 @@ def _run(
     The key holds the arguments' values and types (True is not 1, nor is 1.0), so a list that has
     changed since is another key.
     """
-    library = arrays.library_of(data)
-    try:
-        key = (bind_arguments, data.shape, data.dtype, *map(fingerprint, arguments))
-        plan = _cache.get(key)
-    except TypeError:  # an argument that is no operand; binding says so
-        plan = _plan(library, data, bind_arguments(*arguments))
-        return arrays.execute(plan, data, library, copy, out)
-    if plan is None:
-        plan = _plan(library, data, bind_arguments(*arguments))
-        if len(plan.sizes) <= _CACHED_PARTS:  # a few long plans must not fill the memory
-            if len(_cache) >= _CACHED_PLANS:
-                _cache.clear()
-            _cache[key] = plan
+    library = arrays.find_library(data)
+    key, plan = None, None
+    if library is not None:
+        try:
+            key = (bind_arguments, data.shape, data.dtype, *map(fingerprint, arguments))
+            plan = _cache.get(key)
+        except TypeError:  # an argument that can't be told apart from others
+            key = None
+    if library is None or plan is None:
+        intent = bind_arguments(*arguments)
+        parameter = intent.operator.inputs[0].name
+        library = arrays.library_of(data, intent.operator.id, parameter)
+        plan = counted(plan_intent(intent, tuple(data.shape)))
+        check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
+        if key is not None:
+            _remember(key, plan, arguments)
     return arrays.execute(plan, data, library, copy, out)
 
 
-def _plan(library: arrays.ArrayLibrary, data: Any, intent: Intent) -> SplitPlan:
-    plan = counted(plan_intent(intent, tuple(data.shape)))
-    check_element_type(
-        plan.operator,
-        library.element_type(data),
-        plan.element_types,
-        intent.operator.inputs[0].name,
-    )
-    return plan
+def _remember(key: tuple[Any, ...], plan: SplitPlan, arguments: tuple[Any, ...]) -> None:
+    """Keep a plan, unless it is long, or another thread changed an argument as it was made."""
+    try:
+        unchanged = key[3:] == tuple(map(fingerprint, arguments))
+    except TypeError:
+        unchanged = False
+    if unchanged and len(plan.sizes) <= _CACHED_PARTS:
+        if len(_cache) >= _CACHED_PLANS:
+            _cache.clear()
+        _cache[key] = plan

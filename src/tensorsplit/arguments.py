@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tensorsplit.arrays import find_library
-from tensorsplit.errors import OPERAND_RANK, OPERAND_TYPE, SplitError
+from tensorsplit.dims import as_index
+from tensorsplit.errors import OPERAND_TYPE, TOO_MANY_PARTS, SplitError, show
 from tensorsplit.operands import Operand
 from tensorsplit.resolve import Intent, bind
+from tensorsplit.rules import MAX_PARTS
 from tensorsplit.schema import Operator
+
+_INTEGERS = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
+"""Types whose values never change and say all there is to know."""
 
 
 def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
@@ -54,17 +60,26 @@ def fingerprint(value: Any) -> Any:
     """A hashable stand-in that differs wherever two values, or their types, differ.
 
     Raises:
-        TypeError: For a value that is no operand, or too large to be worth remembering.
+        TypeError: For a value that is no operand, may change unseen, or is too large to be worth
+            remembering.
     """
     kind = type(value)
     if kind is int or value is None:
         return value
     if kind is list or kind is tuple:
-        return (*value, *map(type, value))
-    library = find_library(value)
-    if library is not None:
-        return library.fingerprint(value)
-    return kind, value
+        items = tuple(value)
+        kinds = tuple(map(type, items))
+        if kinds.count(int) == len(kinds):
+            return items
+        if _INTEGERS.issuperset(kinds):
+            return items, kinds
+    elif kind is bool:
+        return kind, value
+    else:
+        library = find_library(value)
+        if library is not None:
+            return library.fingerprint(value)
+    raise TypeError("no fingerprint")
 
 
 def _operand(record: Operator, name: str, value: Any) -> Operand:
@@ -74,7 +89,7 @@ def _operand(record: Operator, name: str, value: Any) -> Operand:
         return _from_items(name, value)
     library = find_library(value)
     if library is not None:
-        values, rank, element_type = library.operand_parts(value)
+        values, rank, element_type = library.operand_parts(value, name)
         integers = element_type.lstrip("u").startswith("int")
         spelling = "input" if record.input(name) else None
         return Operand(values, rank, None if integers else element_type, spelling)
@@ -86,32 +101,27 @@ def _operand(record: Operator, name: str, value: Any) -> Operand:
 
 
 def _from_items(name: str, items: Any) -> Operand:
+    if items[MAX_PARTS:]:  # len() fails for a range that is longer than memory
+        raise SplitError(
+            TOO_MANY_PARTS,
+            f"it is {show(items)}, of more than {MAX_PARTS} elements",
+            "give fewer",
+            parameter=name,
+        )
     if any(isinstance(item, (list, tuple)) for item in items):
-        raise SplitError(OPERAND_RANK, f"it is {_short(items)}", "give a flat list", parameter=name)
+        return Operand(tuple(items), 2)
     if any(isinstance(item, float) for item in items):
-        return Operand(tuple(float(item) for item in items), 1, "float")
+        return Operand(tuple(items), 1, "float")
     return Operand(tuple(item if type(item) is int else _integer(name, item) for item in items), 1)
 
 
 def _integer(name: str, value: Any) -> int:
-    if type(value) is int:
-        return value
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)
-    except TypeError:
-        pass
+    index = as_index(value)
+    if index is not None:
+        return index
     raise SplitError(
         OPERAND_TYPE,
-        f"it is {_short(value)} of type {type(value).__name__}",
+        f"it is {show(value)} of type {type(value).__name__}",
         "give integers",
         parameter=name,
     )
-
-
-def _short(value: object) -> str:
-    """A value as text, of bounded length whatever it is."""
-    try:
-        return repr(value)[:80]
-    except Exception:  # noqa: BLE001 - someone else's repr may raise anything
-        return "a value"

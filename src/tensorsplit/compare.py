@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tensorsplit.operators import operators
 from tensorsplit.schema import Operator
+
+ASPECTS = ("attribute", "input", "output", "type", "fact", "behaviour")
+"""What two versions can differ in, in the order in which it is told."""
+
+ANY_TYPE = "any type the engine supports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +20,9 @@ class Change:
 
     Attributes:
         aspect: ``attribute``, ``input``, ``output``, ``type``, ``fact`` or ``behaviour``.
-        name: What differs, such as the attribute's name.
+        name: What differs, such as the attribute's name. For a type it is the operand and the
+            element type, such as ``data: bfloat16``; the first input is called ``data``
+            whatever its name, so that operators of two vendors can be compared.
         before: How it is in the first version; None if it is not there.
         after: How it is in the second version; None if it is not there.
     """
@@ -23,6 +31,11 @@ class Change:
     name: str
     before: str | None
     after: str | None
+
+    @property
+    def subject(self) -> str:
+        """What the change is about: the name, without the element type of a type."""
+        return self.name.partition(": ")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +76,15 @@ def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
     """
     first, second = operators[before], operators[after]
     left, right = _aspects(first), _aspects(second)
-    changes = tuple(
+    keys = list(dict.fromkeys((*left, *right)))
+    subjects = list(dict.fromkeys((aspect, name.partition(": ")[0]) for aspect, name in keys))
+    changes = [
         Change(*key, left.get(key), right.get(key))
-        for key in dict.fromkeys((*left, *right))
+        for key in keys
         if left.get(key) != right.get(key)
-    )
-    order = ("attribute", "input", "output", "type", "fact", "behaviour")
-    return OperatorDiff(
-        first, second, tuple(sorted(changes, key=lambda change: order.index(change.aspect)))
-    )
+    ]
+    changes.sort(key=lambda c: (ASPECTS.index(c.aspect), subjects.index((c.aspect, c.subject))))
+    return OperatorDiff(first, second, tuple(changes))
 
 
 def _aspects(record: Operator) -> dict[tuple[str, str], str]:
@@ -85,12 +98,20 @@ def _aspects(record: Operator) -> dict[tuple[str, str], str]:
     for kind, parameters in (("input", record.inputs), ("output", record.outputs)):
         for parameter in parameters:
             found[kind, parameter.name] = f"{parameter.type_str}, {parameter.option}"
-    for constraint in record.type_constraints:
-        for element in constraint.types:
-            found["type", f"{constraint.name}: {element}"] = "allowed"
+    for number, parameter in enumerate(record.inputs):
+        constraint = record.types_of(parameter)
+        elements = [ANY_TYPE] if constraint.any else sorted(constraint.element_types, key=_by_size)
+        for element in elements:
+            found["type", f"{parameter.name if number else 'data'}: {element}"] = "allowed"
     found["fact", "domain"] = record.domain or "ai.onnx"
     found["fact", "support level"] = record.support_level
     found["fact", "function"] = "yes" if record.is_function else "no"
     found["fact", "shape inference"] = "yes" if record.has_shape_inference else "no"
     found.update({("behaviour", name): text for name, text in record.notes.items()})
     return found
+
+
+def _by_size(element_type: str) -> tuple[str, int]:
+    """Sorts int8 before int16."""
+    digits = re.search("[0-9]+", element_type)
+    return re.sub("[0-9]+", "", element_type, count=1), int(digits.group()) if digits else 0

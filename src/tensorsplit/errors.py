@@ -149,6 +149,13 @@ UNKNOWN_COUNT = _kind(
     "The number of parts depends on a dimension or operand that is not known yet.",
 )
 
+CANNOT_EXPRESS = _kind(
+    "TS310",
+    "another version can't say it",
+    "The operator version asked for has no operands that mean the same, such as lengths known only"
+    " at run time where it takes an attribute.",
+)
+
 # Codes TS4xx, buffers given as `out=`
 OUT_COUNT = _kind("TS401", "wrong number of out buffers", "`out` holds one array for each part.")
 OUT_SHAPE = _kind("TS402", "out buffer of a wrong shape", "Each buffer has its part's shape.")
@@ -197,6 +204,18 @@ SEQUENCE_INDEX = _kind(
     "sequence index out of range",
     "A position in a sequence of n tensors lies in [-n, n-1].",
     "D19",
+)
+NO_ADAPTER = _kind(
+    "TS512",
+    "another operator has no form at that opset",
+    "An operator outside the family says something that the opset asked for has no words for, or"
+    " it can't be told without the running model whether it has.",
+)
+CANNOT_LOWER = _kind(
+    "TS513",
+    "no equal model for the target",
+    "The target engine can't hold the data, or the model says something that only sequences can, and"
+    " no exact rewrite is known.",
 )
 
 # Codes TS6xx, engines
@@ -257,7 +276,7 @@ class SplitError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         place = {"parameter": self.parameter, "operator": self.operator, "node": self.node}
-        return (_rebuild, (self.kind.code, self.problem, self.fix, place))
+        return (_rebuild, (type(self), self.code, self.problem, self.fix, place))
 
     def __str__(self) -> str:
         place = [self.operator] if self.operator else []
@@ -265,15 +284,26 @@ class SplitError(ValueError):
             place.append(f"parameter '{self.parameter}'")
         if self.node:
             place.append(f"node '{self.node}'")
-        where = ", ".join(place)
-        message = (
-            f"[{self.code}] {where}: {self.problem}" if where else (f"[{self.code}] {self.problem}")
-        )
+        where = f"{', '.join(place)}: " if place else ""
+        message = f"[{self.code}] {where}{self.problem}"
         return f"{message}; {self.fix}" if self.fix else message
 
 
-def _rebuild(code: str, problem: str, fix: str, place: dict[str, str | None]) -> SplitError:
-    return SplitError(KINDS[code], problem, fix, **place)
+def _rebuild(
+    error: type[SplitError], code: str, problem: str, fix: str, place: dict[str, str | None]
+) -> SplitError:
+    return error(KINDS[code], problem, fix, **place)
+
+
+def show(value: object) -> str:
+    """Any value as one line of bounded length, whatever its own `repr` does."""
+    if type(value) is int:
+        return show_int(value)
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001 - someone else's repr may raise anything
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def show_int(value: int) -> str:

@@ -12,7 +12,7 @@ from tensorsplit.errors import (
     OPERAND_VALUE,
     UNKNOWN_OPERAND,
     SplitError,
-    show_int,
+    show,
 )
 from tensorsplit.operators import operators
 from tensorsplit.schema import Operator
@@ -37,7 +37,7 @@ class Operand(NamedTuple):
     def __str__(self) -> str:
         if self.values is None:
             return "known at run time"
-        shown = [show_int(v) if isinstance(v, int) else repr(v) for v in self.values[:12]]
+        shown = [show(value) for value in self.values[:12]]
         if self.rank == 0:
             return shown[0]
         return f"[{', '.join(shown)}{', ...' if len(self.values) > 12 else ''}]"
@@ -169,4 +169,4 @@ def whole_lengths(values: tuple[int | float, ...], parameter: str) -> tuple[int,
                 "give whole, finite numbers >= 0",
                 parameter=parameter,
             )
-    return tuple(int(value) for value in values)
+    return tuple(int(value) if isinstance(value, float) else value for value in values)

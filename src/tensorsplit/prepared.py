@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tensorsplit import arrays
@@ -41,9 +42,11 @@ class PreparedSplit(SplitPlan):
             SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
                 buffers that don't.
         """
-        library = arrays.library_of(input)
+        library = arrays.library_of(input, self.operator, self._data)
         shape = input.shape
-        check_element_type(self.operator, library.element_type(input), self.element_types)
+        check_element_type(
+            self.operator, library.element_type(input), self.element_types, self._data
+        )
         plan: SplitPlan = self
         if shape != self.input_shape:
             plan = self._for_shape(tuple(shape))
@@ -60,9 +63,14 @@ class PreparedSplit(SplitPlan):
                 f"the array has shape {shape}, the plan is for {tuple(map(str, self.input_shape))}",
                 "make a plan for each shape",
                 operator=self.operator,
-                parameter="input",
+                parameter=self._data,
             )
         return counted(plan_intent(self.intent, shape))
+
+    @cached_property
+    def _data(self) -> str:
+        """What the operator version calls the tensor to cut."""
+        return self.intent.operator.inputs[0].name if self.intent else "input"
 
 
 def plan(
@@ -155,9 +163,13 @@ def _plan_for(
     num_outputs: int | None,
     operands: dict[str, Any],
 ) -> tuple[Intent, SplitPlan | UncountedPlan]:
+    record = operators[operator]
     operands = {"split": split, "num_outputs": num_outputs, **operands}
-    intent = bind_values(operators[operator], operands)
-    return intent, plan_intent(intent, as_shape(shape))
+    intent = bind_values(record, operands)
+    try:
+        return intent, plan_intent(intent, as_shape(shape))
+    except SplitError as error:
+        raise error.located(operator=record.id) from None
 
 
 def counted(made: SplitPlan | UncountedPlan) -> SplitPlan:

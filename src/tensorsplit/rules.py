@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorsplit.dims import Dim, compute, is_known
+from tensorsplit.dims import MAX_DIM, Dim, compute, is_known
 from tensorsplit.errors import (
     CHUNK_LENGTH,
     LENGTHS_SUM,
@@ -41,23 +41,32 @@ Sizes: TypeAlias = "tuple[Dim, ...] | Chunks"
 Rule: TypeAlias = Callable[[Dim, "tuple[int, ...]"], Sizes]
 
 
-def explicit(dim: Dim, lengths: tuple[int, ...]) -> Sizes:
-    """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14)."""
-    for length in lengths:
-        if length < 0:
-            raise SplitError(
-                NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 0", "give lengths >= 0"
-            )
-    if is_known(dim) and sum(lengths) != dim:
+def explicit(dim: Dim, lengths: tuple[Dim, ...]) -> Sizes:
+    """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14).
+
+    Lengths that a graph computes may be symbolic; what is not a number is not checked.
+    """
+    _few(len(lengths))
+    _not_negative(lengths, lengths)
+    if not all(map(is_known, lengths)):
+        return lengths
+    total = sum(lengths)
+    if is_known(dim) and total != dim:
         raise SplitError(
             LENGTHS_SUM,
-            f"{_show(lengths)} sums to {show_int(sum(lengths))}, but the dimension is {dim}",
+            f"{_show(lengths)} sums to {show_int(total)}, but the dimension is {dim}",
             f"give lengths that sum to {dim}",
+        )
+    if total > MAX_DIM:
+        raise SplitError(
+            LENGTHS_SUM,
+            f"{_show(lengths)} sums to {show_int(total)}, more than any dimension has",
+            "give lengths that sum to the dimension",
         )
     return lengths
 
 
-def remainder(dim: Dim, lengths: tuple[int, ...]) -> Sizes:
+def remainder(dim: Dim, lengths: tuple[Dim, ...]) -> Sizes:
     """As `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
     if -1 not in lengths:
         return explicit(dim, lengths)
@@ -65,13 +74,17 @@ def remainder(dim: Dim, lengths: tuple[int, ...]) -> Sizes:
         raise SplitError(
             REMAINDER, f"{_show(lengths)} has -1 more than once", "leave one length open at most"
         )
+    _few(len(lengths))
     given = tuple(length for length in lengths if length != -1)
-    explicit(None, given)
-    rest = compute(lambda d: d - sum(given), dim)
+    _not_negative(given, lengths)
+    if not all(map(is_known, given)):
+        return tuple(None if length == -1 else length for length in lengths)
+    total = sum(given)
+    rest = compute(lambda d: d - total, dim) if total <= MAX_DIM else -total
     if is_known(rest) and rest < 0:
         raise SplitError(
             REMAINDER,
-            f"{_show(lengths)} takes {show_int(sum(given))} besides the -1 of the dimension {dim}",
+            f"{_show(lengths)} takes {show_int(total)} besides the -1 of the dimension {dim}",
             f"give lengths that sum to at most {dim}",
         )
     return tuple(rest if length == -1 else length for length in lengths)
@@ -81,10 +94,11 @@ def equal(dim: Dim, given: tuple[int, ...]) -> Sizes:
     """``n`` parts of the same length; the dimension is a multiple of n (D3)."""
     count = _count(given)
     if is_known(dim) and dim % count:
+        uneven = ", or use num_outputs of onnx.Split-18" if _last(dim, count) >= 0 else ""
         raise SplitError(
             NOT_DIVISIBLE,
             f"the dimension {dim} is not divisible into {count} equal parts",
-            f"give explicit lengths{_example(dim, count)}, or use num_outputs of onnx.Split-18",
+            f"give explicit lengths{_example(dim, count)}{uneven}",
         )
     return (compute(lambda d: d // count, dim),) * count
 
@@ -93,7 +107,7 @@ def ceil(dim: Dim, given: tuple[int, ...]) -> Sizes:
     """Of the length d/n rounded up, n parts; the last one smaller, but not below 0 (D1, D2)."""
     count = _count(given)
     size = compute(lambda d: -(-d // count), dim)
-    last = compute(lambda d: d - (-(-d // count)) * (count - 1), dim)
+    last = compute(lambda d: _last(d, count), dim)
     if is_known(last) and last < 0:
         raise SplitError(
             TOO_MANY_OUTPUTS,
@@ -104,13 +118,21 @@ def ceil(dim: Dim, given: tuple[int, ...]) -> Sizes:
     return (size,) * (count - 1) + (last,)
 
 
+def _last(dim: Dim, count: int) -> Dim:
+    """What `count` - 1 parts of the length d/n rounded up leave of a dimension."""
+    return dim - (-(-dim // count)) * (count - 1)
+
+
 def chunk(dim: Dim, given: tuple[int, ...]) -> Sizes:
     """Chunks of the given length, the last one smaller if need be (D9, D10)."""
-    (length,) = given
+    length: Dim = given[0]
+    if not is_known(length):
+        return Chunks(None, None)
     if length <= 0:
         raise SplitError(
             CHUNK_LENGTH, f"the chunk length is {show_int(length)}", "give a length > 0"
         )
+    length = min(length, MAX_DIM)
     if not is_known(dim):
         size = 1 if length == 1 else None
         return Chunks(compute(lambda d: -(-d // length), dim), size)
@@ -124,6 +146,13 @@ def chunk(dim: Dim, given: tuple[int, ...]) -> Sizes:
 def ones(dim: Dim, _given: tuple[int, ...]) -> Sizes:
     """Parts of length 1, as many as the dimension says."""
     return chunk(dim, (1,))
+
+
+def _not_negative(lengths: tuple[Dim, ...], given: tuple[Dim, ...]) -> None:
+    if any(is_known(length) and length < 0 for length in lengths):
+        raise SplitError(
+            NEGATIVE_LENGTH, f"{_show(given)} has a length below 0", "give lengths >= 0"
+        )
 
 
 def _count(given: tuple[int, ...]) -> int:
@@ -146,10 +175,10 @@ def _few(count: int) -> None:
 
 
 def _example(dim: int, count: int) -> str:
-    """Lengths that would do, where they are few enough to print."""
-    if count > 12:
-        return ""
+    """Lengths that would do."""
     size, larger = divmod(dim, count)
+    if count > 12:
+        return f", such as split = [{size + 1}] * {larger} + [{size}] * {count - larger}"
     return f", such as split = {[size + 1] * larger + [size] * (count - larger)}"
 
 

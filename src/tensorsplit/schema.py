@@ -151,6 +151,9 @@ class Operator:
     def __str__(self) -> str:
         return self.id
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def attribute(self, name: str) -> Attribute | None:
         """The attribute of that name, or None."""
         return next((a for a in self.attributes if a.name == name), None)

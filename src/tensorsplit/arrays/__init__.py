@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.errors import NOT_AN_ARRAY, SplitError
+from tensorsplit.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
 from tensorsplit.plan import SplitPlan
 
 
@@ -26,8 +28,8 @@ class ArrayLibrary(Protocol):
     def fingerprint(self, value: Any) -> Hashable:
         """What tells one small array from another; TypeError for one too large to be worth it."""
 
-    def operand_parts(self, value: Any) -> tuple[tuple[Any, ...], int, str]:
-        """The elements in order, the rank and the element type of an array."""
+    def operand_parts(self, value: Any, name: str) -> tuple[tuple[Any, ...], int, str]:
+        """The elements in order, the rank and the element type of an operand."""
 
     def views(self, array: Any, plan: SplitPlan) -> list[Any]:
         """The parts, as views where the library has them."""
@@ -54,8 +56,13 @@ def find_library(value: object) -> ArrayLibrary | None:
     return library
 
 
-def library_of(value: object, parameter: str = "input") -> ArrayLibrary:
+def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
     """The library that the value is an array of.
+
+    Args:
+        value: The data.
+        operator: The operator version, for the message.
+        parameter: What it calls its data.
 
     Raises:
         SplitError: TS204 if it is an array of none.
@@ -64,8 +71,9 @@ def library_of(value: object, parameter: str = "input") -> ArrayLibrary:
     if library is None:
         raise SplitError(
             NOT_AN_ARRAY,
-            f"it is a {type(value).__name__}",
+            f"it is {show(value)} of type {type(value).__name__}",
             "give a NumPy array",
+            operator=operator,
             parameter=parameter,
         )
     return library
@@ -75,7 +83,7 @@ def execute(
     plan: SplitPlan,
     array: Any,
     library: ArrayLibrary,
-    copy: bool = False,
+    copy: object = False,
     out: Sequence[Any] | None = None,
 ) -> list[Any]:
     """Cut an array along a plan made for its shape.
@@ -89,7 +97,24 @@ def execute(
 
     Returns:
         A list of arrays of the same library: views, or copies, or the buffers.
+
+    Raises:
+        SplitError: TS105 for a `copy` that is neither true nor false; TS401 to TS405.
     """
+    if copy is not True and copy is not False:
+        copy = _flag(copy, plan)
     if out is not None:
         return library.copies_into(array, plan, out)
     return library.copies(array, plan) if copy else library.views(array, plan)
+
+
+def _flag(copy: object, plan: SplitPlan) -> bool:
+    if isinstance(copy, (int, np.bool_)) and copy in (0, 1):
+        return bool(copy)
+    raise SplitError(
+        OPERAND_TYPE,
+        f"it is {show(copy)} of type {type(copy).__name__}",
+        "give True or False",
+        operator=plan.operator,
+        parameter="copy",
+    )

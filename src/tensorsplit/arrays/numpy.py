@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tensorsplit.errors import (
+    OPERAND_VALUE,
     OUT_COUNT,
     OUT_OVERLAP,
     OUT_READ_ONLY,
     OUT_SHAPE,
     OUT_TYPE,
+    TOO_MANY_PARTS,
     SplitError,
 )
 from tensorsplit.plan import SplitPlan
+from tensorsplit.rules import MAX_PARTS
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -34,6 +38,8 @@ _NAMES = {
     "float6_e3m2fn": "float6e3m2",
 }
 _MAX_WORK: Any = 100_000
+_MAX_PAIRED = 32
+_MAX_MARKED = 1 << 30
 _cache: dict[np.dtype[Any], str] = {}
 
 
@@ -48,7 +54,10 @@ def element_type(array: Array) -> str:
     Types that no standard names keep NumPy's name.
     """
     dtype = array.dtype
-    name = _cache.get(dtype)
+    try:
+        name = _cache.get(dtype)
+    except TypeError:  # a StringDType whose stand-in for missing strings can't be hashed
+        return "string"
     if name is None:
         name = "string" if dtype.kind in "UST" else _NAMES.get(dtype.name, dtype.name)
         if len(_cache) < 1024:
@@ -62,27 +71,52 @@ def fingerprint(value: Array) -> tuple[object, ...]:
     Raises:
         TypeError: For an array that is too large to be worth it, or whose bytes are not all.
     """
-    if value.size > 64 or value.dtype.hasobject:
+    if value.size > 64 or value.dtype.hasobject or _is_masked_array(value):
         raise TypeError("no fingerprint")
     return value.tobytes(), value.dtype, value.shape
 
 
-def operand_parts(value: Array) -> tuple[tuple[Any, ...], int, str]:
-    """The elements in order as Python numbers, the rank, and the element type."""
-    element = element_type(value)
-    if value.dtype.kind == "V":  # ml_dtypes give their own scalars
-        value = value.astype(np.int64 if "int" in element else np.float64)
-    return tuple(value.ravel().tolist()), value.ndim, element
+def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+    """The elements in order as Python numbers, the rank, and the element type.
+
+    Raises:
+        SplitError: TS107 for masked elements, TS308 for more than could be listed.
+    """
+    if value.size > MAX_PARTS:
+        raise SplitError(
+            TOO_MANY_PARTS, f"it has {value.size} elements", "give fewer", parameter=name
+        )
+    if _is_masked_array(value) and np.ma.is_masked(value):
+        raise SplitError(
+            OPERAND_VALUE, "some of its elements are masked", "fill them", parameter=name
+        )
+    plain = np.asarray(value)
+    element = element_type(plain)
+    if element.lstrip("u") in ("int1", "int2", "int4"):  # these give scalars of their own
+        plain = plain.astype(np.int64)
+    return tuple(plain.ravel().tolist()), plain.ndim, element
 
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as views of the array."""
+    if type(array) is not np.ndarray:
+        array = _any_rank(array)
     return [array[index] for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as new C-contiguous arrays that share no memory with the array."""
-    return [array[index].copy(order="C") for index in plan.indices]
+    return [part.copy(order="C") for part in views(array, plan)]
+
+
+def _any_rank(array: Array) -> Array:
+    """A `numpy.matrix` as an array: its parts would stay 2-D where the axis is dropped."""
+    return np.asarray(array) if isinstance(array, np.matrix) else array
+
+
+def _is_masked_array(value: object) -> bool:
+    """Whether it is one, without loading `numpy.ma` for those that are not."""
+    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
 def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Array]:
@@ -105,6 +139,10 @@ def _check_out(array: Array, plan: SplitPlan, out: Sequence[Array]) -> None:
     if not isinstance(out, (list, tuple)) or len(out) != len(plan.sizes):
         count = f"{len(out)} buffers" if isinstance(out, (list, tuple)) else type(out).__name__
         raise SplitError(OUT_COUNT, f"it is {count}", f"give a list of {len(plan.sizes)} arrays")
+    if any(map(_is_masked_array, (array, *out))):
+        raise SplitError(
+            OUT_TYPE, "the data or a buffer is a masked array", "a mask can't be written to `out`"
+        )
     for number, (buffer, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
         if not isinstance(buffer, np.ndarray):
             raise SplitError(
@@ -143,17 +181,45 @@ def _check_disjoint(out: Sequence[Array]) -> None:
     ranges = sorted(
         (*byte_bounds(buffer), number) for number, buffer in enumerate(out) if buffer.size
     )
-    open_ranges: list[tuple[int, int]] = []
+    meeting: list[int] = []
+    first, reach = 0, 0
     for start, end, number in ranges:
-        open_ranges = [(stop, other) for stop, other in open_ranges if stop > start]
-        for _, other in open_ranges:
-            if _share(out[number], out[other]):
-                raise SplitError(
-                    OUT_OVERLAP,
-                    f"buffers {other} and {number} share memory",
-                    "give buffers of their own",
-                )
-        open_ranges.append((end, number))
+        if start >= reach:
+            _check_meeting(out, meeting, first, reach)
+            meeting, first = [], start
+        meeting.append(number)
+        reach = max(reach, end)
+    _check_meeting(out, meeting, first, reach)
+
+
+def _check_meeting(out: Sequence[Array], numbers: list[int], first: int, reach: int) -> None:
+    """Refuse shared memory among buffers that lie between two addresses."""
+    if len(numbers) <= _MAX_PAIRED or reach - first > _MAX_MARKED:
+        pairs = combinations(numbers, 2)
+        shared = next((pair for pair in pairs if _share(out[pair[0]], out[pair[1]])), None)
+        names = f"buffers {shared[0]} and {shared[1]} share memory" if shared else None
+    else:
+        found = _find_marked([out[number] for number in numbers], first, reach)
+        names = None if found is None else f"buffer {numbers[found]} shares memory with another"
+    if names is not None:
+        raise SplitError(OUT_OVERLAP, names, "give buffers of their own")
+
+
+def _find_marked(buffers: Sequence[Array], first: int, reach: int) -> int | None:
+    """The position of a buffer that shares memory with one before it, or None.
+
+    Each buffer marks its bytes in a map of the memory, so that the time grows with the bytes and
+    not with the pairs of buffers, of which columns of one big array make many.
+    """
+    marks = np.zeros(reach - first, bool)
+    for position, buffer in enumerate(buffers):
+        start: int = buffer.__array_interface__["data"][0] - first
+        shape = (*buffer.shape, buffer.itemsize)
+        seen = np.ndarray(shape, bool, marks, start, (*buffer.strides, 1))
+        if seen.any():
+            return position
+        seen[...] = True
+    return None
 
 
 def _share(left: Array, right: Array) -> bool:

@@ -1,1 +1,87 @@
-"""Engines: what runs a model, one adapter for each."""
+"""Engines: what runs a model, one adapter for each.
+
+``numpy`` is this package's own and runs here. Every other engine runs in a process of its own,
+and sees a model only after its split nodes have been checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from tensorsplit.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import onnx
+    import onnx_ir
+
+ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
+"""The names of the engines; the first one needs nothing but this package."""
+
+_PACKAGES = {"onnx-reference": "onnx", "onnxruntime": "onnxruntime", "openvino": "openvino"}
+
+
+def run(
+    model: str | PathLike[str] | onnx.ModelProto | onnx_ir.Model,
+    inputs: Mapping[str, Any],
+    *,
+    engine: str = "numpy",
+) -> dict[str, Any]:
+    """Run a model.
+
+    Args:
+        model: The path of an ONNX file or of an OpenVINO IR (``.xml``), or an ONNX model in
+            memory.
+        inputs: By name, an array for each input; a list of arrays for a sequence, None for an
+            optional that is empty. An input with an initializer may be left out.
+        engine: One of `ENGINES`. ``numpy`` runs the split operators by this package's rules and
+            all others by onnx's reference evaluator; ``onnx-reference`` is that evaluator alone;
+            ``onnxruntime`` and ``openvino`` are extras.
+
+    Returns:
+        By name, in the graph's order, an array for each output; a list of arrays for a sequence,
+        None for an optional that is empty.
+
+    Raises:
+        SplitError: TS601 and TS602 for the engine; TS501 to TS504 for the model; TS505 to TS508
+            for the inputs; TS1xx to TS3xx for a split node that is wrong, before the engine sees
+            it; TS509 to TS511 from the engine ``numpy``; TS603 if another engine refuses the
+            model, TS604 if its process dies or takes longer than the environment variable
+            ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows.
+    """
+    check_engine(engine)
+    from tensorsplit.models.read import read_model
+
+    if engine == "numpy":
+        from tensorsplit.engines.numpy import run as run_here
+
+        return run_here(read_model(model), inputs)
+    from tensorsplit.engines.outside import run_outside
+
+    return run_outside(engine, model, read_model(model), inputs)
+
+
+def check_engine(engine: str) -> None:
+    """Check that an engine exists and is installed, without importing it.
+
+    Raises:
+        SplitError: TS601, TS602.
+    """
+    if engine not in ENGINES:
+        raise SplitError(
+            UNKNOWN_ENGINE,
+            f"there is no engine {show(engine)}",
+            f"the engines are {', '.join(ENGINES)}",
+            parameter="engine",
+        )
+    package = _PACKAGES.get(engine)
+    if package is not None and find_spec(package) is None:
+        raise SplitError(
+            ENGINE_MISSING,
+            f"{engine} is not installed",
+            f"pip install 'tensorsplit[{engine}]'",
+            parameter="engine",
+        )

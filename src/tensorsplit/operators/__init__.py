@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from tensorsplit.errors import UNKNOWN_OPERATOR, SplitError, show_int
+from tensorsplit.dims import as_index
+from tensorsplit.errors import UNKNOWN_OPERATOR, SplitError, show, show_int
 from tensorsplit.operators import onnx, openvino
 from tensorsplit.schema import Operator
 
@@ -19,18 +19,19 @@ class OperatorTable(Mapping[str, Operator]):
     def __init__(self, records: tuple[Operator, ...]) -> None:
         self._records = {record.id: record for record in records}
 
-    def __getitem__(self, identifier: str | Operator) -> Operator:
+    def __getitem__(self, identifier: object) -> Operator:
         """The record of an identifier such as ``onnx.Split-18``; a record stands for itself.
 
         Raises:
             SplitError: TS101 for an identifier that is none. It is a ``KeyError`` as well, so
                 that ``in`` and ``get`` work as in any mapping.
         """
-        found = self._records.get(str(identifier))
+        name = identifier.id if isinstance(identifier, Operator) else identifier
+        found = self._records.get(str.__str__(name)) if isinstance(name, str) else None
         if found is None:
             raise UnknownOperatorError(
                 UNKNOWN_OPERATOR,
-                f"{identifier!r} is no operator version",
+                f"{show(identifier)} is no operator version",
                 f"use one of {', '.join(self._records)}",
                 parameter="operator",
             )
@@ -97,14 +98,12 @@ def _in_force(name: str, opset: int, vendor: str) -> Operator:
 
 
 def _index(opset: object) -> int:
-    try:
-        if not isinstance(opset, bool):
-            return operator.index(opset)  # type: ignore[arg-type]
-    except TypeError:
-        pass
+    index = as_index(opset)
+    if index is not None:
+        return index
     raise SplitError(
         UNKNOWN_OPERATOR,
-        f"the opset is {opset!r}",
+        f"the opset is {show(opset)}",
         f"give an integer from 1 to {NEWEST_OPSET}",
         parameter="opset",
     )

@@ -1,0 +1,198 @@
+"""ONNX's backend interface: ``onnx.backend.test.BackendTest(tensorsplit.backend)`` and the like.
+
+What runs is the engine ``numpy``. onnx's checker is not called: it stops the whole process on
+some split nodes (D5), and the model is checked here anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
+
+from tensorsplit.errors import (
+    MISSING_INPUT,
+    UNKNOWN_ENGINE,
+    UNKNOWN_INPUT,
+    UNREADABLE_MODEL,
+    USAGE,
+    SplitError,
+    show,
+)
+from tensorsplit.models.evaluate import run_onnx
+from tensorsplit.models.program import compile_model
+from tensorsplit.models.read import OnnxModel, read_model
+from tensorsplit.operators import NEWEST_OPSET
+
+
+class TensorSplitRep(BackendRep):
+    """A model that is ready to run.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: OnnxModel) -> None:
+        self._model = model
+
+    def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
+        """Run the model.
+
+        Args:
+            inputs: By name, or in the graph's order: arrays, lists of arrays for sequences, None
+                for an empty optional. Inputs that have an initializer may be left out; in a
+                sequence, either all of them are there or none.
+
+        Returns:
+            The outputs, in the graph's order and by name.
+
+        Raises:
+            SplitError: As `tensorsplit.run`.
+        """
+        outputs = run_onnx(self._model, _by_name(self._model, inputs))
+        return namedtupledict("Outputs", list(outputs))(*outputs.values())
+
+
+class TensorSplitBackend(Backend):
+    """Our rules for the split operators, onnx's reference evaluator for all others."""
+
+    @classmethod
+    def prepare(cls, model: Any, device: str = "CPU", **_kwargs: Any) -> TensorSplitRep:
+        """Read a model and check that it is well-formed.
+
+        Args:
+            model: The model, as `tensorsplit.run` takes it.
+            device: ``CPU``.
+
+        Returns:
+            What runs it. Split nodes are checked when it runs: a branch that is never taken may
+            hold one that does not fit (AffineGrid's function body has one).
+
+        Raises:
+            SplitError: TS601 for another device; TS1xx to TS5xx for a model that is wrong.
+        """
+        if not cls.supports_device(device):
+            raise SplitError(
+                UNKNOWN_ENGINE, f"the device is {show(device)}", "use 'CPU'", parameter="device"
+            )
+        loaded = read_model(model)
+        if not isinstance(loaded, OnnxModel):
+            raise SplitError(
+                UNREADABLE_MODEL,
+                "it is an OpenVINO IR",
+                "give an ONNX model, or use tensorsplit.run",
+                parameter="model",
+            )
+        compile_model(loaded)
+        return TensorSplitRep(loaded)
+
+    @classmethod
+    def run_model(
+        cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any
+    ) -> tuple[Any, ...]:
+        """Prepare a model and run it once; see `prepare` and `TensorSplitRep.run`."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,  # noqa: ARG003
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """Run one node.
+
+        Args:
+            node: The node.
+            inputs: The inputs that it names, in order, or by name.
+            device: ``CPU``.
+            outputs_info: Not needed: the types and shapes are those that come out.
+            **kwargs: ``opset_version`` is the opset to run at, the newest one if it is not given.
+
+        Returns:
+            The outputs that the node names, in order and by name.
+
+        Raises:
+            SplitError: As `tensorsplit.run`.
+        """
+        opset = kwargs.pop("opset_version", None)
+        names = [name for name in node.input if name]
+        fed = inputs if isinstance(inputs, Mapping) else _paired(names, inputs)
+        return cls.run_model(_model_of(node, opset, fed), fed, device, **kwargs)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether the device is a CPU: ``CPU`` or, say, ``CPU:0``."""
+        try:
+            return bool(Device(device).type == DeviceType.CPU)
+        except (AttributeError, ValueError):
+            return False
+
+
+def _by_name(model: OnnxModel, inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return inputs
+    names = [entry.name for entry in model.inputs]
+    required = [entry.name for entry in model.inputs if not entry.has_default]
+    return _paired(required if _count(inputs) == len(required) else names, inputs)
+
+
+def _paired(names: Sequence[str], inputs: Any) -> dict[str, Any]:
+    count = _count(inputs)
+    if count is None:
+        raise SplitError(
+            USAGE,
+            f"the inputs are a {type(inputs).__name__}",
+            "give a list of inputs, or a mapping from their names",
+            parameter="inputs",
+        )
+    if count != len(names):
+        raise SplitError(
+            MISSING_INPUT if count < len(names) else UNKNOWN_INPUT,
+            f"{count} inputs are given",
+            f"give {len(names)}: {', '.join(map(show, names)) or 'none'}",
+            parameter="inputs",
+        )
+    return dict(zip(names, inputs, strict=True))
+
+
+def _count(inputs: Any) -> int | None:
+    return len(inputs) if isinstance(inputs, (list, tuple)) else None
+
+
+def _model_of(node: Any, opset: Any, fed: Mapping[str, Any]) -> onnx.ModelProto:
+    """A model of one node, of which nothing is declared that the node does not need."""
+    if type(opset) is not int and opset is not None:
+        raise SplitError(
+            USAGE, f"it is {show(opset)}", "give an integer", parameter="opset_version"
+        )
+    newest = min(NEWEST_OPSET, onnx.defs.onnx_opset_version())
+    graph = helper.make_graph(
+        [node],
+        "node",
+        [onnx.ValueInfoProto(name=name, type=_type_of(value)) for name, value in fed.items()],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    imports = [helper.make_opsetid("", newest if opset is None else opset)]
+    if node.domain not in ("", "ai.onnx"):
+        imports.append(helper.make_opsetid(node.domain, 1))
+    return helper.make_model(graph, opset_imports=imports)
+
+
+def _type_of(value: Any) -> onnx.TypeProto:
+    anything = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())
+    if isinstance(value, (list, tuple)):
+        return helper.make_sequence_type_proto(anything)
+    return helper.make_optional_type_proto(anything) if value is None else anything
+
+
+is_compatible = TensorSplitBackend.is_compatible
+prepare = TensorSplitBackend.prepare
+run_model = TensorSplitBackend.run_model
+run_node = TensorSplitBackend.run_node
+supports_device = TensorSplitBackend.supports_device

@@ -1,0 +1,130 @@
+"""The group of commands, and how every one of them ends.
+
+Exit status: 0 fine; 1 a mismatch; 2 wrong usage, or input that can't be read or is refused. Ctrl-C
+ends with 130 and a closed pipe with 141, both without a word, as programs in C do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tensorsplit import __version__
+from tensorsplit.cli.diff import diff
+from tensorsplit.cli.explain import explain
+from tensorsplit.cli.ops import ops
+from tensorsplit.cli.run import run
+from tensorsplit.cli.screen import complain, examples, silence, write
+from tensorsplit.errors import UNWRITABLE, USAGE, SplitError
+
+REFUSED = 2
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+class CommandLine(click.Group):
+    """A group whose every failure is one line on standard error and an exit status."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        """Run the command line and exit.
+
+        Args:
+            args: The arguments; those of the process if None.
+            **extra: What click's own `main` takes.
+
+        Raises:
+            SystemExit: Always, with the exit status.
+        """
+        extra.update(prog_name="tensorsplit", standalone_mode=False)
+        try:
+            status = super().main(args, **extra)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except Exception as error:  # noqa: BLE001 - no bad input may end in a traceback
+            status = _report(error)
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was chosen; Ctrl-C ends it without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+
+
+def _report(error: Exception) -> int:
+    """Say what went wrong, in one line; the exit status."""
+    if os.environ.get("TENSORSPLIT_TRACEBACK"):
+        raise error
+    match error:
+        case SplitError():
+            complain(str(error))
+        case click.ClickException():
+            complain(f"[{USAGE.code}] {_usage(error)}")
+        case click.Abort():
+            return INTERRUPTED
+        case BrokenPipeError():
+            silence()
+            return PIPE_CLOSED
+        case OSError():
+            silence()
+            complain(f"[{UNWRITABLE.code}] standard output: {error.strerror or error}")
+        case MemoryError():
+            complain("out of memory")
+        case _:
+            complain(
+                f"a bug in tensorsplit: {type(error).__name__}: {error}; please report it, with"
+                " what is printed when TENSORSPLIT_TRACEBACK=1 is set"
+            )
+    return REFUSED
+
+
+def _usage(error: click.ClickException) -> str:
+    """Click's message, and where to look for help."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message().rstrip(".")
+    command = context.command_path if context is not None else "tensorsplit"
+    return f"{message}; see {command} --help"
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write(f"tensorsplit {__version__}\n")
+        ctx.exit()
+
+
+@click.group(
+    cls=CommandLine,
+    invoke_without_command=True,
+    epilog=examples(
+        "run model.onnx --input x=x.npy -o out",
+        "explain onnx.Split-18 7,4 axis=0 num_outputs=3",
+        "ops onnx.Split-13",
+        "diff onnx.Split-13 onnx.Split-18",
+    ),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Split tensors as every version of ONNX Split, SplitToSequence and OpenVINO's splits says.
+
+    Exit status: 0 fine; 1 a mismatch; 2 wrong usage, or input that is refused.
+    """
+    if ctx.invoked_subcommand is None:
+        write(f"{ctx.get_help()}\n")
+
+
+for _command in (run, explain, ops, diff):
+    main.add_command(_command)

@@ -1,0 +1,165 @@
+"""Shapes and operands as they are written on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tensorsplit.dims import Shape, as_shape
+from tensorsplit.errors import USAGE, SplitError, show
+from tensorsplit.schema import Operator
+
+_NUMBER = re.compile(r"[0-9]{1,40}")
+_NAME = re.compile(r"[^\W\d][^\s,=()\[\]]*")
+_PIECE = re.compile(r"[0-9]{1,40}|\?|[A-Za-z]|[A-Z]\w*")
+_INTEGER = re.compile("[+-]?[0-9]+")
+_MOST_DIGITS = 4000
+_UNKNOWN = "?"
+
+
+def parse_shape(word: str) -> Shape:
+    """Read a shape: ``7,4``, ``7x4``, ``N,4``, ``?,4`` or ``(7, 4)``.
+
+    Dimensions are numbers, names, or ``?`` for unknown. They are told apart by commas, or by
+    ``x`` (or the multiplication sign) where that leaves only numbers, ``?``, single letters and
+    names in capitals: ``Nx4`` has rank 2, ``max_len`` is one name, ``max_len,4`` needs its comma.
+
+    Args:
+        word: What was written.
+
+    Returns:
+        The dimensions: ``int``, ``str``, or None for unknown. ``()`` is the shape of a scalar.
+
+    Raises:
+        SplitError: TS703 for a word that is no shape.
+    """
+    text = word.strip()
+    if text[:1] + text[-1:] in ("()", "[]"):
+        text = text[1:-1].strip()
+        if not text:
+            return ()
+    items = _items(text) if "," in text else _pieces(text)
+    if not items:
+        raise _no_shape(word)
+    try:
+        return as_shape([_dimension(item, word) for item in items])
+    except SplitError as error:
+        if error.kind is USAGE:
+            raise
+        raise _no_shape(word) from None
+
+
+def _items(text: str) -> list[str]:
+    """What stands between the commas; one at the end is allowed, as in Python."""
+    return [item.strip() for item in text.removesuffix(",").split(",")]
+
+
+def _pieces(text: str) -> list[str]:
+    pieces = [piece.strip() for piece in re.split("[x\N{MULTIPLICATION SIGN}]", text)]
+    if all(_PIECE.fullmatch(piece) for piece in pieces):
+        return pieces
+    if any(_NUMBER.fullmatch(piece) or piece == _UNKNOWN for piece in pieces):
+        raise SplitError(
+            USAGE,
+            f"{show(text)} is a shape that can be read in several ways",
+            "write it with commas, such as max_len,4",
+            parameter="shape",
+        )
+    return [text]
+
+
+def _dimension(item: str, word: str) -> int | str | None:
+    if item in (_UNKNOWN, "None"):
+        return None
+    if _NUMBER.fullmatch(item):
+        return int(item)
+    if _NAME.fullmatch(item):
+        return item
+    raise _no_shape(word)
+
+
+def _no_shape(word: str) -> SplitError:
+    return SplitError(
+        USAGE,
+        f"{show(word)} is no shape",
+        "write dimensions from 0 to 2^63-1, names, or ? for unknown, such as 7,4 or 7x4 or N,4",
+        parameter="shape",
+    )
+
+
+def is_operand(word: str) -> bool:
+    """Whether a word is written as ``name=value``."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isidentifier()
+
+
+def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Read operands: ``0``, ``-1,2``, ``[2, 4]`` or ``3.0,4.0``.
+
+    A number alone is a scalar where the version takes one, and else a list of one; with brackets
+    or a comma it is always a list. Floats are an array, as only an input can hold them.
+
+    Args:
+        record: The operator version.
+        written: Names and what was written for them.
+
+    Returns:
+        The values as `tensorsplit.arguments.bind_values` takes them.
+
+    Raises:
+        SplitError: TS703 for an operand that is given twice or is no number.
+    """
+    values: dict[str, Any] = {}
+    for name, text in written:
+        if name in values:
+            raise SplitError(
+                USAGE, "it is given twice", "give it once", operator=record.id, parameter=name
+            )
+        values[name] = _value(record, name, text)
+    return values
+
+
+def _value(record: Operator, name: str, text: str) -> Any:
+    inner = text.strip()
+    is_list = inner[:1] + inner[-1:] in ("[]", "()")
+    if is_list:
+        inner = inner[1:-1].strip()
+    items = _items(inner) if inner else []
+    if not items and not is_list:
+        raise _no_number(record, name, text)
+    numbers = [_number(record, name, item, text) for item in items]
+    if not is_list and "," not in inner and _takes_scalar(record, name):
+        return numbers[0]
+    if any(isinstance(number, float) for number in numbers):
+        return np.array(numbers, np.float64)
+    return numbers
+
+
+def _takes_scalar(record: Operator, name: str) -> bool:
+    """Whether the operand may be a scalar; whatever does not hold lengths always is one."""
+    ranks = [rank for entry in record.lengths if entry.operand == name for rank in entry.rules]
+    return 0 in ranks or not ranks
+
+
+def _number(record: Operator, name: str, item: str, text: str) -> int | float:
+    try:
+        if not _INTEGER.fullmatch(item):
+            return float(item)
+        if len(item) <= _MOST_DIGITS:  # Python reads no more
+            return int(item)
+    except ValueError:
+        pass
+    raise _no_number(record, name, text)
+
+
+def _no_number(record: Operator, name: str, text: str) -> SplitError:
+    return SplitError(
+        USAGE,
+        f"{show(text)} is no number or list of numbers",
+        "write it as 2 or as 2,4",
+        operator=record.id,
+        parameter=name,
+    )

@@ -1,0 +1,59 @@
+"""What the commands write: results to standard output, one line per refusal to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from tensorsplit.pictures.layout import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_LONGEST_MESSAGE = 2000
+
+
+def examples(*commands: str) -> str:
+    """The end of a help text: commands to try, on lines that click does not wrap."""
+    return "\n".join(("\b", "Examples:", *(f"  tensorsplit {command}" for command in commands)))
+
+
+def show(*renderables: RenderableType) -> None:
+    """Write rich renderables, in colour only on a terminal that wants it (NO_COLOR)."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        for renderable in renderables:
+            console.print(renderable)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    write("\n".join(lines).strip("\n") + "\n")
+
+
+def write(text: str) -> None:
+    """Write text to standard output; characters that its encoding lacks become question marks."""
+    stream = sys.stdout
+    if stream is None:  # closed by whoever started us
+        return
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "replace").decode(encoding))
+
+
+def complain(message: str) -> None:
+    """Write one line to standard error, whatever is in the message."""
+    line = printable(" ".join(message.split()))
+    if len(line) > _LONGEST_MESSAGE:
+        line = f"{line[:_LONGEST_MESSAGE]}..."
+    if sys.stderr is not None:
+        sys.stderr.write(f"tensorsplit: error: {line}\n")
+
+
+def silence() -> None:
+    """Send what is left of standard output nowhere: nobody reads it any more."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError, AttributeError):  # not a real file, or closed already
+        sys.stdout = None

@@ -1,0 +1,87 @@
+"""Checking the split layers of a model whose other layers only OpenVINO can run.
+
+OpenVINO does not check negative lengths before it reads memory, so the operands are looked at
+before it cuts: first as far as the shapes of the inputs tell, then, for what depends on computed
+values, by running what computes them. Layers come in order, so that whatever is run to check one
+consists of layers that have been checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import openvino
+from openvino import opset8
+
+from tensorsplit.arrays.numpy import operand_parts
+from tensorsplit.engines.openvino_tensors import to_array
+from tensorsplit.errors import SplitError
+from tensorsplit.operands import Operand
+from tensorsplit.operators import operators
+from tensorsplit.resolve import bind, plan
+from tensorsplit.schema import Operator
+
+_FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
+
+
+def check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
+    """Check every split layer of a model, but for those in bodies.
+
+    Args:
+        core: OpenVINO's core.
+        model: The model; it is not changed.
+        tensors: What will be fed, by the position of the input.
+
+    Raises:
+        SplitError: TS1xx to TS3xx for a split layer that is wrong.
+    """
+    copy = model.clone()
+    shapes = {place: openvino.PartialShape(list(t.shape)) for place, t in tensors.items()}
+    copy.reshape({copy.inputs[place]: shape for place, shape in shapes.items()})
+    for layer in copy.get_ordered_ops():
+        record = _FAMILY.get(layer.get_type_name())
+        if record is not None:
+            _check(core, copy, layer, record, tensors)
+
+
+def _check(core: Any, model: Any, layer: Any, record: Operator, tensors: dict[int, Any]) -> None:
+    data, *given = layer.input_values()
+    arrays = [_constant(value.get_node()) for value in given]
+    shape = data.get_partial_shape()
+    if shape.is_static and all(array is not None for array in arrays):
+        sizes = tuple(shape.to_shape())
+    else:
+        wanted = [opset8.shape_of(data).output(0), *given]
+        found = _compute(core, model, wanted, tensors)
+        sizes, arrays = tuple(found[0].tolist()), found[1:]
+    operands = [
+        (parameter.name, Operand(*operand_parts(array, parameter.name), "input"))
+        for parameter, array in zip(record.inputs[1:], arrays, strict=True)
+    ]
+    operands += [
+        (attribute.name, Operand((layer.get_attributes()[attribute.name],), 0, None, "attribute"))
+        for attribute in record.attributes
+    ]
+    try:
+        plan(bind(record, operands, len(layer.outputs())), sizes)
+    except SplitError as error:
+        raise error.located(
+            operator=record.id, node=f"layer '{layer.get_friendly_name()}'"
+        ) from None
+
+
+def _constant(node: Any) -> Any:
+    """The value of a constant; None for what is none, or is packed."""
+    if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
+        return None
+    return np.asarray(node.data)
+
+
+def _compute(core: Any, model: Any, values: list[Any], tensors: dict[int, Any]) -> list[Any]:
+    """The values that some layers compute."""
+    results = [opset8.result(value) for value in values]
+    part = openvino.Model(results, model.get_parameters(), "operands")
+    inference = core.compile_model(part, "CPU").create_infer_request()
+    inference.infer(tensors)
+    return [to_array(inference.get_output_tensor(place)) for place in range(len(values))]

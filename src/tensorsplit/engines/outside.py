@@ -1,0 +1,160 @@
+"""Running a model in another engine, after everything that could harm the engine was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+
+from tensorsplit.arrays.numpy import element_type
+from tensorsplit.engines.external import tensors_outside
+from tensorsplit.engines.process import process_of
+from tensorsplit.engines.wire import Request
+from tensorsplit.errors import (
+    ENGINE_REFUSED,
+    EXTERNAL_DATA,
+    SEQUENCE_INDEX,
+    SplitError,
+)
+from tensorsplit.models.evaluate import run_onnx
+from tensorsplit.models.feeds import check_feeds
+from tensorsplit.models.openvino_ir import OpenVinoModel, check_ir_feeds, validate_ir
+from tensorsplit.models.read import OnnxModel
+from tensorsplit.models.tensors import check_external, inlined
+from tensorsplit.models.validate import validate
+from tensorsplit.models.walk import walk
+
+_ADAPTERS = {
+    "onnx-reference": "tensorsplit.engines.onnx_reference",
+    "onnxruntime": "tensorsplit.engines.onnxruntime",
+    "openvino": "tensorsplit.engines.openvino",
+}
+_READS_IR = frozenset({"openvino"})
+_DAMAGED_BY_STRINGS = frozenset({"openvino"})
+_MAX_MESSAGE = (1 << 31) - 1
+_INDEXED = frozenset({"SequenceAt", "SequenceErase", "SequenceInsert"})
+
+
+def run_outside(
+    engine: str,
+    source: str | PathLike[str] | Any,
+    model: OnnxModel | OpenVinoModel,
+    inputs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Run a model in the process of an engine.
+
+    Args:
+        engine: Any engine but ``numpy``.
+        source: What the caller gave as the model.
+        model: What was read from it.
+        inputs: What is fed, by name.
+
+    Returns:
+        The outputs by name, in the graph's order.
+
+    Raises:
+        SplitError: TS1xx to TS5xx before the engine sees the model; TS602 to TS604.
+    """
+    if isinstance(model, OpenVinoModel):
+        request = _ir_request(engine, model, inputs)
+    else:
+        request = _onnx_request(source, model, inputs)
+    process = process_of(engine, _ADAPTERS[engine])
+    outputs = process.call(request)
+    if engine in _DAMAGED_BY_STRINGS and _has_strings([*request.feeds.values(), *outputs]):
+        process.close()  # D17: its heap may be corrupt, which the next model must not suffer from
+    return dict(zip(request.outputs, outputs, strict=True))
+
+
+def _ir_request(engine: str, model: OpenVinoModel, inputs: Mapping[str, Any]) -> Request:
+    if engine not in _READS_IR:
+        raise SplitError(
+            ENGINE_REFUSED,
+            f"{engine} reads no OpenVINO IR",
+            f"use engine={' or '.join(map(repr, ('numpy', *_READS_IR)))}",
+            parameter="engine",
+        )
+    feeds = check_ir_feeds(model, inputs)
+    return Request(
+        "ir",
+        path=str(model.path.resolve()),
+        feeds={name: _plain(value) for name, value in feeds.items()},
+        outputs=model.output_names,
+        probe=bool(validate_ir(model, feeds)),
+    )
+
+
+def _onnx_request(source: object, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
+    feeds = check_feeds(model.inputs, inputs)
+    if validate(model, feeds) or any(site.node.op_type in _INDEXED for site in walk(model.proto)):
+        _try_here(model, feeds)
+    path = Path(fspath(source)).resolve() if isinstance(source, (str, PathLike)) else None
+    outside = list(tensors_outside(model.proto))
+    by_path = path is not None and path.suffix == ".onnx"
+    for tensor in outside if by_path else ():
+        check_external(tensor, model.folder)
+    return Request(
+        "onnx",
+        path=str(path) if by_path else None,
+        data=None if by_path else _serialised(model, bool(outside)),
+        feeds={name: _plain(value) for name, value in feeds.items()},
+        outputs=model.output_names,
+    )
+
+
+def _try_here(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
+    """Run a model by our rules, because some split node can't be checked without.
+
+    Raises:
+        SplitError: What a split node or a sequence index is refused for. What only the evaluator
+            of the other operators refuses is left to the engine.
+    """
+    try:
+        run_onnx(model, feeds)
+    except SplitError as error:
+        if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
+            raise
+
+
+def _serialised(model: OnnxModel, has_outside: bool) -> bytes:
+    """The model as bytes, with what lies outside of it taken in."""
+    proto = model.proto
+    if has_outside:
+        proto = ModelProto()
+        proto.CopyFrom(model.proto)
+        for tensor in tensors_outside(proto):
+            tensor.CopyFrom(inlined(tensor, model.folder, tensor.name))
+    size = proto.ByteSize()
+    if size > _MAX_MESSAGE:
+        raise SplitError(
+            EXTERNAL_DATA,
+            f"the model has {size} bytes together with its external data, more than the 2 GiB"
+            " that can be passed on",
+            "save it as an .onnx file, and give its path",
+        )
+    return bytes(proto.SerializeToString())
+
+
+def _plain(value: Any) -> Any:
+    """A value as every engine takes it: strings as ``str`` objects, everything contiguous."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if element_type(value) != "string":
+        return np.ascontiguousarray(value).reshape(value.shape)
+    texts = [
+        item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else str(item)
+        for item in value.reshape(-1).tolist()
+    ]
+    plain = np.empty(len(texts), object)
+    plain[:] = texts
+    return plain.reshape(value.shape)
+
+
+def _has_strings(values: list[Any]) -> bool:
+    return any(isinstance(value, np.ndarray) and value.dtype.hasobject for value in values)

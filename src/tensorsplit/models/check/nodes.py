@@ -1,0 +1,81 @@
+"""The split nodes of an ONNX model, and the sequence operators around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx_ir as ir
+
+from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.models.check.cuts import look_at
+from tensorsplit.models.check.declared import contradictions
+from tensorsplit.models.check.finding import Finding, Report, gathered, of_error
+from tensorsplit.models.check.sequences import misfits
+from tensorsplit.models.check.splits import oddities
+from tensorsplit.models.check.targets import of_model, of_node
+from tensorsplit.models.graph.places import Place, is_split, places
+from tensorsplit.models.graph.store import open_model
+from tensorsplit.models.infer.engine import Facts, analyse
+from tensorsplit.models.program import compile_model
+from tensorsplit.models.read import OnnxModel
+from tensorsplit.profiles import Profile
+
+
+def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
+    """Look at the split nodes of an ONNX model.
+
+    Args:
+        read: The model.
+        profile: What is known of the engine that it is for, or None.
+
+    Returns:
+        What was found.
+
+    Raises:
+        SplitError: TS502 for a model whose nodes can't be put together to a graph.
+    """
+    model = open_model(read.proto).model
+    if read.folder is not None:
+        ir.external_data.set_base_dir(model.graph, read.folder)
+    facts = analyse(model)
+    findings = [of_error(error) for error in _structure(read)]
+    refused = _by_node(facts.errors)
+    count = 0
+    for place in places(model):
+        findings += refused.pop(place.path, ())
+        if is_split(place.node):
+            count += 1
+            findings += _of_split(place, facts)
+        else:
+            findings += misfits(place, facts)
+        if profile is not None:
+            findings += of_node(profile, place, facts)
+    for rest in refused.values():
+        findings += rest
+    if profile is not None:
+        findings += of_model(profile, model)
+    return gathered(findings, count)
+
+
+def _by_node(errors: Iterable[SplitError]) -> dict[str | None, list[Finding]]:
+    """The refusals of the analysis, which knows every call of a function, by node."""
+    found: dict[str | None, list[Finding]] = {}
+    for error in errors:
+        found.setdefault(error.node, []).append(of_error(error))
+    return found
+
+
+def _of_split(place: Place, facts: Facts) -> Iterator[Finding]:
+    cut = look_at(place, facts)
+    yield from map(of_error, cut.errors)
+    yield from contradictions(cut, facts)
+    yield from oddities(cut)
+
+
+def _structure(read: OnnxModel) -> Iterator[SplitError]:
+    """What makes the model not well-formed as a whole, if anything."""
+    try:
+        compile_model(read)
+    except SplitError as error:
+        if error.kind is MALFORMED_MODEL:
+            yield error

@@ -1,0 +1,62 @@
+"""All adapters, and how a node goes from one version of its operator to the next."""
+
+from __future__ import annotations
+
+from tensorsplit.errors import NO_ADAPTER, SplitError
+from tensorsplit.models.convert import axes, broadcast, expand, meaning, operands, outside
+from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.schemas import Step, exists, fit, next_step, schema
+from tensorsplit.models.convert.table import Adapter
+from tensorsplit.models.convert.types import check_types, plain_constant
+
+ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
+    **axes.ADAPTERS,
+    **broadcast.ADAPTERS,
+    **meaning.ADAPTERS,
+    **operands.ADAPTERS,
+}
+"""By operator, the opset that has the newer version, and whether it goes up."""
+
+
+def convert_other(site: Site, change: Change) -> None:
+    """Bring a node of another operator to the target, version by version.
+
+    Raises:
+        SplitError: TS512 where a version has no words for it.
+    """
+    operator, source = site.op_type, site.opset
+    try:
+        if not exists(operator, source):
+            raise site.refusal(
+                f"there is no operator {operator} at opset {source}",
+                "give it a domain of its own, if it is one of an engine",
+            )
+        original = schema(operator, source)
+        while (step := next_step(site.op_type, site.opset, change.target)) is not None:
+            _take(site, step, change)
+            site.opset = step.opset
+            if site.node.graph is None:  # others stand in its place, and go on by themselves
+                return
+        site.opset = change.target
+        if site.op_type == "Constant":
+            plain_constant(site, change)
+        elif schema(site.op_type, change.target) is not original:
+            check_types(site, change, original)
+    except SplitError as error:
+        if error.kind is not NO_ADAPTER:
+            raise error.located(node=site.path) from None
+        problem = f"{operator} can't go from opset {source} to {change.target}: {error.problem}"
+        raise SplitError(
+            NO_ADAPTER, problem, error.fix, operator=f"ai.onnx.{operator}", node=site.path
+        ) from None
+
+
+def _take(site: Site, step: Step, change: Change) -> None:
+    adapter = ADAPTERS.get((step.op_type, step.boundary, step.up))
+    if adapter is not None:
+        adapter(site, step, change)
+        return
+    reason = fit(site, step)
+    if reason is None or outside.convert(site, step, change) or expand.expand(site, step, change):
+        return
+    raise site.refusal(reason)

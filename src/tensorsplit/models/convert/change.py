@@ -1,0 +1,285 @@
+"""What the adapters work with: a node on its way to another opset, and the model around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.dims import Shape
+from tensorsplit.errors import NO_ADAPTER, SplitError
+from tensorsplit.models.graph.build import Builder, Names
+from tensorsplit.models.graph.places import Scope, bodies, constant
+from tensorsplit.models.infer.engine import Facts
+from tensorsplit.models.infer.facts import Tensor
+
+_FIRST_WITH_VALUE_INTS = 12
+
+
+@dataclass(slots=True)
+class Site:
+    """A node on its way to another opset.
+
+    Attributes:
+        node: The node.
+        path: Where it stands in the model.
+        scope: The graph or function that lists it.
+        opset: The opset whose words it is written in at the moment.
+        function: The function it belongs to, through whatever bodies; None in the main graph.
+    """
+
+    node: ir.Node
+    path: str
+    scope: Scope
+    opset: int
+    function: ir.Function | None
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return self.node.op_type
+
+    def input(self, index: int) -> ir.Value | None:
+        """An input, or None if it is left out."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, or the default if it is absent.
+
+        Raises:
+            SplitError: TS512 if it stands for an attribute of a function.
+        """
+        attribute = self.node.attributes.get(name)
+        if attribute is None:
+            return default
+        if attribute.is_ref():
+            raise self.refusal(
+                f"its attribute '{name}' is known only where the function is called",
+                "give its value in the function",
+            )
+        return attribute.value
+
+    def take(self, name: str, default: Any = None) -> Any:
+        """Remove an attribute; returns its value, or the default if it is absent."""
+        value = self.attribute(name, default)
+        self.node.attributes.pop(name, None)
+        return value
+
+    def put(self, name: str, value: Any) -> None:
+        """Set an attribute to a Python value."""
+        self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
+
+    def set_inputs(self, values: Sequence[ir.Value | None]) -> None:
+        """Replace all inputs; those left out at the end are cut off."""
+        given = list(values)
+        while given and given[-1] is None:
+            given.pop()
+        self.node.resize_inputs(len(given))
+        for index, value in enumerate(given):
+            if self.node.inputs[index] is not value:
+                self.node.replace_input_with(index, value)
+
+    def refusal(self, reason: str, fix: str = "") -> SplitError:
+        """TS512 for this node; whoever drives the conversion adds where it was to go."""
+        return SplitError(NO_ADAPTER, reason, fix, operator=self.op_type, node=self.path)
+
+
+class Change:
+    """A model that is being converted.
+
+    Args:
+        model: The model.
+        facts: What is known of its values.
+        target: The opset that is wanted.
+
+    Attributes:
+        pending: New nodes that are not in the words of the target yet.
+    """
+
+    def __init__(self, model: ir.Model, facts: Facts, target: int) -> None:
+        self.model, self.facts, self.target = model, facts, target
+        self.names = Names(model)
+        self.pending: list[Site] = []
+        self._removed: list[ir.Node] = []
+
+    def tensor(self, value: ir.Value | None) -> Tensor:
+        """What is known of a tensor."""
+        fact = self.facts.of(value)
+        return fact if isinstance(fact, Tensor) else Tensor()
+
+    def shape(self, value: ir.Value | None) -> Shape | None:
+        """Its shape; None if not even the rank is known."""
+        return self.tensor(value).shape
+
+    def rank(self, value: ir.Value | None) -> int | None:
+        """Its rank."""
+        shape = self.shape(value)
+        return None if shape is None else len(shape)
+
+    def needed_rank(self, site: Site, index: int = 0) -> int:
+        """The rank of an input.
+
+        Raises:
+            SplitError: TS512 if it is not known.
+        """
+        rank = self.rank(site.input(index))
+        if rank is None:
+            raise site.refusal("the rank of its data is not known", "declare the data's shape")
+        return rank
+
+    def dtype(self, value: ir.Value | None) -> ir.DataType | None:
+        """Its element type."""
+        return self.tensor(value).element_type
+
+    def needed_dtype(self, site: Site, index: int = 0) -> ir.DataType:
+        """The element type of an input.
+
+        Raises:
+            SplitError: TS512 if it is not known.
+        """
+        dtype = self.dtype(site.input(index))
+        if dtype is None:
+            raise site.refusal("the element type of its data is not known", "declare its type")
+        return dtype
+
+    def needed_constant(self, site: Site, index: int, name: str) -> np.ndarray[Any, Any]:
+        """The value of an input that the other version has as attribute.
+
+        Raises:
+            SplitError: TS512 if it is known only at run time.
+        """
+        value = constant(site.input(index))
+        if value is None:
+            raise site.refusal(
+                f"its input '{name}' is known only at run time, and there an attribute",
+                "give it as a constant",
+            )
+        return value
+
+    def builder(self, site: Site, opset: int) -> Builder:
+        """Makes nodes that belong to a node, in the words of an opset."""
+        return Builder(self.names, opset, site.node.name or site.op_type.lower())
+
+    def before(self, site: Site, builder: Builder) -> None:
+        """Insert new nodes before a node; they too go to the target."""
+        if builder.nodes:
+            site.scope.insert_before(site.node, builder.nodes)
+            self.queue(site, builder)
+
+    def queue(self, site: Site, builder: Builder) -> None:
+        """Let new nodes be brought to the target."""
+        if builder.opset != self.target:
+            for node in builder.nodes:
+                self._queue(node, Site(node, site.path, site.scope, builder.opset, site.function))
+
+    def _queue(self, node: ir.Node, site: Site) -> None:
+        self.pending.append(site)
+        for label, body in bodies(node):
+            for inner in body:
+                path = f"{site.path}.{label}"
+                self._queue(inner, Site(inner, path, body, site.opset, site.function))
+
+    def replace(self, site: Site, builder: Builder, outputs: Iterable[ir.Value | None]) -> None:
+        """Put new nodes in the place of a node; None for an output that nobody reads."""
+        pairs = [
+            (old, new)
+            for old, new in zip(site.node.outputs, outputs, strict=True)
+            if new is not None
+        ]
+        for old, new in pairs:
+            self.facts.set(new, self.facts.of(old))
+            new.metadata_props.update(old.metadata_props)
+            new.doc_string = old.doc_string
+        inputs = list(site.node.inputs)
+        ir.convenience.replace_nodes_and_values(
+            site.scope,
+            site.node,
+            [site.node],
+            builder.nodes,
+            [old for old, _ in pairs],
+            [new for _, new in pairs],
+        )
+        self._removed.append(site.node)  # facts go by identity: it may not be used again
+        self.queue(site, builder)
+        for value in inputs:
+            self.drop_unused(value)
+
+    def drop_unused(self, value: ir.Value | None) -> None:
+        """Remove a constant that nothing reads any more."""
+        if value is None or value.uses() or value.is_graph_output() or value.is_graph_input():
+            return
+        producer = value.producer()
+        if producer is None:
+            if value.is_initializer() and value.graph is not None and value.name is not None:
+                del value.graph.initializers[value.name]
+        elif producer.op_type == "Constant" and producer.domain in ("", "ai.onnx"):
+            owner = producer.graph
+            if owner is not None:
+                owner.remove(producer, safe=True)
+                self._removed.append(producer)
+
+    def attribute_as_input(
+        self, site: Site, builder: Builder, name: str, dtype: Any = np.int64
+    ) -> ir.Value | None:
+        """Take an attribute of integers off a node and make it an input; None if it is absent.
+
+        Raises:
+            SplitError: TS512 for a function's attribute that the opset has no constant for.
+        """
+        attribute = site.node.attributes.get(name)
+        if attribute is None:
+            return None
+        if attribute.is_ref() and builder.opset >= _FIRST_WITH_VALUE_INTS:
+            site.node.attributes.pop(name)
+            return linked_constant(builder, "value_ints", attribute)
+        return builder.constant(site.take(name), dtype)
+
+    def input_as_attribute(self, site: Site, index: int, name: str) -> None:
+        """Take a constant input of integers off a node and make it an attribute.
+
+        Raises:
+            SplitError: TS512 if it is known only at run time.
+        """
+        value = site.input(index)
+        if value is None:
+            return
+        link = link_of(value)
+        if link is not None:
+            site.node.attributes[name] = ir.RefAttr(
+                name, link.ref_attr_name or "", ir.AttributeType.INTS
+            )
+        else:
+            array = self.needed_constant(site, index, name)
+            site.put(name, [int(item) for item in array.ravel()])
+            if not array.size:
+                site.node.attributes[name] = ir.AttrInt64s(name, [])
+        self.cut_inputs(site, index)
+
+    def cut_inputs(self, site: Site, count: int) -> None:
+        """Leave the first inputs only."""
+        cut = list(site.node.inputs[count:])
+        site.set_inputs(site.node.inputs[:count])
+        for value in cut:
+            self.drop_unused(value)
+
+
+def linked_constant(builder: Builder, kind: str, attribute: ir.Attr) -> ir.Value:
+    """A Constant that holds what an attribute of the function holds."""
+    output = builder.op("Constant", [])
+    node = output.producer()
+    assert node is not None  # noqa: S101 - it was just made
+    node.attributes[kind] = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
+    output.dtype = ir.DataType.INT64
+    return output
+
+
+def link_of(value: ir.Value | None) -> ir.Attr | None:
+    """The attribute that makes a Constant hold an attribute of the function, if it does."""
+    producer = None if value is None else value.producer()
+    if producer is None or producer.op_type != "Constant":
+        return None
+    attribute = producer.attributes.get("value_ints")
+    return attribute if attribute is not None and attribute.is_ref() else None

@@ -1,0 +1,127 @@
+"""Walks a model and brings every node to the target."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+from onnx import defs, helper
+
+from tensorsplit.dims import as_index
+from tensorsplit.errors import MALFORMED_MODEL, UNKNOWN_OPERATOR, SplitError, show
+from tensorsplit.models.convert.adapters import convert_other
+from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.family import convert_split
+from tensorsplit.models.graph.places import Place, is_split, places
+from tensorsplit.models.infer.engine import analyse
+from tensorsplit.models.walk import domain_name
+from tensorsplit.operators import NEWEST_OPSET
+
+_FIRST_IR_WITH_OPSETS = 3
+
+
+def newest_opset() -> int:
+    """The newest opset that both the records and the installed onnx know."""
+    return min(NEWEST_OPSET, int(defs.onnx_opset_version()))
+
+
+def check_opset(opset: object) -> int:
+    """An opset that models can be converted to.
+
+    Raises:
+        SplitError: TS101 for what is none.
+    """
+    number = as_index(opset)
+    if number is None or not 1 <= number <= newest_opset():
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"there is no opset {show(opset)}",
+            f"give an integer from 1 to {newest_opset()}",
+            parameter="opset",
+        )
+    return number
+
+
+def convert_model(model: ir.Model, target: int) -> bool:
+    """Bring a model to another opset, in place.
+
+    Args:
+        model: The model.
+        target: An opset that `check_opset` let pass.
+
+    Returns:
+        Whether anything was to be done.
+
+    Raises:
+        SplitError: As `tensorsplit.convert`.
+    """
+    if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
+        model.opset_imports[""] = 1
+    scopes = [("graph", model.graph), *_labelled(model)]
+    imports = [(path, scope, _own_domain(scope, path)) for path, scope in scopes]
+    if all(not names or scope.opset_imports[names[0]] == target for _, scope, names in imports):
+        return False
+    for path, scope, names in imports:
+        _check_source(path, scope, names)
+    change = Change(model, analyse(model, strict=True), target)
+    functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
+    for place in places(model):
+        _convert_place(place, change, functions)
+    for _, scope, names in imports:
+        for name in names:
+            scope.opset_imports[name] = target
+    needed = helper.find_min_ir_version_for([onnx.OperatorSetIdProto(domain="", version=target)])
+    model.ir_version = max(model.ir_version, needed)
+    return True
+
+
+def _labelled(model: ir.Model) -> list[tuple[str, ir.Function]]:
+    return [
+        (f"function {function.domain}::{function.name}", function)
+        for function in model.functions.values()
+    ]
+
+
+def _own_domain(scope: ir.Graph | ir.Function, path: str) -> list[str]:
+    """How the scope spells the import of ONNX's own domain; empty if it does not import it."""
+    names = [name for name in scope.opset_imports if domain_name(name) == ""]
+    if len({scope.opset_imports[name] for name in names}) > 1:
+        raise SplitError(
+            MALFORMED_MODEL, "ONNX's domain is imported at two opsets", "import one", node=path
+        )
+    return names
+
+
+def _check_source(path: str, scope: ir.Graph | ir.Function, names: list[str]) -> None:
+    for name in names:
+        version = scope.opset_imports[name]
+        if not 1 <= version <= newest_opset():
+            raise SplitError(
+                UNKNOWN_OPERATOR,
+                f"the model imports opset {version}",
+                f"known are the opsets from 1 to {newest_opset()}",
+                node=path,
+                parameter="opset_import",
+            )
+
+
+def _convert_place(place: Place, change: Change, functions: set[tuple[str, str, str]]) -> None:
+    node = place.node
+    domain = domain_name(node.domain)
+    if domain != "" or (domain, node.op_type, node.overload or "") in functions:
+        return
+    if place.opset == 0:
+        raise SplitError(
+            MALFORMED_MODEL,
+            "there is no opset import for ONNX's own domain",
+            "import it",
+            node=place.path,
+        )
+    if place.opset == change.target:
+        return
+    change.pending.append(Site(node, place.path, place.scope, place.opset, place.function))
+    while change.pending:
+        site = change.pending.pop()
+        if is_split(site.node):
+            convert_split(site, change)
+        else:
+            convert_other(site, change)

@@ -1,0 +1,153 @@
+"""The nodes of an onnx-ir model, in bodies and functions too, each with its path and opset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.errors import SplitError
+from tensorsplit.models.nodes import FAMILY, UNKNOWN, Known, bind_node
+from tensorsplit.models.walk import check_depth, domain_name
+from tensorsplit.operands import Operand
+from tensorsplit.resolve import Intent
+
+Scope: TypeAlias = "ir.Graph | ir.Function"
+
+_LARGEST_CONSTANT = 1 << 16
+"""Constants of more elements are no operands of anything; their data is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node where it stands.
+
+    Attributes:
+        node: The node.
+        path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
+        opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
+        scope: The graph or function that lists the node.
+        function: The function it belongs to, through whatever bodies; None in the main graph.
+    """
+
+    node: ir.Node
+    path: str
+    opsets: Mapping[str, int]
+    scope: Scope
+    function: ir.Function | None
+
+    @property
+    def opset(self) -> int:
+        """The opset of ONNX's own domain; 0 where it is not imported."""
+        return self.opsets.get("", 0)
+
+
+def places(model: ir.Model) -> Iterator[Place]:
+    """Every node of a model: the main graph's in order, each before its bodies, then functions'.
+
+    Nodes may be replaced while this runs, but not those that come later.
+    """
+    yield from _places(model.graph, "graph", domain_opsets(model.opset_imports), None, 0)
+    for function in tuple(model.functions.values()):
+        overload = f":{function.overload}" if function.overload else ""
+        path = f"function {function.domain}::{function.name}{overload}"
+        yield from _places(function, path, domain_opsets(function.opset_imports), function, 0)
+
+
+def _places(
+    scope: Scope, path: str, opsets: Mapping[str, int], function: ir.Function | None, depth: int
+) -> Iterator[Place]:
+    check_depth(depth, path)
+    for index, node in enumerate(tuple(scope)):
+        here = f"{path}/{node.name or f'{node.op_type}[{index}]'}"
+        yield Place(node, here, opsets, scope, function)
+        for label, body in bodies(node):
+            yield from _places(body, f"{here}.{label}", opsets, function, depth + 1)
+
+
+def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
+    """The graphs among a node's attributes, each with what to call it in a path."""
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.name, attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            for index, graph in enumerate(attribute.as_graphs()):
+                yield f"{attribute.name}[{index}]", graph
+
+
+def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
+    """The opset of each domain; ONNX's own is ``""``, however it is spelled."""
+    return {domain_name(domain): version for domain, version in imports.items()}
+
+
+def is_split(node: ir.Node) -> bool:
+    """Whether the node is one of the operators of this package."""
+    return node.op_type in FAMILY and domain_name(node.domain) == ""
+
+
+def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """The value of a small constant: an initializer, or the output of a Constant node.
+
+    An initializer that is also a graph input is a default and not a constant (D20).
+    """
+    if value is None or value.is_graph_input():
+        return None
+    tensor = value.const_value
+    if tensor is None:
+        producer = value.producer()
+        if (
+            producer is None
+            or producer.op_type != "Constant"
+            or producer.domain not in ("", "ai.onnx")
+        ):
+            return None
+        tensor = _constant_tensor(producer)
+    if tensor is None or tensor.size > _LARGEST_CONSTANT:
+        return None
+    return tensor.numpy()
+
+
+def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
+    """What a Constant node holds, in any of its spellings but sparse ones and references."""
+    for name, attribute in node.attributes.items():
+        if attribute.is_ref():
+            return None
+        if name == "value":
+            return attribute.as_tensor()
+        if name in ("value_int", "value_ints"):
+            return ir.tensor(np.array(attribute.value, np.int64))
+        if name in ("value_float", "value_floats"):
+            return ir.tensor(np.array(attribute.value, np.float32))
+    return None
+
+
+def operand(value: ir.Value) -> Known:
+    """What is known of a node's input: its value if constant, else its rank and element type."""
+    known = constant(value)
+    if known is not None:
+        return known
+    if isinstance(value.type, ir.SequenceType):
+        return []
+    rank = None if value.shape is None else value.shape.rank()
+    element_type = None if value.dtype is None else value.dtype.name.lower()
+    return Operand(None, rank, element_type, "input")
+
+
+def bind_place(place: Place) -> Intent:
+    """What a split node asks for, as far as constants tell.
+
+    Raises:
+        SplitError: TS101 to TS107, TS305, TS502, with the node's path.
+    """
+    node = place.node
+    inputs: list[Known] = [UNKNOWN if value is not None else None for value in node.inputs[:1]]
+    inputs += [None if value is None else operand(value) for value in node.inputs[1:]]
+    try:
+        return bind_node(ir.serde.serialize_node(node), place.opset, inputs)
+    except SplitError as error:
+        raise error.located(node=place.path) from None

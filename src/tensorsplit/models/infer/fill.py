@@ -1,0 +1,77 @@
+"""`infer_shapes`: write what was found into the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import onnx
+import onnx_ir as ir
+
+from tensorsplit.dims import Dim
+from tensorsplit.models.graph.places import Scope, bodies
+from tensorsplit.models.graph.store import open_model
+from tensorsplit.models.infer.engine import Facts, analyse
+from tensorsplit.models.infer.facts import Sequence, Tensor
+
+
+def infer_shapes(
+    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
+) -> onnx.ModelProto | ir.Model:
+    """Fill in the type and shape of every value of a model that can be known.
+
+    Outputs of split nodes and of the operators on sequences follow from this package's rules; all
+    other operators go through onnx's own inference. A dimension is a number where it can be, an
+    expression such as ``N - 2`` where it follows from one with a name, and else left open.
+
+    Args:
+        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is.
+
+    Returns:
+        The model with the types filled in, of the kind that came in; a ModelProto for a path.
+        Weights are not read; nothing else is changed.
+
+    Raises:
+        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node.
+    """
+    opened = open_model(model)
+    fill(opened.model, analyse(opened.model, strict=True))
+    return opened.back()
+
+
+def fill(model: ir.Model, facts: Facts) -> None:
+    """Write the facts into the values of the main graph and its bodies."""
+    for value in _values(model.graph):
+        _fill_value(value, facts)
+
+
+def _values(scope: Scope) -> Iterator[ir.Value]:
+    for node in scope:
+        yield from node.outputs
+        for _, body in bodies(node):
+            yield from body.inputs
+            yield from _values(body)
+
+
+def _fill_value(value: ir.Value, facts: Facts) -> None:
+    fact = facts.of(value)
+    if isinstance(fact, Tensor):
+        if fact.element_type is not None and not isinstance(value.type, ir.TensorType):
+            value.type = ir.TensorType(fact.element_type)
+        shape = fact.shape
+    elif isinstance(fact, Sequence):
+        if fact.element_type is not None and value.type is None:
+            value.type = ir.SequenceType(ir.TensorType(fact.element_type))
+        shape = fact.part
+    else:
+        return
+    if shape is not None and value.type is not None and not _says(value.shape, shape):
+        value.shape = ir.Shape([_dim(dim) for dim in shape])
+
+
+def _says(declared: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
+    return declared is not None and [str(_dim(dim)) for dim in shape] == list(map(str, declared))
+
+
+def _dim(dim: Dim) -> int | ir.SymbolicDim | str | None:
+    return dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)

@@ -1,0 +1,135 @@
+"""Older versions of common operators, which onnx's reference would run as the newest version.
+
+The reference has one implementation for several versions of an operator. Where an older version
+means something else, its inputs are brought into the newer form here, or it is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx import AttributeProto, helper
+
+from tensorsplit.errors import NODE_FAILED, UNSUPPORTED_NODE, SplitError
+from tensorsplit.models.blocks import Step
+
+Attributes: TypeAlias = dict[str, AttributeProto]
+Run: TypeAlias = Callable[[Sequence[Any], Attributes], list[Any]]
+Version: TypeAlias = Callable[[Sequence[Any], Attributes, Run], list[Any]]
+
+
+def run_version(step: Step, inputs: Sequence[Any], run: Run) -> list[Any]:
+    """Run a node in the version in force, by an implementation of the newest one.
+
+    Args:
+        step: The node.
+        inputs: The value of each input.
+        run: Runs the newest version on inputs and attributes.
+
+    Returns:
+        The value of each output.
+
+    Raises:
+        SplitError: TS509 for a version that has no implementation, TS510 for inputs that it does
+            not take.
+    """
+    # consumed_inputs told old engines which buffers to reuse; results do not depend on it
+    attributes = {a.name: a for a in step.node.attribute if a.name != "consumed_inputs"}
+    until, version = _OLDER.get(step.node.op_type, (0, _as_newest))
+    if step.domain == "" and step.opset < until:
+        return version(inputs, attributes, run)
+    return run(inputs, attributes)
+
+
+def _as_newest(inputs: Sequence[Any], attributes: Attributes, run: Run) -> list[Any]:
+    return run(inputs, attributes)
+
+
+def _with_defaults(**defaults: Any) -> Version:
+    """The version differs in what its attributes are when they are absent."""
+
+    def version(inputs: Sequence[Any], attributes: Attributes, run: Run) -> list[Any]:
+        given = {name: helper.make_attribute(name, value) for name, value in defaults.items()}
+        return run(inputs, {**given, **attributes})
+
+    return version
+
+
+def _unsupported(_inputs: Sequence[Any], _attributes: Attributes, _run: Run) -> list[Any]:
+    raise SplitError(
+        UNSUPPORTED_NODE,
+        "this older version of the operator has no implementation",
+        "convert the model to a newer opset, or run it on another engine",
+    )
+
+
+def _flattened(inputs: Sequence[Any], attributes: Attributes, run: Run) -> list[Any]:
+    """Before opset 13 Softmax and its kin take the data as a matrix, cut in two at the axis."""
+    data = inputs[0]
+    axis = attributes["axis"].i if "axis" in attributes else 1
+    if not -data.ndim <= axis <= data.ndim:
+        raise SplitError(
+            NODE_FAILED,
+            f"the axis is {axis}, but the data has rank {data.ndim}",
+            f"give an axis in [{-data.ndim}, {data.ndim}]",
+        )
+    axis += data.ndim if axis < 0 else 0
+    rows = math.prod(data.shape[:axis])
+    matrix = data.reshape(rows, math.prod(data.shape[axis:]))
+    (result,) = run([matrix], {"axis": helper.make_attribute("axis", 1)})
+    return [result.reshape(data.shape)]
+
+
+def _aligned(inputs: Sequence[Any], attributes: Attributes, run: Run) -> list[Any]:
+    """Before opset 7 the second operand is broadcast only if asked for, from an axis on."""
+    left, right = inputs
+    start = left.ndim - right.ndim
+    if "axis" in attributes:
+        start = attributes["axis"].i
+        start += left.ndim if start < 0 else 0
+    covered = left.shape[start : start + right.ndim] if start >= 0 else None
+    broadcast = "broadcast" in attributes and attributes["broadcast"].i
+    single = right.size == 1 and right.ndim <= left.ndim
+    if not (left.shape == right.shape or (broadcast and (single or covered == right.shape))):
+        raise SplitError(
+            NODE_FAILED,
+            f"the operands have shapes {left.shape} and {right.shape}",
+            "make them equal, or a part of the first, with broadcast = 1 and its axis",
+        )
+    if broadcast and not single:
+        right = right.reshape(right.shape + (1,) * (left.ndim - start - right.ndim))
+    return run([left, right], {})
+
+
+def _per_channel(inputs: Sequence[Any], attributes: Attributes, run: Run) -> list[Any]:
+    """Before opset 7 the slope of PRelu is one number, or one for each channel (axis 1)."""
+    data, slope = inputs
+    if slope.size != 1 and data.ndim > 1:
+        if slope.shape != (data.shape[1],):
+            raise SplitError(
+                NODE_FAILED,
+                f"the slope has shape {slope.shape} for data of shape {data.shape}",
+                "give one number, or one for each channel",
+            )
+        slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
+    return run([data, np.asarray(slope)], attributes)
+
+
+_BINARY = (
+    *("Add", "Sub", "Mul", "Div", "Pow"),
+    *("And", "Or", "Xor", "Greater", "Less", "Equal"),
+)
+_OLDER: Mapping[str, tuple[int, Version]] = {
+    **dict.fromkeys(_BINARY, (7, _aligned)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
+    "Concat": (4, _with_defaults(axis=1)),
+    "PRelu": (7, _per_channel),
+    "Resize": (11, _unsupported),
+    "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
+    "Selu": (6, _with_defaults(alpha=1.6732, gamma=1.0507)),
+    "Upsample": (9, _unsupported),
+}
+"""By operator: the first opset whose version the reference implements, and what to do before."""

@@ -1,0 +1,143 @@
+"""What every step of lowering shares: the model, what is known of it, the target, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import onnx_ir as ir
+
+from tensorsplit.errors import CANNOT_LOWER, SplitError
+from tensorsplit.models.graph.build import Names
+from tensorsplit.models.graph.places import Place
+from tensorsplit.models.infer.engine import Facts
+from tensorsplit.models.infer.facts import Tensor
+from tensorsplit.models.lower.arithmetic import Arithmetic
+from tensorsplit.models.lower.report import Change, Report
+from tensorsplit.profiles import Profile
+
+_T = TypeVar("_T")
+
+
+class Home:
+    """A place in a graph where nodes can be added as they are needed, each behind the last.
+
+    Args:
+        graph: The graph.
+        node: The node that the place is next to, and that stays there meanwhile; None for the
+            end of the graph.
+        behind: Whether the place is behind the node, and not before it.
+    """
+
+    def __init__(self, graph: ir.Graph, node: ir.Node | None, *, behind: bool = False) -> None:
+        self.graph, self._node, self._behind = graph, node, behind
+
+    def insert(self, nodes: list[ir.Node]) -> None:
+        """Add nodes behind those that were added before."""
+        if not nodes:
+            return
+        if self._node is None:
+            self.graph.extend(nodes)
+        elif self._behind:
+            self.graph.insert_after(self._node, nodes)
+            self._node = nodes[-1]
+        else:
+            self.graph.insert_before(self._node, nodes)
+
+
+class Context:
+    """One lowering of one model.
+
+    Attributes:
+        model: The model, which is changed.
+        facts: What is known of its values.
+        profile: What the target can't do.
+        report: What was done.
+        names: New names.
+        opset: The opset of ONNX's own domain.
+    """
+
+    def __init__(self, model: ir.Model, facts: Facts, profile: Profile, report: Report) -> None:
+        self.model, self.facts, self.profile, self.report = model, facts, profile, report
+        self.names = Names(model)
+        self.opset = max(model.opset_imports.get(domain, 0) for domain in ("", "ai.onnx"))
+        self._old: list[ir.Node] = []
+
+    def build(self, home: Home, stem: str, make: Callable[[Arithmetic], _T]) -> _T:
+        """Make nodes and put them at a place."""
+        arithmetic = Arithmetic(self.names, self.opset, stem)
+        made = make(arithmetic)
+        home.insert(arithmetic.nodes)
+        return made
+
+    def replace(self, old: ir.Value, new: ir.Value, home: Home) -> None:
+        """Have a value used in the place of another one, which is no longer made.
+
+        Args:
+            old: The value, an output of a node that will be removed.
+            new: What takes its place; takes over its name if it is newly made for it.
+            home: Where to put a node if the old value is an output of its graph.
+        """
+        if old.is_graph_output():
+            made = ir.Value(name=None, type=old.type, shape=old.shape)
+            self._take_name(old, made)
+            node = ir.Node("", "Identity", [new], outputs=[made])
+            node.name = self.names.fresh(f"{made.name}_identity")
+            home.insert([node])
+            new = made
+        ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+
+    def _take_name(self, old: ir.Value, new: ir.Value) -> None:
+        new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
+
+    def stand_in(self, old: ir.Value, new: ir.Value) -> None:
+        """Have a value that was newly made take the name, type and place of another one."""
+        new.type, new.shape = old.type, old.shape
+        if old.name:
+            self._take_name(old, new)
+        ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+
+    def retire(self, node: ir.Node) -> None:
+        """Remove a node at the end; until then it marks its place."""
+        self._old.append(node)
+
+    def clean_up(self) -> None:
+        """Remove the nodes that were retired, the last ones first."""
+        for node in reversed(self._old):
+            if node.graph is not None:
+                node.graph.remove(node, safe=True)
+        self._old.clear()
+
+    def changed(self, place: Place, became: str, reason: str) -> None:
+        """Note a change."""
+        operator = place.node.op_type
+        self.report.changes.append(Change(place.path, operator, became, reason))
+
+    def takes_by_index(self, value: ir.Value) -> bool:
+        """Whether the target was measured not to cut tensors of the value's element type."""
+        fact = self.facts.of(value)
+        if not isinstance(fact, Tensor) or fact.element_type is None:
+            return False
+        features = {"operator": "Split", "element_type": fact.element_type.name.lower()}
+        return any(entry.feature == "element_type" for entry in self.profile.about(features))
+
+    def tensor(self, value: ir.Value) -> Tensor:
+        """What is known of a tensor."""
+        fact = self.facts.of(value)
+        return fact if isinstance(fact, Tensor) else Tensor()
+
+    def know(self, value: ir.Value, fact: Tensor) -> ir.Value:
+        """Note what is known of a new value; returns it."""
+        self.facts.set(value, fact)
+        return value
+
+
+def refusal(problem: str, place: Place | None, fix: str = "") -> SplitError:
+    """A refusal to lower, with the node."""
+    return SplitError(
+        CANNOT_LOWER,
+        problem,
+        fix,
+        operator=None if place is None else place.node.op_type,
+        node="graph" if place is None else place.path,
+    )

@@ -1,0 +1,199 @@
+"""The content of an operator page, derived from the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorsplit.compare import ANY_TYPE
+from tensorsplit.operators import NEWEST_OPSET, operators
+from tensorsplit.pages.decisions import decisions_for
+from tensorsplit.pages.examples import Example, examples_for
+from tensorsplit.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.schema import Attribute, Operator, Parameter, TypeConstraint
+
+RULES: dict[Rule, str] = {
+    explicit: "the lengths as given: each >= 0, together the dimension",
+    remainder: "the lengths as given: each >= 0, together the dimension; one may be -1 and is what"
+    " the others leave",
+    equal: "n parts of one length: n must divide the dimension d",
+    ceil: "n parts: ceil(d/n) each, the last one what is left of the dimension d, not below 0",
+    chunk: "chunks of the given length > 0, the last one smaller if need be",
+    ones: "parts of length 1, as many as the dimension says",
+}
+"""Every length rule in words; n is what the operand gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An attribute, input or output.
+
+    Attributes:
+        name: As the standard spells it.
+        type: ``INT``, ``INTS``, a type constraint's name, or one type.
+        need: ``required``, ``optional``, ``variadic`` or ``default`` and the value.
+        meaning: What it holds.
+    """
+
+    name: str
+    type: str
+    need: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """A type constraint.
+
+    Attributes:
+        name: The type parameter.
+        meaning: What it stands for.
+        types: Every type it may be, in the standard's order and spelling.
+    """
+
+    name: str
+    meaning: str
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthSource:
+    """Where the lengths come from in one case, and by which rule.
+
+    Attributes:
+        given: The case, such as "attribute `split` is given".
+        rule: The rule in words.
+    """
+
+    given: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A named statement: a behaviour, or a decision with its error codes."""
+
+    name: str
+    text: str
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the page of an operator version says, in the order of its sections."""
+
+    id: str
+    summary: str
+    source: str
+    facts: tuple[Note, ...]
+    attributes: tuple[Operand, ...]
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    types: tuple[Types, ...]
+    lengths: tuple[LengthSource, ...]
+    behaviour: tuple[Note, ...]
+    decisions: tuple[Note, ...]
+    examples: tuple[Example, ...]
+
+
+def page_of(record: Operator) -> Page:
+    """Write the page of an operator version.
+
+    Args:
+        record: The operator version.
+
+    Returns:
+        The page's content; ``dataclasses.asdict`` of it can be written as JSON.
+    """
+    return Page(
+        id=record.id,
+        summary=record.summary,
+        source=record.source,
+        facts=_facts(record),
+        attributes=tuple(map(_attribute, record.attributes)),
+        inputs=tuple(map(_parameter, record.inputs)),
+        outputs=tuple(map(_parameter, record.outputs)),
+        types=tuple(map(_types, record.type_constraints)),
+        lengths=_lengths(record),
+        behaviour=tuple(Note(name, text) for name, text in record.notes.items()),
+        decisions=tuple(
+            Note(d.id, d.text, tuple(kind.code for kind in d.refusals))
+            for d in decisions_for(record)
+        ),
+        examples=examples_for(record),
+    )
+
+
+def opsets(record: Operator) -> str:
+    """The opsets at which the version is in force."""
+    later = [
+        other.since_version
+        for other in operators.values()
+        if (other.vendor, other.name) == (record.vendor, record.name)
+        and other.since_version > record.since_version
+    ]
+    if record.vendor != "onnx":
+        return f"from {record.domain}"
+    last = min(later) - 1 if later else NEWEST_OPSET
+    return str(last) if last == record.since_version else f"{record.since_version} to {last}"
+
+
+def lengths_in_short(record: Operator) -> tuple[str, str]:
+    """Where the lengths come from, and what holds when they are not given, in a few words."""
+    sources = " or ".join(f"{entry.spelling} {entry.operand}" for entry in record.lengths)
+    if record.absent is None:
+        return sources, "refused"
+    absent: dict[Rule, str] = {equal: "equal parts", ones: "parts of length 1"}
+    return sources, absent[record.absent]
+
+
+def _facts(record: Operator) -> tuple[Note, ...]:
+    return (
+        Note("domain", record.domain or "ai.onnx"),
+        Note("since version", str(record.since_version)),
+        Note("in force at opset", opsets(record)),
+        Note("support level", record.support_level),
+        Note("function", "yes" if record.is_function else "no"),
+        Note("shape inference", "yes" if record.has_shape_inference else "no"),
+        Note("output", "one sequence of the parts" if record.is_sequence else "one for each part"),
+    )
+
+
+def _attribute(attribute: Attribute) -> Operand:
+    need = "required" if attribute.required else "optional"
+    if attribute.default is not None:
+        need = f"default {attribute.default}"
+    return Operand(attribute.name, attribute.type, need, attribute.description)
+
+
+def _parameter(parameter: Parameter) -> Operand:
+    need = "required" if parameter.option == "single" else parameter.option
+    return Operand(parameter.name, parameter.type_str, need, parameter.description)
+
+
+def _types(constraint: TypeConstraint) -> Types:
+    meaning = constraint.description
+    if constraint.any and ANY_TYPE not in meaning:
+        meaning = f"{meaning}; {ANY_TYPE}"
+    return Types(constraint.name, meaning, constraint.types)
+
+
+def _lengths(record: Operator) -> tuple[LengthSource, ...]:
+    ranks = {0: " as a scalar", 1: " as a list"}
+    found = [
+        LengthSource(
+            f"{lengths.spelling} `{lengths.operand}` is given"
+            f"{ranks[rank] if len(lengths.rules) > 1 else ''}",
+            RULES[rule],
+        )
+        for lengths in record.lengths
+        for rank, rule in lengths.rules.items()
+    ]
+    if record.absent is None:
+        absent = "refused: " + (
+            "exactly one of them is needed" if len(record.lengths) > 1 else "it must be given"
+        )
+    else:
+        absent = RULES[record.absent]
+        if not record.is_sequence:
+            absent += "; n is the number of outputs of the node"
+    return (*found, LengthSource("no lengths are given", absent))

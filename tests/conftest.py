@@ -1,0 +1,22 @@
+"""What every test may use: seeded randomness, and stable hypothesis examples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "stable",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("stable")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator whose numbers are the same in every run."""
+    return np.random.default_rng(20240613)

@@ -1,0 +1,60 @@
+"""An adapter that does what engines do at their worst."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from typing import Any
+
+from tensorsplit.errors import LENGTHS_SUM, SplitError
+
+_calls = itertools.count(1)
+
+
+def run(request: tuple[Any, ...]) -> Any:
+    """Do what the first item of the request says."""
+    count = next(_calls)
+    action, *arguments = request
+    return {"calls": lambda: count, **ACTIONS}[action](*arguments)
+
+
+def _print(text: str) -> str:
+    print(text, flush=True)
+    os.system(f"echo {text}")
+    return text
+
+
+def _raise(text: str) -> None:
+    raise RuntimeError(text)
+
+
+def _refuse() -> None:
+    raise SplitError(LENGTHS_SUM, "the lengths", "mend them", node="split")
+
+
+def _be_missing() -> None:
+    raise ImportError("No module named 'nothing'")
+
+
+def _signal(number: int) -> None:
+    print("last words", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), number)
+    time.sleep(60)
+
+
+ACTIONS: dict[str, Any] = {
+    "echo": lambda value: value,
+    "pid": os.getpid,
+    "print": _print,
+    "read": sys.stdin.read,
+    "raise": _raise,
+    "refuse": _refuse,
+    "missing": _be_missing,
+    "lambda": lambda: lambda: None,
+    "sleep": time.sleep,
+    "signal": _signal,
+    "abort": os.abort,
+    "exit": os._exit,
+}

@@ -1,0 +1,188 @@
+"""Where engines differ is told: shape, element type, first index, largest difference."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import tensorsplit as ts
+from tensorsplit.engines import compare as compare_module
+from tensorsplit.engines.compare import Difference, compare, differences
+from tensorsplit.errors import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED, SplitError
+from tests.engines.models import model, node, split_model, tensor
+
+DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
+
+
+def differ(found: Any, expected: Any) -> list[Difference]:
+    return differences({"y": found}, {"y": expected}, engine="it", reference="ours")
+
+
+def one(found: Any, expected: Any) -> Difference:
+    (difference,) = differ(found, expected)
+    return difference
+
+
+def floats(*bits: int) -> np.ndarray[Any, Any]:
+    return np.frombuffer(struct.pack(f"<{len(bits)}I", *bits), np.float32)
+
+
+def test_equal_outputs_do_not_differ() -> None:
+    outputs = {
+        "f": floats(0x7FC00001, 0x80000000, 0x3F800000),
+        "s": [np.array(["a", "b"], object), np.array([], object)],
+        "i": np.array([1, 2]).astype(ml_dtypes.int4),
+        "none": None,
+        "empty": [],
+    }
+    assert differences(outputs, dict(outputs), engine="it", reference="ours") == []
+    assert differ(np.array(["a"]), np.array(["a"], object)) == []
+
+
+def test_the_first_index_both_values_and_the_largest_difference_are_told() -> None:
+    expected = np.arange(6, dtype=np.float32).reshape(2, 3)
+    found = expected.copy()
+    found[0, 2], found[1, 1] = 7, 3.5
+    difference = one(found, expected)
+    assert difference.aspect == "values"
+    assert difference.index == (0, 2)
+    assert (difference.count, difference.largest) == (2, "5")
+    assert (difference.found, difference.expected) == ("7.0", "2.0")
+    assert str(difference) == (
+        "it: output 'y': 2 values differ, largest difference 5; the first at [0, 2] is 7.0,"
+        " but ours has 2.0"
+    )
+
+
+def test_bits_decide_for_floats() -> None:
+    zero = one(floats(0x80000000), floats(0))
+    assert (zero.expected, zero.found, zero.largest) == ("0.0", "-0.0", "0")
+    payload = one(floats(0x7FC00001), floats(0x7FC00002))
+    assert payload.expected == "nan (bits 0x7fc00002)"
+    assert payload.found == "nan (bits 0x7fc00001)"
+    assert payload.largest == "0"
+    lost = one(floats(0x7FC00000, 0x3F800000), floats(0x3F800000, 0x3F800000))
+    assert (lost.count, lost.largest) == (1, "nan")
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float16])
+def test_small_floats_are_compared(dtype: Any) -> None:
+    difference = one(np.array([1, 2, 4]).astype(dtype), np.array([1, 2, 3]).astype(dtype))
+    assert (difference.index, difference.largest) == ((2,), "1")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "left", "right", "largest"),
+    [
+        (np.int64, -(2**63), 2**63 - 1, 2**64 - 1),
+        (np.uint64, 0, 2**64 - 1, 2**64 - 1),
+        (np.int8, -128, 127, 255),
+        (np.bool_, False, True, 1),
+        (ml_dtypes.int4, -8, 7, 15),
+        (ml_dtypes.uint2, 0, 3, 3),
+    ],
+)
+def test_integers_differ_exactly(dtype: Any, left: int, right: int, largest: int) -> None:
+    pair = [np.array([value], object).astype(dtype) for value in (left, right)]
+    assert one(pair[0], pair[1]).largest == str(largest)
+
+
+def test_strings_compare_by_value() -> None:
+    difference = one(np.array(["a", "c"], object), np.array(["a", "b"], object))
+    assert (difference.index, difference.largest) == ((1,), None)
+    assert (difference.found, difference.expected) == ("'c'", "'b'")
+
+
+def test_complex_numbers_are_compared() -> None:
+    assert one(np.array([3 + 4j]), np.array([0j])).largest == "5"
+
+
+def test_scalars_differ_at_no_index() -> None:
+    assert one(np.array(1.0), np.array(2.0)).index == ()
+
+
+def test_shape_element_type_length_and_kind_are_told() -> None:
+    assert one(np.zeros((2, 3)), np.zeros((3, 2))).aspect == "shape"
+    assert str(one(np.zeros(2, np.int32), np.zeros(2, np.int64))) == (
+        "it: output 'y': element type int32, but ours has int64"
+    )
+    parts = [np.zeros(1), np.zeros(2)]
+    length, value = differ([np.ones(1)], parts)
+    assert (length.aspect, length.found, length.expected) == ("length", "1", "2")
+    assert (value.output, value.aspect) == ("y[0]", "values")
+    assert one(parts, parts[0]).found == "a sequence"
+    assert one(None, parts[0]).found == "an empty optional"
+
+
+def test_outputs_on_one_side_only_are_told() -> None:
+    told = differences({"a": np.zeros(1)}, {"b": np.zeros(1)}, engine="it", reference="ours")
+    assert [(entry.output, entry.aspect, entry.found) for entry in told] == [
+        ("b", "missing", "none"),
+        ("a", "missing", "such an output"),
+    ]
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_model: object, inputs: Mapping[str, Any], *, engine: str) -> dict[str, Any]:
+        kinds = {"gone": ENGINE_MISSING, "crashing": ENGINE_CRASHED, "refusing": ENGINE_REFUSED}
+        if engine in kinds:
+            raise SplitError(kinds[engine], "so it is")
+        return {"y": inputs["x"] + (engine == "wrong")}
+
+    monkeypatch.setattr(compare_module, "run", run)
+
+
+@pytest.mark.usefixtures("engines")
+def test_refusals_and_crashes_are_differences() -> None:
+    told = compare(None, {"x": DATA}, ["right", "refusing", "wrong", "crashing"])
+    assert [(entry.engine, entry.aspect) for entry in told] == [
+        ("refusing", "refused"),
+        ("wrong", "values"),
+        ("crashing", "crashed"),
+    ]
+    assert str(told[0]) == "refusing: refused: [TS603] so it is"
+
+
+@pytest.mark.usefixtures("engines")
+def test_what_the_reference_refuses_and_what_is_not_installed_is_raised() -> None:
+    for reference, engine in (("refusing", "right"), ("right", "gone")):
+        with pytest.raises(SplitError):
+            compare(None, {"x": DATA}, [engine], reference=reference)
+
+
+@pytest.mark.usefixtures("engines")
+def test_outputs_that_were_computed_before_can_be_the_reference() -> None:
+    assert compare(None, {"x": DATA}, ["right"], reference={"y": DATA}) == []
+    (difference,) = compare(None, {"x": DATA}, ["right"], reference={"y": -DATA})
+    assert difference.index == (0,)
+
+
+def test_our_engine_agrees_with_the_reference_evaluator() -> None:
+    assert compare(split_model(), {"x": DATA}, ["onnx-reference"]) == []
+
+
+@pytest.mark.engine
+def test_measured_differences_are_told() -> None:
+    pytest.importorskip("openvino")
+    pytest.importorskip("onnxruntime")
+    source = split_model(element=TensorProto.INT64)
+    x = np.array([1, 2**31, 3, 4, 5, 6])
+    (difference,) = compare(source, {"x": x}, ["onnxruntime", "openvino"])
+    assert (difference.engine, difference.output, difference.index) == ("openvino", "a", (1,))
+    assert difference.largest == str(2**32)
+    refused = model(
+        [node("SplitToSequence", "x", "s"), node("SequenceLength", "s", "n")],
+        [tensor("x", shape=["N"])],
+        [tensor("n", TensorProto.INT64)],
+    )
+    (difference,) = compare(refused, {"x": DATA}, ["openvino"], reference="onnxruntime")
+    assert difference.aspect == "refused"
+    with pytest.raises(ts.SplitError, match="TS601"):
+        compare(source, {"x": x}, ["nothing"])

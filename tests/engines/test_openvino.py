@@ -1,0 +1,266 @@
+"""OpenVINO runs what it can; where it is right, reading IR ourselves gives the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import tensorsplit as ts
+from tensorsplit.engines.process import process_of
+from tests.engines.models import model, node, split_model, tensor
+from tests.models.ir_files import X
+
+pytestmark = pytest.mark.engine
+ov = pytest.importorskip("openvino")
+
+EXACT = {
+    "boolean": np.bool_,
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+    "f8e8m0": ml_dtypes.float8_e8m0fnu,
+    "i4": ml_dtypes.int4,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "u4": ml_dtypes.uint4,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+}
+"""The types that OpenVINO itself splits exactly, whatever the values."""
+
+
+def both(path: Path, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return ts.run(path, inputs), ts.run(path, inputs, engine="openvino")
+
+
+def assert_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert list(ours) == list(theirs)
+    for name, array in ours.items():
+        assert theirs[name].dtype == array.dtype
+        assert theirs[name].shape == array.shape
+        assert theirs[name].tobytes() == array.tobytes()
+
+
+def random_elements(element: str, count: int) -> Any:
+    size = count * np.dtype(EXACT[element]).itemsize
+    octets = np.random.default_rng(3).integers(0, 256, size, np.uint8)
+    if element == "boolean":
+        return (octets & 1).view(np.bool_)
+    if element == "u4":
+        return (octets & 15).astype(EXACT[element])
+    if element == "i4":
+        return ((octets & 15).astype(np.int8) - 8).astype(EXACT[element])
+    return octets.view(EXACT[element])
+
+
+def save(folder: Path, outputs: list[Any], parameters: list[Any], **options: Any) -> Path:
+    """An IR file as OpenVINO writes it."""
+    from openvino import op
+
+    path = folder / "model.xml"
+    ir = ov.Model([op.Result(output) for output in outputs], parameters, "m")
+    ov.save_model(ir, path, compress_to_fp16=False) if options else ov.serialize(ir, path)
+    return path
+
+
+def parameter(name: str, element: str, shape: Any) -> Any:
+    made = ov.op.Parameter(getattr(ov.Type, element), ov.PartialShape(shape))
+    made.set_friendly_name(name)
+    return made
+
+
+def constant(element: str, shape: list[int], data: bytes) -> Any:
+    held = ov.Tensor(getattr(ov.Type, element), ov.Shape(shape))
+    held.data.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return ov.op.Constant(held)
+
+
+def int64(*values: int, scalar: bool = False) -> Any:
+    return ov.op.Constant(ov.Type.i64, ov.Shape([] if scalar else [len(values)]), list(values))
+
+
+def cut(data: Any, *lengths: int, axis: int = 0) -> Any:
+    made = ov.opset1.variadic_split(data, int64(axis, scalar=True), int64(*lengths))
+    made.set_friendly_name("cut")
+    return made
+
+
+@pytest.mark.parametrize("element", EXACT)
+def test_inputs_of_every_type_come_out_the_same(tmp_path: Path, element: str) -> None:
+    x = parameter("x", element, [6])
+    path = save(tmp_path, cut(x, 4, -1).outputs(), [x])
+    data = random_elements(element, 6)
+    ours, theirs = both(path, x=data)
+    assert [part.tobytes() for part in ours.values()] == [data[:4].tobytes(), data[4:].tobytes()]
+    assert_same(ours, theirs)
+
+
+INEXACT = {"u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f64": np.float64}
+"""The types of which OpenVINO changes large values when they are constants (D16)."""
+
+
+@pytest.mark.parametrize("element", sorted({*EXACT, *INEXACT} - {"i4", "u4"}))
+def test_constants_of_every_type_come_out_the_same(tmp_path: Path, element: str) -> None:
+    if element in INEXACT:
+        data = np.arange(1, 13).astype(INEXACT[element]).view(np.uint8)
+    else:
+        size = 12 * np.dtype(EXACT[element]).itemsize
+        data = np.random.default_rng(5).integers(0, 256, size, np.uint8)
+    held = constant(element, [4, 3], (data & 1 if element == "boolean" else data).tobytes())
+    path = save(tmp_path, [held.output(0), *cut(held, 2, 2).outputs()], [])
+    ours, theirs = both(path)
+    assert_same(ours, theirs)
+    whole, top, bottom = ours.values()
+    assert [top.tolist(), bottom.tolist()] == [whole[:2].tolist(), whole[2:].tolist()]
+
+
+@pytest.mark.parametrize("element", ["f4e2m1", "i4", "u4", "u2"])
+def test_constants_that_openvino_can_return_but_not_cut_are_read_the_same(
+    tmp_path: Path, element: str
+) -> None:
+    data = np.random.default_rng(5).integers(0, 256, 6, np.uint8)
+    held = constant(element, [len(data) * 8 // (2 if element == "u2" else 4)], data.tobytes())
+    assert_same(*both(save(tmp_path, [held.output(0)], [])))
+
+
+def test_constant_strings_are_read_the_same(tmp_path: Path) -> None:
+    held = ov.op.Constant(ov.Tensor(np.array([["a", ""], ["héé", "d\0e"]])))
+    ours, theirs = both(save(tmp_path, [held.output(0)], []))
+    assert [value.tolist() for value in ours.values()] == [[["a", ""], ["héé", "d\0e"]]]
+    assert [value.tolist() for value in theirs.values()] == [[["a", ""], ["héé", "d\0e"]]]
+
+
+@pytest.mark.parametrize(
+    ("declared", "shape"),
+    [("6,8", (6, 8)), ("?,8", (6, 8)), ("1..8,8", (6, 8)), ("?,?", (2, 0)), ("3..,..9", (6, 8))],
+)
+@pytest.mark.parametrize("options", [{}, {"save_model": True}])
+def test_shapes_of_every_spelling_come_out_the_same(
+    tmp_path: Path, declared: str, shape: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    x = parameter("x", "f32", declared)
+    outputs = [*cut(x, -1, 2).outputs(), x.output(0), x.output(0)]
+    path = save(tmp_path, outputs, [x], **options)
+    data = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    ours, theirs = both(path, x=data)
+    assert_same(ours, theirs)
+    np.testing.assert_array_equal(next(iter(ours.values())), data[:-2])
+
+
+def test_several_results_inputs_and_names_keep_their_order(tmp_path: Path) -> None:
+    x, y = parameter("x", "f32", [4]), parameter("y", "i32", [])
+    parts = cut(x, 1, 1, 2)
+    parts.output(2).set_names({"last, not least"})
+    x.output(0).set_names({"tensor"})
+    outputs = [parts.output(2), y.output(0), parts.output(0), parts.output(2), parts.output(1)]
+    path = save(tmp_path, outputs, [y, x])
+    data = np.array([1.5, 2.5, 3.5, 4.5], np.float32)
+    ours, theirs = both(path, tensor=data, y=np.array(7, np.int32))
+    assert_same(ours, theirs)
+    assert [value.tolist() for value in ours.values()] == [[3.5, 4.5], 7, [1.5], [3.5, 4.5], [2.5]]
+    assert next(iter(ours)) == "last, not least"
+    assert {"last, not least"} == set(ov.Core().read_model(path).outputs[0].names)
+
+
+def test_operands_at_run_time_come_out_the_same(tmp_path: Path) -> None:
+    x, axis, lengths = (
+        parameter("x", "f32", [6, 8]),
+        parameter("axis", "i32", []),
+        parameter("lengths", "i64", [2]),
+    )
+    parts = ov.opset1.variadic_split(x, axis, lengths)
+    path = save(tmp_path, parts.outputs(), [x, axis, lengths])
+    fed = {"x": X, "axis": np.array(-1, np.int32), "lengths": np.array([3, -1])}
+    ours, theirs = both(path, **fed)
+    assert_same(ours, theirs)
+    with pytest.raises(ts.SplitError, match="TS306"):
+        ts.run(path, {**fed, "lengths": np.array([-1, 9])}, engine="openvino")
+
+
+@pytest.mark.parametrize("lengths", [(-1, 7), (-1, 400_000_000)])
+def test_lengths_that_openvino_does_not_check_are_refused_before_it_runs(
+    tmp_path: Path, lengths: tuple[int, int]
+) -> None:
+    """D7, behind a layer that only OpenVINO can compute, with known and unknown shapes."""
+    x, n = parameter("x", "f32", "?"), parameter("n", "i64", [1])
+    cases = (ov.opset1.relu(x), ov.opset1.reshape(x, n, False))
+    inputs = {"x": np.ones(6, np.float32), "n": np.array([6])}
+    for computed in cases:
+        path = save(tmp_path, cut(computed, *lengths).outputs(), [x, n])
+        with pytest.raises(ts.SplitError, match="TS509"):
+            ts.run(path, inputs)
+        with pytest.raises(ts.SplitError) as caught:
+            ts.run(path, inputs, engine="openvino")
+        assert (caught.value.code, caught.value.operator) == ("TS306", "openvino.VariadicSplit-1")
+        assert caught.value.node == "layer 'cut'"
+
+
+def test_operands_that_openvino_computes_are_checked(tmp_path: Path) -> None:
+    x, n = parameter("x", "f32", "?"), parameter("n", "i64", [2])
+    lengths = ov.opset1.add(n, n)
+    parts = ov.opset1.variadic_split(ov.opset1.relu(x), int64(0, scalar=True), lengths)
+    path = save(tmp_path, parts.outputs(), [x, n])
+    inputs = {"x": np.arange(6, dtype=np.float32), "n": np.array([1, 2])}
+    first, second = ts.run(path, inputs, engine="openvino").values()
+    assert (first.tolist(), second.tolist()) == ([0, 1], [2, 3, 4, 5])
+    with pytest.raises(ts.SplitError, match="TS302"):
+        ts.run(path, {**inputs, "n": np.array([1, 3])}, engine="openvino")
+
+
+def test_a_model_with_other_layers_runs(tmp_path: Path) -> None:
+    x = parameter("x", "f32", "?,8")
+    left, right = ov.opset1.split(ov.opset1.relu(x), int64(1, scalar=True), 2).outputs()
+    path = save(tmp_path, [ov.opset1.add(left, right).output(0)], [x])
+    (total,) = ts.run(path, {"x": -X}, engine="openvino").values()
+    assert total.tolist() == np.zeros((6, 4)).tolist()
+
+
+def test_an_onnx_model_saved_as_ir_is_read(tmp_path: Path) -> None:
+    source = split_model()
+    (tmp_path / "m.onnx").write_bytes(source.SerializeToString())
+    path = tmp_path / "m.xml"
+    ov.save_model(ov.Core().read_model(tmp_path / "m.onnx"), path, compress_to_fp16=False)
+    x = np.random.default_rng(4).standard_normal(6).astype(np.float32)
+    ours, theirs = both(path, x=x)
+    assert_same(ours, theirs)
+    assert_same(ours, ts.run(source, {"x": x}))
+
+
+def test_wrong_strings_are_what_openvino_returns_and_harm_no_later_run() -> None:
+    """D17: the second part repeats the first one's elements; the process is not used again."""
+    source = split_model(element=TensorProto.STRING)
+    texts = np.array(["a", "b", "c", "dd", "ee", "ff"], object)
+    engine = process_of("openvino", "tensorsplit.engines.openvino")
+    outputs = ts.run(source, {"x": texts}, engine="openvino")
+    assert outputs["b"].shape == (4,)
+    assert engine.pid is None
+    assert ts.run(split_model(), {"x": X[0, :6]}, engine="openvino")["a"].shape == (2,)
+
+
+def test_strings_that_its_tensors_would_change_are_refused() -> None:
+    source = model(
+        [node("Identity", "x", "y")],
+        [tensor("x", TensorProto.STRING, [1])],
+        [tensor("y", TensorProto.STRING)],
+    )
+    with pytest.raises(ts.SplitError, match=r"TS603.*NUL"):
+        ts.run(source, {"x": np.array(["a\0"], object)}, engine="openvino")
+
+
+def test_types_that_it_does_not_have_are_refused() -> None:
+    source = model(
+        [node("Identity", "x", "y")],
+        [tensor("x", TensorProto.COMPLEX64, [1])],
+        [tensor("y", TensorProto.COMPLEX64)],
+    )
+    with pytest.raises(ts.SplitError, match="TS603"):
+        ts.run(source, {"x": np.ones(1, np.complex64)}, engine="openvino")

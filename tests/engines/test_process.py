@@ -1,0 +1,247 @@
+"""An engine can do its worst: the caller's process lives on, and the next call works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tensorsplit import SplitError
+from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
+
+ADAPTER = "tests.engines.fake_engine"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def engine() -> Iterator[EngineProcess]:
+    process = EngineProcess("fake", ADAPTER)
+    yield process
+    process.close()
+
+
+def refused(engine: EngineProcess, *request: object) -> SplitError:
+    with pytest.raises(SplitError) as caught:
+        engine.call(request)
+    return caught.value
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").exists() and " Z " in Path(f"/proc/{pid}/stat").read_text()
+
+
+def test_engine_runs_in_a_process_of_its_own_that_is_used_again(engine: EngineProcess) -> None:
+    assert engine.call(("pid",)) not in (os.getpid(), None)
+    assert engine.call(("calls",)) == 2
+
+
+@pytest.mark.parametrize(
+    "dtype", ["<f4", "<i8", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4]
+)
+def test_arrays_cross_the_pipe_with_their_bits(engine: EngineProcess, dtype: object) -> None:
+    array = np.arange(1, 7).astype(dtype).reshape(2, 3)  # type: ignore[call-overload]
+    back = engine.call(("echo", array))
+    assert back.dtype == array.dtype
+    assert back.shape == (2, 3)
+    assert back.tobytes() == array.tobytes()
+
+
+def test_array_larger_than_the_pipe_crosses_it(engine: EngineProcess) -> None:
+    array = np.random.default_rng(1).integers(1, 255, 5_000_000, dtype=np.uint8)
+    assert np.array_equal(engine.call(("echo", array)), array)
+
+
+def test_what_an_engine_prints_does_not_disturb_the_replies(engine: EngineProcess) -> None:
+    assert engine.call(("print", "noise")) == "noise"
+    assert engine.call(("echo", 1)) == 1
+
+
+def test_an_engine_that_reads_finds_nothing(engine: EngineProcess) -> None:
+    assert engine.call(("read",)) == ""
+
+
+def test_an_exception_is_a_refusal_with_the_engines_words(engine: EngineProcess) -> None:
+    error = refused(engine, "raise", "no kernel\n  for Split\n" + "x" * 5000)
+    assert error.code == "TS603"
+    assert "fake says: RuntimeError: no kernel for Split xxx" in str(error)
+    assert len(str(error)) < 800
+
+
+def test_a_refusal_of_our_own_comes_through_as_it_is(engine: EngineProcess) -> None:
+    error = refused(engine, "refuse")
+    assert (error.code, error.node, error.fix) == ("TS302", "split", "mend them")
+
+
+def test_an_engine_that_cant_be_imported_is_missing(engine: EngineProcess) -> None:
+    error = refused(engine, "missing")
+    assert error.code == "TS602"
+    assert "pip install 'tensorsplit[fake]'" in str(error)
+
+
+def test_a_result_that_cant_be_passed_on_is_a_refusal(engine: EngineProcess) -> None:
+    assert refused(engine, "lambda").code == "TS603"
+    assert engine.call(("calls",)) == 2
+
+
+def test_what_cant_be_passed_to_the_engine_is_refused(engine: EngineProcess) -> None:
+    assert refused(engine, "echo", lambda: None).code == "TS508"
+
+
+@pytest.mark.parametrize("name", ["SIGFPE", "SIGSEGV", "SIGKILL", "SIGABRT"])
+def test_a_signal_is_named_and_the_next_call_works(engine: EngineProcess, name: str) -> None:
+    error = refused(engine, "signal", getattr(signal, name))
+    assert error.code == "TS604"
+    assert name in str(error)
+    assert "last words" in str(error)
+    assert engine.call(("echo", "again")) == "again"
+
+
+def test_an_abort_is_no_death_of_the_caller(engine: EngineProcess) -> None:
+    assert "SIGABRT" in str(refused(engine, "abort"))
+
+
+def test_an_exit_is_named(engine: EngineProcess) -> None:
+    error = refused(engine, "exit", 3)
+    assert error.code == "TS604"
+    assert "exit status 3" in str(error)
+
+
+def test_a_process_killed_between_two_calls_is_started_anew(engine: EngineProcess) -> None:
+    first = engine.call(("pid",))
+    os.kill(first, signal.SIGKILL)
+    second = engine.call(("pid",))
+    assert second != first
+
+
+def test_an_engine_that_hangs_is_stopped(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = engine.call(("pid",))
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "0.2")
+    error = refused(engine, "sleep", 60)
+    assert error.code == "TS604"
+    assert "no answer within 0.2 s" in str(error)
+    assert TIMEOUT_VARIABLE in str(error)
+    assert is_gone(pid)
+    monkeypatch.delenv(TIMEOUT_VARIABLE)
+    assert engine.call(("echo", 5)) == 5
+
+
+@pytest.mark.parametrize("text", ["soon", "", "0", "-1", "nan", "inf", "1e400"])
+def test_a_timeout_that_is_no_number_of_seconds_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TIMEOUT_VARIABLE, text)
+    with pytest.raises(SplitError, match="TS703"):
+        timeout()
+
+
+def test_threads_take_turns(engine: EngineProcess) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: engine.call(("echo", number)), range(200)))
+    assert answers == list(range(200))
+
+
+def test_a_crash_in_one_thread_leaves_the_others_theirs(engine: EngineProcess) -> None:
+    def call(number: int) -> object:
+        return refused(engine, "abort").code if number % 5 == 0 else engine.call(("echo", number))
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(call, range(20)))
+    assert answers == ["TS604" if number % 5 == 0 else number for number in range(20)]
+
+
+def test_an_interrupted_call_leaves_no_stale_answer(engine: EngineProcess) -> None:
+    pid = engine.call(("pid",))
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.call(("sleep", 60))
+    timer.join()
+    assert engine.call(("echo", "fresh")) == "fresh"
+    assert engine.pid != pid
+
+
+def run_script(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_process_ends_with_the_callers() -> None:
+    done = run_script(f"""
+        from tensorsplit.engines.process import process_of
+        print(process_of("fake", "{ADAPTER}").call(("pid",)))
+    """)
+    assert done.returncode == 0, done.stderr
+    assert is_gone(int(done.stdout))
+
+
+def test_the_process_ends_with_a_caller_that_is_killed() -> None:
+    done = run_script(f"""
+        import os, signal
+        from tensorsplit.engines.process import process_of
+        print(process_of("fake", "{ADAPTER}").call(("pid",)), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    assert done.returncode == -signal.SIGKILL
+    pid = int(done.stdout)
+    waited = threading.Event()
+    for _ in range(100):
+        if is_gone(pid):
+            return
+        waited.wait(0.1)
+    pytest.fail("the engine's process is still there")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_has_a_process_of_its_own() -> None:
+    done = run_script(f"""
+        import os
+        from tensorsplit.engines.process import process_of
+        engine = process_of("fake", "{ADAPTER}")
+        mine = engine.call(("pid",))
+        child = os.fork()
+        if child == 0:
+            assert engine.call(("pid",)) != mine
+            assert engine.call(("calls",)) == 2
+            raise SystemExit(0)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, status
+        assert engine.call(("pid",)) == mine
+        assert engine.call(("calls",)) == 3
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_main_guard_is_needed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tensorsplit.engines.process import process_of\n"
+        f"print(process_of('fake', '{ADAPTER}').call(('echo', 'ran')))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "ran\n")

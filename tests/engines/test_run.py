@@ -1,0 +1,314 @@
+"""`run`: the same model in every engine, and nothing wrong ever reaches an engine."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, external_data_helper
+
+import tensorsplit as ts
+from tensorsplit.engines import ENGINES, outside
+from tests.engines.models import INT64, model, node, sequence, split_model, tensor
+from tests.models.ir_files import X, cut_file
+
+_FOREIGN = ENGINES[1:]
+_MODULES = {"onnx-reference": "onnx"}
+
+
+def _mark(name: str) -> Any:
+    missing = find_spec(_MODULES.get(name, name)) is None
+    marks = [pytest.mark.engine, pytest.mark.skipif(missing, reason=f"{name} is not installed")]
+    return pytest.param(name, marks=marks if name in ("onnxruntime", "openvino") else ())
+
+
+every_engine = pytest.mark.parametrize("engine", ["numpy", *map(_mark, _FOREIGN)])
+foreign_engine = pytest.mark.parametrize("engine", list(map(_mark, _FOREIGN)))
+DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
+
+
+def refused(source: Any, inputs: Any, engine: str = "numpy") -> ts.SplitError:
+    with pytest.raises(ts.SplitError) as caught:
+        ts.run(source, inputs, engine=engine)
+    return caught.value
+
+
+@every_engine
+def test_outputs_come_by_name_in_the_graphs_order(engine: str) -> None:
+    source = split_model()
+    source.graph.output.reverse()
+    outputs = ts.run(source, {"x": DATA}, engine=engine)
+    assert list(outputs) == ["b", "a"]
+    np.testing.assert_array_equal(outputs["a"], DATA[:2])
+    np.testing.assert_array_equal(outputs["b"], DATA[2:])
+    assert outputs["a"].dtype == np.float32
+
+
+@every_engine
+def test_a_model_is_a_path_a_message_or_an_onnx_ir_model(engine: str, tmp_path: Path) -> None:
+    import onnx_ir
+
+    source = split_model()
+    path = tmp_path / "model.onnx"
+    onnx.save(source, path)
+    other = tmp_path / "model.of_another_name"
+    other.write_bytes(path.read_bytes())
+    for kind in (source, path, str(path), other, onnx_ir.from_proto(source)):
+        np.testing.assert_array_equal(ts.run(kind, {"x": DATA}, engine=engine)["b"], DATA[2:])
+
+
+@every_engine
+def test_relative_paths_hold_wherever_the_engine_runs(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx.save(split_model(), tmp_path / "model.onnx")
+    monkeypatch.chdir(tmp_path)
+    assert ts.run("model.onnx", {"x": DATA}, engine=engine)["a"].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "engine", ["numpy", *[_mark(name) for name in ("onnx-reference", "onnxruntime")]]
+)
+def test_sequences_come_and_go_as_lists(engine: str) -> None:
+    source = model(
+        [node("SplitToSequence", "x", "parts", keepdims=0), node("Identity", "given", "back")],
+        [tensor("x", shape=[3]), sequence("given")],
+        [sequence("parts"), sequence("back")],
+    )
+    given = [DATA[:1], DATA[1:6]]
+    outputs = ts.run(source, {"x": DATA[:3], "given": given}, engine=engine)
+    assert [part.tolist() for part in outputs["parts"]] == DATA[:3].tolist()
+    assert [part.shape for part in outputs["parts"]] == [()] * 3
+    assert [part.tolist() for part in outputs["back"]] == [part.tolist() for part in given]
+
+
+def test_an_engine_that_there_is_not_is_refused() -> None:
+    for engine in ("tensorrt", "", None, 3, ["numpy"]):
+        error = refused(split_model(), {"x": DATA}, engine)  # type: ignore[arg-type]
+        assert error.code == "TS601"
+        assert all(name in str(error) for name in ENGINES)
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_an_engine_that_is_not_installed_names_its_extra(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, engine, None)
+    error = refused(split_model(), {"x": DATA}, engine)
+    assert error.code == "TS602"
+    assert f"pip install 'tensorsplit[{engine}]'" in str(error)
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_arguments: object) -> None:
+        pytest.fail("the engine saw the model")
+
+    monkeypatch.setattr(outside, "process_of", forbidden)
+
+
+WRONG = {
+    "lengths that do not sum": (split_model(2, 3), "TS302"),
+    "negative length": (split_model(-1, 7), "TS301"),
+    "outputs that are not as many as num_outputs (D5)": (
+        model(
+            [node("Split", "x", "a b", num_outputs=3)],
+            [tensor("x")],
+            [tensor("a"), tensor("b")],
+        ),
+        "TS305",
+    ),
+    "chunks of length 0 (D10)": (
+        model(
+            [node("SplitToSequence", "x zero", "a")],
+            [tensor("x")],
+            [sequence("a")],
+            zero=np.array(0, np.int64),
+        ),
+        "TS307",
+    ),
+    "wrong lengths of computed data": (
+        model(
+            [node("Neg", "x", "y"), node("Split", "y split", "a b")],
+            [tensor("x")],
+            [tensor("a"), tensor("b")],
+            split=np.array([2, 3], np.int64),
+        ),
+        "TS302",
+    ),
+    "computed lengths": (
+        model(
+            [node("Add", "half half", "split"), node("Split", "x split", "a b")],
+            [tensor("x")],
+            [tensor("a"), tensor("b")],
+            half=np.array([-1, 4], np.int64),
+        ),
+        "TS301",
+    ),
+    "index out of a sequence (D19)": (
+        model(
+            [node("SplitToSequence", "x", "s"), node("SequenceAt", "s nine", "a")],
+            [tensor("x")],
+            [tensor("a")],
+            nine=np.array(9, np.int64),
+        ),
+        "TS511",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", [pytest.param(name) for name in _FOREIGN])
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.usefixtures("no_engine")
+def test_a_wrong_split_node_never_reaches_an_engine(
+    engine: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    source, code = WRONG[name]
+    assert refused(source, {"x": DATA}, engine).code == code
+
+
+@pytest.mark.usefixtures("no_engine")
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        ({}, "TS505"),
+        ({"x": DATA, "y": DATA}, "TS506"),
+        ({"x": DATA[:3]}, "TS507"),
+        ({"x": DATA.astype(np.float64)}, "TS508"),
+        ({"x": DATA.tolist()}, "TS508"),
+        ([DATA], "TS703"),
+    ],
+)
+def test_wrong_inputs_never_reach_an_engine(inputs: Any, code: str) -> None:
+    assert refused(split_model(), inputs, "onnx-reference").code == code
+
+
+@foreign_engine
+def test_lengths_at_run_time_reach_the_engine_when_they_are_right(engine: str) -> None:
+    source = model(
+        [node("Split", "x split", "a b")],
+        [tensor("x", shape=["N"]), tensor("split", INT64, [2])],
+        [tensor("a"), tensor("b")],
+        opset=13,
+    )
+    lengths = np.array([1, 5], np.int64)
+    outputs = ts.run(source, {"x": DATA, "split": lengths}, engine=engine)
+    np.testing.assert_array_equal(outputs["b"], DATA[1:])
+    assert refused(source, {"x": DATA, "split": lengths - 1}, engine).code == "TS302"
+
+
+@foreign_engine
+def test_an_input_with_a_default_can_be_fed_or_left_out(engine: str) -> None:
+    source = split_model()
+    source.graph.input.append(tensor("split", INT64, [2]))
+    np.testing.assert_array_equal(ts.run(source, {"x": DATA}, engine=engine)["a"], DATA[:2])
+    inputs = {"x": DATA, "split": np.array([5, 1])}
+    if engine == "openvino":
+        error = refused(source, inputs, engine)
+        assert error.code == "TS603"
+        assert "constant of the input 'split'" in str(error)
+    else:
+        np.testing.assert_array_equal(ts.run(source, inputs, engine=engine)["a"], DATA[:5])
+
+
+@foreign_engine
+def test_what_an_engine_refuses_is_told_in_its_words(engine: str) -> None:
+    source = model([node("Nothing", "x", "y")], [tensor("x")], [tensor("y")])
+    source.graph.node[0].domain = "nowhere"
+    source.opset_import.append(onnx.helper.make_opsetid("nowhere", 1))
+    error = refused(source, {"x": DATA}, engine)
+    assert error.code == "TS603"
+    assert f"{engine} says: " in str(error)
+    assert "Nothing" in str(error)
+    assert "\n" not in str(error)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", [_mark("onnxruntime"), _mark("openvino")])
+def test_what_only_the_reference_cant_run_does_not_stop_another_engine(engine: str) -> None:
+    source = model(
+        [
+            node("Gelu", "x", "y", domain="com.microsoft"),
+            node("Split", "y split", "a b"),
+        ],
+        [tensor("x", shape=[6])],
+        [tensor("a"), tensor("b")],
+        split=np.array([2, 4], np.int64),
+    )
+    source.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    assert refused(source, {"x": DATA}).code == "TS509"
+    outputs = ts.run(source, {"x": DATA}, engine=engine)
+    assert (outputs["a"].shape, outputs["b"].shape) == ((2,), (4,))
+
+
+def external_model(folder: Path, location: str = "weights.bin") -> Path:
+    """A model whose ``w``, of 64 elements, lies in another file."""
+    w = np.arange(1, 65, dtype=np.float32)
+    source = model(
+        [node("Split", "w split", "a b")],
+        [],
+        [tensor("a"), tensor("b")],
+        opset=13,
+        w=w,
+        split=np.array([10, 54], np.int64),
+    )
+    external_data_helper.set_external_data(source.graph.initializer[0], location)
+    source.graph.initializer[0].ClearField("raw_data")
+    source.graph.initializer[0].data_location = TensorProto.EXTERNAL
+    (folder / "weights.bin").write_bytes(w.tobytes())
+    path = folder / "model.onnx"
+    path.write_bytes(source.SerializeToString())
+    return path
+
+
+@every_engine
+def test_external_data_is_found_beside_the_model(engine: str, tmp_path: Path) -> None:
+    import onnx_ir
+
+    path = external_model(tmp_path)
+    for source in (path, onnx_ir.load(path)):
+        outputs = ts.run(source, {}, engine=engine)
+        assert outputs["a"].tolist() == list(range(1, 11))
+        assert outputs["b"].tolist() == list(range(11, 65))
+
+
+@pytest.mark.parametrize("engine", ["numpy", *_FOREIGN])
+@pytest.mark.parametrize("location", ["../weights.bin", "/etc/hostname", "", "none.bin"])
+@pytest.mark.usefixtures("no_engine")
+def test_external_data_elsewhere_is_refused(
+    engine: str, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    (tmp_path / "weights.bin").write_bytes(bytes(256))
+    assert refused(external_model(folder, location), {}, engine).code == "TS504"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_that_are_no_model_are_refused(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x07garbage")
+    assert refused(path, {}, engine).code == "TS501"
+    assert refused(tmp_path / "none.onnx", {}, engine).code == "TS501"
+
+
+@pytest.mark.parametrize("engine", ["onnx-reference", "onnxruntime"])
+def test_ir_files_run_only_where_they_can(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    path = cut_file().save(tmp_path)
+    np.testing.assert_array_equal(ts.run(path, {"x": X})["part0"], X[:2])
+    error = refused(path, {"x": X}, engine)
+    assert error.code == "TS603"
+    assert "openvino" in str(error)

@@ -1,0 +1,744 @@
+"""Small models with everything that lowering must cope with, each as the text of onnx's parser.
+
+Sizes of named dimensions and special inputs stand beside the text; all other inputs are random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.parser import parse_model
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ELEMENT_TYPES = (
+    *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("bfloat16", "float16", "float", "double", "string", "bool", "complex64", "complex128"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and what to feed it.
+
+    Attributes:
+        name: What to call it.
+        opset: Its opset.
+        text: The graph, and functions if there are any.
+        sizes: Of the named dimensions of its inputs; 7 where none is given.
+        feeds: Inputs that are not random; None leaves an input to its default.
+        functions: The domain of its functions.
+    """
+
+    name: str
+    opset: int
+    text: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    feeds: Mapping[str, Any] = field(default_factory=dict)
+    functions: str = ""
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The model."""
+        version = (
+            8
+            if self.opset < 19
+            else helper.find_min_ir_version_for([helper.make_opsetid("", self.opset)])
+        )
+        imports = f'"" : {self.opset}' + (f', "{self.functions}" : 1' if self.functions else "")
+        return parse_model(f"<ir_version: {version}, opset_import: [{imports}]> {self.text}")
+
+    def inputs(self, seed: int = 0) -> dict[str, Any]:
+        """What to feed: random, but for what the case fixes."""
+        rng = np.random.default_rng(seed)
+        fed: dict[str, Any] = {}
+        for value in self.model.graph.input:
+            if value.name in self.feeds:
+                if self.feeds[value.name] is not None:
+                    fed[value.name] = self.feeds[value.name]
+            elif value.type.HasField("sequence_type"):
+                tensor = value.type.sequence_type.elem_type.tensor_type
+                fed[value.name] = [self._random(rng, tensor) for _ in range(3)]
+            else:
+                fed[value.name] = self._random(rng, value.type.tensor_type)
+        return fed
+
+    def _random(self, rng: np.random.Generator, tensor: onnx.TypeProto.Tensor) -> Array:
+        shape = [
+            self.sizes.get(dim.dim_param, 7) if dim.dim_param else dim.dim_value
+            for dim in tensor.shape.dim
+        ]
+        return random_array(rng, tensor.elem_type, shape)
+
+
+def random_array(rng: np.random.Generator, element_type: int, shape: list[int]) -> Array:
+    """Random non-zero values that every engine holds exactly."""
+    numbers = rng.integers(1, 100, shape)
+    if element_type == onnx.TensorProto.STRING:
+        return np.array([f"s{number}" for number in numbers.ravel()], object).reshape(shape)
+    if element_type == onnx.TensorProto.BOOL:
+        return np.asarray(numbers % 2 == 0)
+    dtype = helper.tensor_dtype_to_np_dtype(element_type)
+    if dtype.kind == "c":
+        return np.asarray(numbers + 1j * rng.integers(1, 100, shape)).astype(dtype)
+    return numbers.astype(dtype)
+
+
+def _loop(body: str, carried: str) -> str:
+    return f"Loop(trip, yes, {carried}) <body = body (int64 i, bool go_in{body}>"
+
+
+def _typed() -> list[Case]:
+    """Every element type through every operator of the family."""
+    cases = []
+    for kind in ELEMENT_TYPES:
+        cases += [
+            Case(
+                f"split13_{kind}",
+                13,
+                f"g ({kind}[7,4] x) => ({kind}[3,4] a, {kind}[4,4] b)"
+                " <int64[2] lengths = {3,4}> { a, b = Split(x, lengths) }",
+            ),
+            Case(
+                f"split18_{kind}",
+                18,
+                f"g ({kind}[2,7] x) => ({kind}[2,3] a, {kind}[2,3] b, {kind}[2,1] c)"
+                " { a, b, c = Split<axis=1, num_outputs=3>(x) }",
+            ),
+            Case(
+                f"sequence_{kind}",
+                24,
+                f"g ({kind}[7,2] x) => ({kind}[3,2] a, {kind}[1,2] b) <int64 c = {{3}}, int64 i0 ="
+                " {0}, int64 i2 = {2}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i0)"
+                "  b = SequenceAt(s, i2) }",
+            ),
+        ]
+    return cases
+
+
+_VERSIONS = [
+    Case(
+        "split2", 2, "g (float[6] x) => (float[2] a, float[4] b) { a, b = Split<split=[2,4]>(x) }"
+    ),
+    Case(
+        "split2_equal",
+        10,
+        "g (float[6,3] x) => (float[6,1] a, float[6,1] b, float[6,1] c)"
+        " { a, b, c = Split<axis=1>(x) }",
+    ),
+    Case(
+        "split11",
+        11,
+        "g (float[6,4] x) => (float[6,1] a, float[6,3] b)"
+        " { a, b = Split<axis=-1, split=[1,3]>(x) }",
+    ),
+    Case("split13_equal", 13, "g (float[6] x) => (float[3] a, float[3] b) { a, b = Split(x) }"),
+    Case("split13_one_output", 13, "g (float[6] x) => (float[6] a) { a = Split(x) }"),
+    Case(
+        "split18_even",
+        18,
+        "g (float[6] x) => (float[3] a, float[3] b) { a, b = Split<num_outputs=2>(x) }",
+    ),
+    Case(
+        "split18_one_output", 18, "g (float[6] x) => (float[6] a) { a = Split<num_outputs=1>(x) }"
+    ),
+    Case(
+        "split18_zero",
+        18,
+        "g (float[0,3] x) => (float[0,3] a, float[0,3] b) { a, b = Split<num_outputs=2>(x) }",
+    ),
+    Case(
+        "split18_zero_dynamic",
+        18,
+        "g (float[N,3] x) => (float[A,3] a, float[B,3] b) { a, b = Split<num_outputs=2>(x) }",
+        {"N": 0},
+    ),
+    Case(
+        "split18_last_zero",
+        18,
+        "g (float[6] x) => (float[2] a, float[2] b, float[2] c, float[0] d)"
+        " { a, b, c, d = Split<num_outputs=4>(x) }",
+    ),
+    Case(
+        "split18_uneven_dynamic",
+        18,
+        "g (float[N,3] x) => (float[A,3] a, float[B,3] b, float[C,3] c)"
+        " { a, b, c = Split<num_outputs=3>(x) }",
+    ),
+    Case(
+        "split18_uneven_dynamic_negative_axis",
+        18,
+        "g (float[2,N] x) => (float[2,A] a, float[2,B] b)"
+        " { a, b = Split<axis=-1, num_outputs=2>(x) }",
+    ),
+    Case(
+        "split18_uneven_unranked",
+        18,
+        "g (float[2,N] x, int64[2] to) => (float[] a, float[] b)"
+        " { y = Reshape(x, to)  a, b = Split<axis=-1, num_outputs=2>(y) }",
+        feeds={"to": np.array([2, 7])},
+    ),
+    Case(
+        "split13_zero_part",
+        13,
+        "g (float[6] x) => (float[0] a, float[6] b) <int64[2] l = {0,6}> { a, b = Split(x, l) }",
+    ),
+    Case(
+        "split13_constant_node",
+        13,
+        "g (float[6,N] x) => (float[2,N] a, float[4,N] b)"
+        " { l = Constant<value_ints=[2,4]>()  a, b = Split(x, l) }",
+    ),
+    Case(
+        "split13_dead_output",
+        13,
+        "g (float[6] x) => (float[4] b) <int64[2] l = {2,4}> { a, b = Split(x, l) }",
+    ),
+    Case(
+        "split18_missing_output",
+        18,
+        'g (float[N] x) => (float[B] b) { "", b = Split<num_outputs=2>(x) }',
+    ),
+    Case(
+        "split13_int8_quantised",
+        13,
+        "g (float[6] x) => (float[2] a, float[4] b) <float scale ="
+        " {0.5}, int8 zero = {0}, int64[2] l = {2,4}> { q = QuantizeLinear(x, scale, zero)"
+        "  p, r = Split(q, l)  a = DequantizeLinear(p, scale, zero)"
+        "  b = DequantizeLinear(r, scale, zero) }",
+    ),
+]
+
+_RUNTIME = [
+    Case(
+        "split13_runtime",
+        13,
+        "g (float[7,2] x, int64[2] l) => (float[A,2] a, float[B,2] b) { a, b = Split(x, l) }",
+        feeds={"l": np.array([5, 2])},
+    ),
+    Case(
+        "split18_runtime_computed",
+        18,
+        "g (float[N,2] x) => (float[A,2] a, float[B,2] b)"
+        " <int64[1] two = {2}> { d = Shape<start=0, end=1>(x)  r = Sub(d, two)"
+        "  l = Concat<axis=0>(two, r)  a, b = Split(x, l) }",
+    ),
+    Case(
+        "split13_overridable_default",
+        13,
+        "g (float[7] x, int64[2] l) => (float[A] a, float[B] b)"
+        " <int64[2] l = {3,4}> { a, b = Split(x, l) }",
+        feeds={"l": None},
+    ),
+    Case(
+        "split13_overridable_fed",
+        13,
+        "g (float[7] x, int64[2] l) => (float[A] a, float[B] b)"
+        " <int64[2] l = {3,4}> { a, b = Split(x, l) }",
+        feeds={"l": np.array([6, 1])},
+    ),
+    Case(
+        "sequence_runtime_lengths",
+        13,
+        "g (float[7,2] x, int64[3] l, int64 i) => (float[A,2] a)"
+        " { s = SplitToSequence(x, l)  a = SequenceAt(s, i) }",
+        feeds={"l": np.array([1, 2, 4]), "i": np.array(-2)},
+    ),
+    Case(
+        "sequence_runtime_lengths_of_unknown_count",
+        13,
+        "g (float[7,2] x, int64[P] l, int64 i) =>"
+        " (float[A,2] a, int64 n) { s = SplitToSequence(x, l)  a = SequenceAt(s, i)"
+        "  n = SequenceLength(s) }",
+        feeds={"l": np.array([1, 2, 4]), "i": np.array(1)},
+    ),
+    Case(
+        "sequence_runtime_chunk",
+        13,
+        "g (float[7,2] x, int64 c, int64 i) => (float[A,2] a, int64 n)"
+        " { s = SplitToSequence(x, c)  a = SequenceAt(s, i)  n = SequenceLength(s) }",
+        feeds={"c": np.array(3), "i": np.array(2)},
+    ),
+    Case(
+        "sequence_runtime_chunk32",
+        13,
+        "g (float[7,2] x, int32 c, int64 i) => (float[A,2] a)"
+        " { s = SplitToSequence(x, c)  a = SequenceAt(s, i) }",
+        feeds={"c": np.array(3, np.int32), "i": np.array(0)},
+    ),
+    Case(
+        "sequence_overridable_chunk",
+        13,
+        "g (float[7,2] x, int64 c) => (float[A,2] a, int64 n)"
+        " <int64 c = {2}, int64 i = {1}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i)"
+        "  n = SequenceLength(s) }",
+        feeds={"c": np.array(4)},
+    ),
+    Case(
+        "sequence_runtime_index",
+        13,
+        "g (float[7,2] x, int64 i) => (float[A,2] a)"
+        " <int64 c = {3}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i) }",
+        feeds={"i": np.array(-1)},
+    ),
+    Case(
+        "sequence_int32_index",
+        13,
+        "g (float[7,2] x, int32 i) => (float[A,2] a)"
+        " <int64 c = {3}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i) }",
+        feeds={"i": np.array(1, np.int32)},
+    ),
+    Case(
+        "sequence_runtime_index_ones",
+        13,
+        "g (float[7,2] x, int64 i) => (float[2] a)"
+        " { s = SplitToSequence<keepdims=0>(x)  a = SequenceAt(s, i) }",
+        feeds={"i": np.array(5)},
+    ),
+]
+
+_SEQUENCES = [
+    Case(
+        "ones_keepdims",
+        11,
+        "g (float[3,4] x) => (float[1,4] a, float[1,4] b) <int64 i0 = {0},"
+        " int64 i2 = {-1}> { s = SplitToSequence<axis=0>(x)  a = SequenceAt(s, i0)"
+        "  b = SequenceAt(s, i2) }",
+    ),
+    Case(
+        "ones_dropped",
+        11,
+        "g (float[3,4] x) => (float[3] a) <int64 i = {1}>"
+        " { s = SplitToSequence<axis=1, keepdims=0>(x)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "ones_dropped_dynamic",
+        13,
+        "g (float[N,4] x) => (float[4] a, int64 n) <int64 i = {1}>"
+        " { s = SplitToSequence<keepdims=0>(x)  a = SequenceAt(s, i)  n = SequenceLength(s) }",
+    ),
+    Case(
+        "ones_keepdims_dynamic",
+        13,
+        "g (float[4,N] x) => (float[4,1] a) <int64 i = {-2}>"
+        " { s = SplitToSequence<axis=-1>(x)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "keepdims_ignored_scalar_one",
+        11,
+        "g (float[3,4] x) => (float[1,4] a) <int64 c = {1},"
+        " int64 i = {1}> { s = SplitToSequence<keepdims=0>(x, c)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "keepdims_ignored_scalar_two",
+        11,
+        "g (float[3,4] x) => (float[1,4] a) <int64 c = {2},"
+        " int64 i = {1}> { s = SplitToSequence<keepdims=0>(x, c)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "keepdims_ignored_lengths",
+        11,
+        "g (float[3,4] x) => (float[2,4] a) <int64[2] l = {1,2},"
+        " int64 i = {1}> { s = SplitToSequence<keepdims=0>(x, l)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "keepdims_ignored_lengths_one",
+        11,
+        "g (float[2,4] x) => (float[1,4] a) <int64[2] l = {1,1},"
+        " int64 i = {1}> { s = SplitToSequence<keepdims=0>(x, l)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "chunk_dynamic",
+        13,
+        "g (float[N,4] x) => (float[A,4] a, float[B,4] b, int64 n) <int64 c ="
+        " {3}, int64 i = {2}, int64 j = {-3}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i)"
+        "  b = SequenceAt(s, j)  n = SequenceLength(s) }",
+    ),
+    Case(
+        "chunk_dynamic_negative_axis",
+        13,
+        "g (float[4,N] x) => (float[4,A] a) <int64 c = {3},"
+        " int64 i = {1}> { s = SplitToSequence<axis=-1>(x, c)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "lengths_zero_part",
+        13,
+        "g (float[5] x) => (float[0] a, float[5] b) <int64[3] l = {2,0,3},"
+        " int64 i = {1}> { s = SplitToSequence(x, l)  a = SequenceAt(s, i)"
+        "  b = ConcatFromSequence<axis=0>(s) }",
+    ),
+    Case(
+        "one_length_in_a_list",
+        13,
+        "g (float[5] x) => (float[5] a) <int64[1] l = {5}, int64 i ="
+        " {0}> { s = SplitToSequence(x, l)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "concat_whole",
+        13,
+        "g (float[N,4] x) => (float[N,4] a) <int64 c = {3}>"
+        " { s = SplitToSequence(x, c)  a = ConcatFromSequence<axis=0>(s) }",
+    ),
+    Case(
+        "concat_whole_static",
+        13,
+        "g (float[7,4] x) => (float[7,4] a) <int64 c = {3}>"
+        " { s = SplitToSequence(x, c)  a = ConcatFromSequence<axis=-2>(s) }",
+    ),
+    Case(
+        "concat_other_axis",
+        13,
+        "g (float[6,4] x) => (float[3,8] a) <int64 c = {3}>"
+        " { s = SplitToSequence(x, c)  a = ConcatFromSequence<axis=1>(s) }",
+    ),
+    Case(
+        "concat_new_axis",
+        13,
+        "g (float[6,4] x) => (float[2,3,4] a, float[3,4,2] b) <int64 c = {3}>"
+        " { s = SplitToSequence(x, c)  a = ConcatFromSequence<axis=0, new_axis=1>(s)"
+        "  b = ConcatFromSequence<axis=-1, new_axis=1>(s) }",
+    ),
+    Case(
+        "concat_dropped",
+        13,
+        "g (float[N,4] x) => (float[M] a) { s = SplitToSequence<keepdims=0>(x)"
+        "  a = ConcatFromSequence<axis=0>(s) }",
+    ),
+    Case(
+        "concat_dropped_new_axis",
+        13,
+        "g (float[N,4] x) => (float[4,N] a)"
+        " { s = SplitToSequence<keepdims=0>(x)  a = ConcatFromSequence<axis=1, new_axis=1>(s) }",
+    ),
+    Case(
+        "length_static",
+        13,
+        "g (float[7] x) => (int64 n) <int64 c = {2}>"
+        " { s = SplitToSequence(x, c)  n = SequenceLength(s) }",
+    ),
+    Case(
+        "length_dynamic",
+        13,
+        "g (float[N] x) => (int64 n) <int64 c = {2}>"
+        " { s = SplitToSequence(x, c)  n = SequenceLength(s) }",
+    ),
+    Case(
+        "insert_end",
+        13,
+        "g (float[7,2] x, float[3,2] y) => (float[10,2] a, float[3,2] b, int64 n)"
+        " <int64 c = {3}, int64 i = {-1}> { s = SplitToSequence(x, c)  t = SequenceInsert(s, y)"
+        "  a = ConcatFromSequence<axis=0>(t)  b = SequenceAt(t, i)  n = SequenceLength(t) }",
+    ),
+    Case(
+        "insert_middle",
+        13,
+        "g (float[7,2] x, float[3,2] y) => (float[10,2] a) <int64 c = {3}, int64"
+        " p = {1}> { s = SplitToSequence(x, c)  t = SequenceInsert(s, y, p)"
+        "  a = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "insert_negative",
+        13,
+        "g (float[7,2] x, float[3,2] y) => (float[10,2] a) <int64 c = {3},"
+        " int64 p = {-1}> { s = SplitToSequence(x, c)  t = SequenceInsert(s, y, p)"
+        "  a = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "erase_last",
+        13,
+        "g (float[7,2] x) => (float[6,2] a, int64 n) <int64 c = {3}>"
+        " { s = SplitToSequence(x, c)  t = SequenceErase(s)  a = ConcatFromSequence<axis=0>(t)"
+        "  n = SequenceLength(t) }",
+    ),
+    Case(
+        "erase_first",
+        13,
+        "g (float[7,2] x) => (float[4,2] a) <int64 c = {3}, int64 p = {0}>"
+        " { s = SplitToSequence(x, c)  t = SequenceErase(s, p)  a = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "insert_dynamic",
+        13,
+        "g (float[N,2] x, float[3,2] y) => (float[M,2] a, int64 n) <int64 c ="
+        " {3}> { s = SplitToSequence(x, c)  t = SequenceInsert(s, y)"
+        "  a = ConcatFromSequence<axis=0>(t)  n = SequenceLength(t) }",
+    ),
+    Case(
+        "erase_dynamic",
+        13,
+        "g (float[N,2] x) => (float[M,2] a, float[B,2] b, int64 n) <int64 c ="
+        " {3}, int64 p = {0}> { s = SplitToSequence(x, c)  t = SequenceErase(s, p)"
+        "  a = ConcatFromSequence<axis=0>(t)  b = SequenceAt(t, p)  n = SequenceLength(t) }",
+    ),
+    Case(
+        "identity",
+        16,
+        "g (float[7,2] x) => (float[1,2] a) <int64 c = {3}, int64 i = {2}>"
+        " { s = SplitToSequence(x, c)  t = Identity(s)  a = SequenceAt(t, i) }",
+    ),
+    Case(
+        "construct",
+        13,
+        "g (float[4,2] x) => (float[8,2] y) <int64[2] l = {1,3}, int64 i = {1}>"
+        " { a, b = Split(x, l)  s = SequenceConstruct(a, b, x)  y = ConcatFromSequence<axis=0>(s) }",
+    ),
+    Case(
+        "empty_insert",
+        13,
+        "g (float[4,2] x) => (float[4,2] y, float[3,2] z) <int64[2] l = {1,3},"
+        " int64 i = {-1}> { a, b = Split(x, l)  e = SequenceEmpty()  s = SequenceInsert(e, a)"
+        "  t = SequenceInsert(s, b)  y = ConcatFromSequence<axis=0>(t)  z = SequenceAt(t, i) }",
+    ),
+    Case(
+        "unused",
+        13,
+        "g (float[7] x) => (float[7] y) <int64 c = {3}> { s = SplitToSequence(x, c)  y = Neg(x) }",
+    ),
+    Case(
+        "length_int32_lengths",
+        13,
+        "g (float[7] x) => (float[4] a) <int32[2] l = {3,4}, int64 i ="
+        " {1}> { s = SplitToSequence(x, l)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "sequence_output",
+        13,
+        "g (float[7] x) => (seq(float[A]) s) <int64 c = {3}> { s = SplitToSequence(x, c) }",
+    ),
+    Case(
+        "sequence_input",
+        13,
+        "g (seq(float[A]) s) => (float[A] y) <int64 i = {1}> { y = SequenceAt(s, i) }",
+    ),
+    Case(
+        "sequence_output_int8",
+        13,
+        "g (int8[7] x) => (seq(int8[A]) s) <int64 c = {3}> { s = SplitToSequence(x, c) }",
+    ),
+    Case(
+        "sequence_map",
+        17,
+        "g (float[6,2] x) => (float[6,2] y) <int64 c = {2}> { s ="
+        " SplitToSequence(x, c)  t = SequenceMap(s) <body = b (float[A,2] p) => (float[A,2] q)"
+        " { q = Neg(p) }>  y = ConcatFromSequence<axis=0>(t) }",
+    ),
+]
+
+_HEAD = "int64 i, bool go_in"
+
+_CONTROL = [
+    Case(
+        "if_split",
+        18,
+        "g (float[N,4] x, bool yes) => (float[A,4] y) { y = If(yes) <then_branch = t"
+        " () => (float[A,4] p) { p, q = Split<num_outputs=2>(x) }, else_branch = e () =>"
+        " (float[A,4] r) { o, r = Split<num_outputs=2>(x) }> }",
+        feeds={"yes": np.array(False)},
+    ),
+    Case(
+        "if_sequence",
+        13,
+        "g (float[N,4] x, bool yes) => (float[A,4] y) <int64 c = {3}, int64 i ="
+        " {1}> { y = If(yes) <then_branch = t () => (float[A,4] p) { s = SplitToSequence(x, c)"
+        "  p = SequenceAt(s, i) }, else_branch = e () => (float[A,4] q) { q = Neg(x) }> }",
+        feeds={"yes": np.array(True)},
+    ),
+    Case(
+        "if_of_sequences",
+        16,
+        "g (float[7,4] x, bool yes) => (float[A,4] y) <int64 c = {3}, int64"
+        " d = {2}, int64 i = {1}> { s = If(yes) <then_branch = t () => (seq(float[A,4]) p)"
+        " { p = SplitToSequence(x, c) }, else_branch = e () => (seq(float[A,4]) q)"
+        " { q = SplitToSequence(x, d) }>  y = SequenceAt(s, i) }",
+        feeds={"yes": np.array(False)},
+    ),
+    Case(
+        "captured_in_if",
+        13,
+        "g (float[N,4] x, bool yes) => (float[A,4] y) <int64 c = {3}, int64 i"
+        " = {1}, int64 j = {0}> { s = SplitToSequence(x, c)  y = If(yes) <then_branch = t () =>"
+        " (float[A,4] p) { p = SequenceAt(s, i) }, else_branch = e () => (float[B,4] q)"
+        " { q = SequenceAt(s, j) }> }",
+        feeds={"yes": np.array(True)},
+    ),
+    Case(
+        "loop_split",
+        18,
+        f"g (float[N,4] x) => (float[N,4] y) <int64 trip = {{3}}, bool yes = {{1}}>"
+        f" {{ y = Loop(trip, yes, x) <body = b ({_HEAD}, float[N,4] z) => (bool go, float[N,4] w)"
+        " { go = Identity(go_in)  a, b = Split<num_outputs=2>(z)  w = Concat<axis=0>(b, a) }> }",
+    ),
+    Case(
+        "loop_over_static",
+        13,
+        f"g (float[6,4] x) => (float[2,4] y) <int64 trip = {{3}}, bool yes ="
+        f" {{1}}, int64 c = {{2}}, float[2,4] zero = {{0,0,0,0,0,0,0,0}}> {{ s ="
+        f" SplitToSequence(x, c)  y = Loop(trip, yes, zero) <body = b ({_HEAD}, float[2,4] z) =>"
+        " (bool go, float[2,4] w) { go = Identity(go_in)  p = SequenceAt(s, i)  w = Add(z, p) }> }",
+    ),
+    Case(
+        "loop_over_dynamic",
+        13,
+        f"g (float[N,4] x) => (float[4] y) <bool yes = {{1}}, float[4] zero"
+        f" = {{0,0,0,0}}> {{ s = SplitToSequence<keepdims=0>(x)  n = SequenceLength(s)"
+        f"  y = Loop(n, yes, zero) <body = b ({_HEAD}, float[4] z) => (bool go, float[4] w)"
+        " { go = Identity(go_in)  p = SequenceAt(s, i)  w = Add(z, p) }> }",
+    ),
+    Case(
+        "loop_scan_output",
+        13,
+        f"g (float[N,4] x) => (float[N,1,4] y) <bool yes = {{1}}>"
+        f" {{ s = SplitToSequence(x)  n = SequenceLength(s)  y = Loop(n, yes) <body = b ({_HEAD}) =>"
+        " (bool go, float[1,4] w) { go = Identity(go_in)  p = SequenceAt(s, i)  w = Neg(p) }> }",
+    ),
+    Case(
+        "loop_carried_unchanged",
+        13,
+        f"g (float[6,4] x) => (float[6,4] y) <int64 trip = {{3}}, bool"
+        f" yes = {{1}}, int64 c = {{2}}> {{ s = SplitToSequence(x, c)  t, y0 = Loop(trip, yes, s)"
+        f" <body = b ({_HEAD}, seq(float[A,4]) z) => (bool go, seq(float[A,4]) w, float[2,4] o)"
+        " { go = Identity(go_in)  w = Identity(z)  o = SequenceAt(z, i) }>"
+        "  y = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "loop_insert",
+        13,
+        f"g (float[6,4] x) => (float[6,4] y) <int64 trip = {{3}}, bool yes ="
+        f" {{1}}, int64 c = {{2}}> {{ s = SplitToSequence(x, c)  e = SequenceEmpty()"
+        f"  t = Loop(trip, yes, e) <body = b ({_HEAD}, seq(float[A,4]) z) => (bool go,"
+        " seq(float[A,4]) w) { go = Identity(go_in)  p = SequenceAt(s, i)  q = Neg(p)"
+        "  w = SequenceInsert(z, q) }>  y = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "loop_insert_dynamic",
+        13,
+        f"g (float[N,4] x) => (float[N,4] y, int64 m) <bool yes = {{1}}>"
+        f" {{ s = SplitToSequence<keepdims=0>(x)  n = SequenceLength(s)  e = SequenceEmpty()"
+        f"  t = Loop(n, yes, e) <body = b ({_HEAD}, seq(float[4]) z) => (bool go, seq(float[4]) w)"
+        " { go = Identity(go_in)  p = SequenceAt(s, i)  q = Neg(p)  w = SequenceInsert(z, q) }>"
+        "  y = ConcatFromSequence<axis=0, new_axis=1>(t)  m = SequenceLength(t) }",
+    ),
+    Case(
+        "nested_if_in_loop",
+        18,
+        f"g (float[N,4] x, bool flag) => (float[A,4] y) <int64 trip = {{2}},"
+        f" bool yes = {{1}}, int64 c = {{3}}, int64 k = {{1}}> {{ y = Loop(trip, yes, x) <body = b"
+        f" ({_HEAD}, float[N,4] z) => (bool go, float[N,4] w) {{ go = Identity(go_in)  w = If(flag)"
+        " <then_branch = t () => (float[A,4] p) { s = SplitToSequence(z, c)  p0 = SequenceAt(s, k)"
+        "  p = Concat<axis=0>(p0, p0) }, else_branch = e () => (float[A,4] q)"
+        " { q, r = Split<num_outputs=2>(z) }> }> }",
+        {"N": 6},
+        {"flag": np.array(True)},
+    ),
+    Case(
+        "scan_split",
+        18,
+        "g (float[5,6] x) => (float[5,3] y) { y = Scan<num_scan_inputs=1>(x) <body"
+        " = b (float[6] r) => (float[3] a) { a, o = Split<num_outputs=2>(r) }> }",
+    ),
+    Case(
+        "scan_sequence",
+        18,
+        "g (float[5,7] x) => (float[5,3] y) <int64 c = {3}, int64 k = {1}>"
+        " { y = Scan<num_scan_inputs=1>(x) <body = b (float[7] r) => (float[3] a)"
+        " { s = SplitToSequence(r, c)  a = SequenceAt(s, k) }> }",
+    ),
+]
+
+_FUNCTIONS = [
+    Case(
+        "function_split",
+        18,
+        "g (float[N,4] x) => (float[A,4] y, float[B,4] z) { y, z = c.F(x) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (a) => (b, d)'
+        " { b, d = Split<num_outputs=2>(a) }",
+        functions="c",
+    ),
+    Case(
+        "function_sequence",
+        18,
+        "g (float[7,4] x) => (float[3,4] y) { y = c.F(x) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (a) => (b) { k = Constant<value_int=3>()'
+        "  i = Constant<value_int=1>()  s = SplitToSequence(a, k)  b = SequenceAt(s, i) }",
+        functions="c",
+    ),
+    Case(
+        "function_returns_sequence",
+        18,
+        "g (float[7,4] x) => (float[1,4] y) <int64 i = {2}>"
+        " { s = c.F(x)  y = SequenceAt(s, i) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (a) => (s) { k = Constant<value_int=3>()'
+        "  s = SplitToSequence(a, k) }",
+        functions="c",
+    ),
+    Case(
+        "function_takes_sequence",
+        18,
+        "g (float[7,4] x) => (float[1,4] y) <int64 k = {3}>"
+        " { s = SplitToSequence(x, k)  y = c.F(s) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (s) => (y) { i = Constant<value_int=2>()'
+        "  y = SequenceAt(s, i) }",
+        functions="c",
+    ),
+    Case(
+        "function_axis_attribute",
+        18,
+        "g (float[4,N] x) => (float[4,A] y, float[4,B] z)"
+        " { y, z = c.F<axis=1>(x) }"
+        ' <domain: "c", opset_import: ["" : 18]> F <axis> (a) => (b, d)'
+        " { b, d = Split<axis: int = @axis, num_outputs=2>(a) }",
+        functions="c",
+    ),
+    Case(
+        "function_no_split",
+        18,
+        "g (float[N] x) => (float[A] y, float[B] z) { w = c.F(x)"
+        "  y, z = Split<num_outputs=2>(w) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (a) => (b) { b = Neg(a) }',
+        functions="c",
+    ),
+    Case(
+        "function_of_function",
+        18,
+        "g (float[N,4] x) => (float[A,4] y) { y = c.G(x) }"
+        ' <domain: "c", opset_import: ["" : 18, "c" : 1]> G (a) => (e) { b, d = c.F(a)'
+        "  e = Concat<axis=0>(d, b) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (a) => (b, d)'
+        " { b, d = Split<num_outputs=2>(a) }",
+        functions="c",
+    ),
+    Case(
+        "function_older_opset",
+        18,
+        "g (float[6,4] x) => (float[3,4] y, float[3,4] z)"
+        " { y, z = c.F(x) }"
+        ' <domain: "c", opset_import: ["" : 13]> F (a) => (b, d) { b, d = Split(a) }',
+        functions="c",
+    ),
+]
+
+_VENDOR = [
+    Case(
+        "variadic_split",
+        13,
+        "g (float[7,4] x) => (float[2,4] y, float[5,4] z) <int64 a = {0}, int64[2]"
+        " l = {2,-1}> { y, z = org.openvinotoolkit.VariadicSplit(x, a, l) }",
+        functions="org.openvinotoolkit",
+    ),
+    Case(
+        "variadic_split_dynamic",
+        13,
+        "g (float[N,4] x) => (float[A,4] y, float[2,4] z) <int64[1] a ="
+        " {0}, int64[2] l = {-1,2}> { y, z = org.openvinotoolkit.VariadicSplit(x, a, l) }",
+        functions="org.openvinotoolkit",
+    ),
+]
+
+CASES = (*_VERSIONS, *_RUNTIME, *_SEQUENCES, *_CONTROL, *_FUNCTIONS, *_VENDOR, *_typed())
+"""Every model, by the order of what it is about."""

@@ -1,0 +1,28 @@
+"""What a refusal must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tensorsplit import SplitError
+
+
+@contextmanager
+def refused(code: str, *words: object, operator: str = "", parameter: str = "") -> Iterator[None]:
+    """Expect a `SplitError` with this code whose message is one line and holds all these words."""
+    with pytest.raises(SplitError) as caught:
+        yield
+    error = caught.value
+    message = str(error)
+    assert error.code == code, message
+    assert "\n" not in message
+    assert len(message) < 1000
+    if operator:
+        assert error.operator == operator, message
+    if parameter:
+        assert error.parameter == parameter, message
+    for word in words:
+        assert str(word) in message, message

@@ -1,0 +1,82 @@
+"""The rules of the house that a reader can rely on."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+FAMILY = {"Split", "SplitToSequence", "VariadicSplit"}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def comments(path: Path) -> list[str]:
+    with tokenize.open(path) as file:
+        tokens = list(tokenize.generate_tokens(file.readline))
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def test_each_layer_imports_only_the_layers_below_it() -> None:
+    checker = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([checker], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_no_file_is_longer_than_300_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_only_the_records_know_operators_by_name(path: Path) -> None:
+    if path.parent.name == "operators":
+        return
+    compared = [
+        f"line {node.lineno}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Compare, ast.MatchValue))
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and part.value in FAMILY
+    ]
+    assert not compared
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=name)
+def test_no_check_is_switched_off_as_a_whole(path: Path) -> None:
+    for comment in comments(path):
+        assert "noqa" not in comment or re.search(r"# noqa: [A-Z]+[0-9]+", comment), comment
+        assert "type: ignore" not in comment or "type: ignore[" in comment, comment
+        assert not re.match(r"#\s*(ruff|mypy|flake8|pyright):", comment), comment
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_a_switched_off_lint_rule_has_a_reason(path: Path) -> None:
+    for comment in comments(path):
+        if "noqa" in comment:
+            assert re.search(r"# noqa: [A-Z0-9, ]+ - \w", comment), comment
+
+
+def test_nothing_imports_the_oracle_or_is_imported_by_it() -> None:
+    tree = ast.parse((ROOT / "tests" / "oracle.py").read_text(encoding="utf-8"))
+    imported = {
+        alias.name if isinstance(node, ast.Import) else str(node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    assert not {module for module in imported if module.startswith("tensorsplit")}
+
+
+def test_the_package_is_typed() -> None:
+    assert (ROOT / "src" / "tensorsplit" / "py.typed").is_file()

@@ -1,0 +1,227 @@
+"""`out=`: everything is checked before a byte is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tests.oracle import DTYPES, Array, assert_same, random_array, slices
+from tests.refusals import refused
+
+DATA = np.arange(1, 25, dtype=np.int32).reshape(6, 4)
+POISON = -77
+
+
+@contextmanager
+def refused_untouched(code: str, out: Any, *words: object) -> Iterator[None]:
+    """Expect a refusal of `out` that leaves every buffer, and the data, as it was."""
+    arrays = [a for a in [DATA, *(out if isinstance(out, list) else [])] if hasattr(a, "tobytes")]
+    before = [array.tobytes() for array in arrays]
+    with refused(code, *words, operator="onnx.Split-18", parameter="out"):
+        yield
+    assert [array.tobytes() for array in arrays] == before
+
+
+def refuse(code: str, out: Any, *words: object) -> None:
+    """Cut `DATA` into (2, 4) and (4, 4), which must be refused."""
+    with refused_untouched(code, out, *words):
+        ts.split(DATA, [2, 4], out=out)
+    with refused_untouched(code, out, *words):
+        ts.plan("onnx.Split-18", (6, 4), [2, 4])(DATA, out=out)
+
+
+def buffer(*shape: int, dtype: Any = np.int32) -> Array:
+    return np.full(shape, POISON, dtype)
+
+
+class TestCount:
+    @pytest.mark.parametrize("count", [0, 1, 3])
+    def test_one_buffer_for_each_part(self, count: int) -> None:
+        refuse("TS401", [buffer(2, 4) for _ in range(count)], count, 2)
+
+    @pytest.mark.parametrize(
+        "out", [np.zeros((2, 4)), 2, "ab", {0: 1}, {1}, iter(()), object(), True, False]
+    )
+    def test_buffers_come_in_a_list(self, out: Any) -> None:
+        refuse("TS401", out, type(out).__name__)
+
+    def test_a_tuple_will_do(self) -> None:
+        out = (buffer(2, 4), buffer(4, 4))
+        assert_same(ts.split(DATA, [2, 4], out=out), slices(DATA, 0, (2, 4)))
+
+
+class TestShape:
+    @pytest.mark.parametrize("shape", [(4, 2), (8,), (2, 4, 1), (2, 5), (1, 4), (), (0,)])
+    def test_each_buffer_has_the_shape_of_its_part(self, shape: tuple[int, ...]) -> None:
+        refuse("TS402", [buffer(*shape), buffer(4, 4)], "buffer 0", shape, (2, 4))
+
+    def test_the_last_buffer_is_checked_before_the_first_is_written(self) -> None:
+        refuse("TS402", [buffer(2, 4), buffer(4, 3)], "buffer 1")
+
+    def test_a_part_without_the_axis(self) -> None:
+        out = [buffer(1, 4) for _ in range(6)]
+        with refused("TS402", (4,), operator="onnx.SplitToSequence-24", parameter="out"):
+            ts.split_to_sequence(DATA, keepdims=0, out=out)
+        assert all((b == POISON).all() for b in out)
+
+
+class TestType:
+    @pytest.mark.parametrize(
+        "dtype", ["int64", "uint32", "float32", "bool", ">i4", object, "V4", ml_dtypes.int4]
+    )
+    def test_each_buffer_has_the_type_of_the_data(self, dtype: Any) -> None:
+        refuse("TS403", [buffer(2, 4), np.zeros((4, 4), dtype)], "buffer 1", "int32")
+
+    @pytest.mark.parametrize("junk", [None, [[0] * 4] * 4, 3, "x", memoryview(b"a"), np.int32(3)])
+    def test_each_buffer_is_an_array(self, junk: Any) -> None:
+        refuse("TS403", [buffer(2, 4), junk], "buffer 1", type(junk).__name__)
+
+    def test_the_length_of_strings_belongs_to_the_type(self) -> None:
+        words = np.array(["ab", "cd"], "U2")
+        with refused("TS403", parameter="out"):
+            ts.split(words, [1, 1], out=[np.zeros(1, "U2"), np.zeros(1, "U3")])
+
+    def test_masks_can_not_be_written(self) -> None:
+        masked: Any = np.ma.array(buffer(2, 4), mask=True, hard_mask=True)
+        refuse("TS403", [masked, buffer(4, 4)], "masked")
+        with refused("TS403", "masked", parameter="out"):
+            ts.split(np.ma.array(DATA), [2, 4], out=[buffer(2, 4), buffer(4, 4)])
+
+
+class TestWritable:
+    def test_a_read_only_buffer(self) -> None:
+        fixed = buffer(4, 4)
+        fixed.flags.writeable = False
+        refuse("TS404", [buffer(2, 4), fixed], "buffer 1")
+
+    def test_a_broadcast_buffer(self) -> None:
+        refuse("TS404", [buffer(2, 4), np.broadcast_to(buffer(4), (4, 4))], "buffer 1")
+
+    def test_a_read_only_file(self, tmp_path: Path) -> None:
+        buffer(4, 4).tofile(tmp_path / "x")
+        file: Any = np.memmap(tmp_path / "x", np.int32, "r", shape=(4, 4))
+        refuse("TS404", [buffer(2, 4), file], "buffer 1")
+
+
+class TestOverlap:
+    def test_with_the_data(self) -> None:
+        data = DATA.copy()
+        before = data.tobytes()
+        for out in (
+            [data[:2], buffer(4, 4)],
+            [buffer(2, 4), data[2:]],
+            [data[::-3], buffer(4, 4)],
+            [buffer(2, 4), data[2:][::-1, ::-1]],
+            ts.split(data, [2, 4]),
+        ):
+            with refused("TS405", "the data", parameter="out"):
+                ts.split(data, [2, 4], out=out)
+        assert data.tobytes() == before
+
+    def test_with_each_other(self) -> None:
+        whole = buffer(8, 4)
+        refuse("TS405", [whole[:2], whole[1:5]], "buffers 0 and 1")
+        refuse("TS405", [whole[:2], whole[4::-1][1:]], "share")
+        refuse("TS405", [whole[0:6:4], whole[4:8]], "share")
+
+    def test_the_same_buffer_twice(self) -> None:
+        same = buffer(3, 4)
+        with refused_untouched("TS405", [same], "buffers 0 and 1"):
+            ts.split(DATA, [3, 3], out=[same, same])
+
+    def test_with_itself(self) -> None:
+        row = np.lib.stride_tricks.as_strided(buffer(4), (4, 4), (0, 4))
+        window = np.lib.stride_tricks.as_strided(buffer(7), (4, 4), (4, 4))
+        for strange in (row, window):
+            refuse("TS405", [buffer(2, 4), strange], "itself")
+
+    def test_among_very_many(self) -> None:
+        whole = buffer(2, 1000)
+        data = np.arange(2000, dtype=np.int32).reshape(2, 1000)
+        out = [whole[:, i : i + 1] for i in range(1000)]
+        out[700] = out[300]
+        with refused("TS405", parameter="out"):
+            ts.split(data, num_outputs=1000, axis=1, out=out)
+        assert (whole == POISON).all()
+
+    def test_partly_among_very_many(self) -> None:
+        raw = np.full(2 * 1000 * 4 + 2, 7, np.uint8)
+        whole = raw[:-2].view(np.int32).reshape(2, 1000)
+        shifted = raw[2:].view(np.int32).reshape(2, 1000)
+        out = [whole[:, i : i + 1] for i in range(1000)]
+        out[999] = shifted[:, 500:501]
+        with refused("TS405", parameter="out"):
+            ts.split(np.zeros((2, 1000), np.int32), num_outputs=1000, axis=1, out=out)
+        assert (raw == 7).all()
+
+
+class TestNoOverlap:
+    def test_empty_buffers_share_nothing(self) -> None:
+        empty = buffer(0, 4)
+        got = ts.split(DATA, [0, 6, 0], out=[empty, buffer(6, 4), empty])
+        assert_same(got, slices(DATA, 0, (0, 6, 0)))
+
+    def test_pieces_of_one_array(self) -> None:
+        whole = buffer(6, 4)
+        ts.split(DATA, [2, 4], out=[whole[:2], whole[2:]])
+        assert (whole == DATA).all()
+
+    @pytest.mark.parametrize("flip", [1, -1])
+    def test_columns_that_interleave(self, flip: int) -> None:
+        whole = buffer(6, 4)
+        columns = [whole[::flip, i : i + 1] for i in range(4)]
+        ts.split(DATA, num_outputs=4, axis=1, out=columns)
+        assert (whole[::flip] == DATA).all()
+
+    def test_rows_that_interleave(self) -> None:
+        whole = buffer(6, 4)
+        ts.split(DATA, [3, 3], out=[whole[::2], whole[1::2]])
+        assert (whole[::2] == DATA[:3]).all()
+        assert (whole[1::2] == DATA[3:]).all()
+
+    def test_buffers_between_the_rows_of_the_data(self) -> None:
+        whole = np.zeros((12, 4), np.int32)
+        whole[::2] = DATA
+        data, rest = whole[::2], whole[1::2]
+        ts.split(data, [2, 4], out=[rest[:2], rest[2:]])
+        assert (data == DATA).all()
+        assert (rest == DATA).all()
+
+    @pytest.mark.parametrize("flip", [1, -1])
+    def test_very_many_columns_that_interleave(self, flip: int) -> None:
+        data = np.arange(20_000).reshape(2, 10_000)
+        whole = np.zeros_like(data)
+        columns = [whole[::flip, i] for i in range(10_000)]
+        ts.split_to_sequence(data, axis=1, keepdims=0, out=columns)
+        assert (whole[::flip] == data).all()
+
+    def test_layout_of_a_buffer_does_not_matter(self) -> None:
+        out = [buffer(4, 2).T, buffer(8, 8)[::-2, ::2]]
+        assert_same(ts.split(DATA, [2, 4], out=out), slices(DATA, 0, (2, 4)))
+
+    def test_a_file_can_be_a_buffer(self, tmp_path: Path) -> None:
+        file: Any = np.memmap(tmp_path / "x", np.int32, "w+", shape=(6, 4))
+        ts.split(DATA, [2, 4], out=[file[:2], file[2:]])
+        file.flush()
+        assert (np.fromfile(tmp_path / "x", np.int32) == DATA.ravel()).all()
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_buffers_keep_the_bits_of_every_type(name: str, rng: np.random.Generator) -> None:
+    data = random_array(name, (6, 4), rng)
+    for axis, sizes in ((0, (2, 0, 4)), (1, (1, 3)), (1, (4,))):
+        want = slices(data, axis, sizes)
+        out = [np.empty(part.shape, data.dtype) for part in want]
+        assert_same(ts.variadic_split(data, axis, sizes, out=out), want)
+
+
+def test_lengths_are_refused_before_buffers_are_looked_at() -> None:
+    with refused("TS302", operator="onnx.Split-18", parameter="split"):
+        ts.split(DATA, [2, 3], out=[buffer(2, 4), buffer(3, 4)])

@@ -1,0 +1,219 @@
+"""ONNX's own backend tests, run by ONNX's own runner against our backend."""
+
+from __future__ import annotations
+
+import unittest
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx.backend.base import BackendRep
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+
+import tensorsplit
+from tensorsplit import SplitError, backend
+
+_FAMILY = {"Split", "SplitToSequence"}
+_ON_DISK = ("simple", "pytorch-operator", "pytorch-converted")
+
+
+def _nodes(graph: Any) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            yield from _nodes(attribute.g)
+
+
+def _is_of_the_family(model: onnx.ModelProto) -> bool:
+    graphs = (model.graph, *model.functions)
+    return any(node.op_type in _FAMILY for graph in graphs for node in _nodes(graph))
+
+
+@pytest.fixture(scope="module")
+def family() -> set[str]:
+    """The names of the cases whose model has a node of the family, in bodies and functions too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the cases' own arithmetic
+        cases = load_model_tests(kind="node")
+    found = {case.name for case in cases if case.model and _is_of_the_family(case.model)}
+    for kind in _ON_DISK:
+        for case in load_model_tests(kind=kind):
+            if _is_of_the_family(onnx.load(Path(case.model_dir or "") / "model.onnx")):
+                found.add(case.name)
+    return found
+
+
+def _run(tested: Any, names: set[str]) -> dict[str, str]:
+    """Run cases by ONNX's runner; what became of each."""
+    runner = Runner(tested, __name__)
+    runner.include(f"^({'|'.join(sorted(names))})_cpu$")
+    told = {}
+    for case in _cases(runner.test_suite):
+        name = case.id().rpartition(".")[2].removesuffix("_cpu")
+        if name in names:
+            result = unittest.TestResult()
+            case.run(result)
+            wrong = [text.splitlines()[-1] for _, text in (*result.errors, *result.failures)]
+            skipped = [f"skipped: {text}" for _, text in result.skipped]
+            told[name] = "; ".join(wrong + skipped) or "passed"
+    return told
+
+
+def _cases(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for entry in suite:
+        if isinstance(entry, unittest.TestSuite):
+            yield from _cases(entry)
+        else:
+            yield entry
+
+
+def test_every_case_of_the_family_runs_and_passes(family: set[str]) -> None:
+    """37 in onnx 1.23: 19 of the operators' own, 12 of functions that use them, 6 on disk."""
+    assert {name for name in family if name.startswith("test_split_")} >= {
+        "test_split_2d_uneven_split_opset18",
+        "test_split_variable_parts_2d_opset13",
+        "test_split_zero_size_splits_opset13",
+        "test_split_to_sequence_1",
+        "test_split_to_sequence_2",
+        "test_split_to_sequence_nokeepdims",
+    }
+    assert len(family) >= 28
+    assert _run(backend, family) == dict.fromkeys(family, "passed")
+
+
+def test_a_wrong_backend_fails(family: set[str]) -> None:
+    """Each case compares what comes out: a backend that swaps or changes it passes none."""
+
+    class Wrong(tensorsplit.backend.TensorSplitBackend):
+        @classmethod
+        def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> Any:
+            right = super().prepare(model, device, **kwargs)
+
+            class Rep(BackendRep):
+                def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
+                    return tuple(_spoilt(output) for output in right.run(inputs))
+
+            return Rep()
+
+    told = _run(Wrong, family)
+    assert set(told) == family
+    assert [name for name, outcome in told.items() if outcome == "passed"] == []
+
+
+def _spoilt(output: Any) -> Any:
+    if isinstance(output, list):
+        return [_spoilt(part) for part in output]
+    return np.concatenate([output.reshape(-1), np.ones(1, output.dtype)])
+
+
+X = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
+
+
+def split_model(*, overridable: bool = False) -> onnx.ModelProto:
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])]
+    if overridable:
+        inputs.append(helper.make_tensor_value_info("split", TensorProto.INT64, [2]))
+    graph = helper.make_graph(
+        [helper.make_node("Split", ["x", "split"], ["a", "b"])],
+        "g",
+        inputs,
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("a", "b")],
+        initializer=[helper.make_tensor("split", TensorProto.INT64, [2], [2, 4])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+
+
+@pytest.mark.parametrize("tested", [backend, backend.TensorSplitBackend])
+def test_the_module_and_the_class_are_backends(tested: Any) -> None:
+    assert tested.supports_device("CPU")
+    assert tested.is_compatible(split_model())
+    a, b = tested.prepare(split_model()).run([X])
+    np.testing.assert_array_equal(a, X[:2])
+    np.testing.assert_array_equal(b, X[2:])
+    outputs = tested.run_model(split_model(), {"x": X})
+    np.testing.assert_array_equal(outputs["b"], X[2:])
+    np.testing.assert_array_equal(outputs.a, X[:2])
+
+
+@pytest.mark.parametrize(
+    ("device", "supported"),
+    [("CPU", True), ("CPU:0", True), ("CUDA", False), ("TPU", False), ("CPU:x", False)],
+)
+def test_only_the_cpu_is_supported(device: str, supported: bool) -> None:
+    assert backend.supports_device(device) is supported
+    if not supported:
+        with pytest.raises(SplitError, match="'CPU'"):
+            backend.prepare(split_model(), device)
+
+
+def test_a_default_may_be_left_out_or_overridden() -> None:
+    ready = backend.prepare(split_model(overridable=True))
+    assert ready.run([X])[0].shape == (2,)
+    assert ready.run([X, np.array([5, 1])])[0].shape == (5,)
+    assert ready.run([X])[0].shape == (2,)
+    with pytest.raises(SplitError, match="TS302"):
+        ready.run([X, np.array([5, 2])])
+
+
+def test_a_wrong_split_node_is_refused() -> None:
+    """D5: onnx's checker ends the process on such nodes, so it must not see them."""
+    graph = helper.make_graph(
+        [helper.make_node("Split", ["x"], ["a", "b", "c"], num_outputs=2)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "abc"],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    with pytest.raises(SplitError, match="TS305"):
+        backend.run_model(model, [X])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [([], "TS505"), ([X, X], "TS506"), ({"y": X}, "TS506"), (X, "TS703"), (None, "TS703")],
+)
+def test_wrong_inputs_are_refused(inputs: Any, code: str) -> None:
+    with pytest.raises(SplitError, match=code):
+        backend.run_model(split_model(), inputs)
+
+
+def run_split(opset: int | None, inputs: Any, outputs: str, **attributes: Any) -> Any:
+    names = ["x", "split"][: len(inputs)]
+    kwargs: dict[str, Any] = {} if opset is None else {"opset_version": opset}
+    node = helper.make_node("Split", names, outputs.split(), **attributes)
+    return backend.run_node(node, inputs, **kwargs)
+
+
+def test_a_node_runs_at_the_opset_that_is_asked_for() -> None:
+    assert [part.size for part in run_split(11, [X], "a b", split=[1, 5])] == [1, 5]
+    assert [part.size for part in run_split(13, [X, np.array([1, 5])], "a b")] == [1, 5]
+    assert [part.size for part in run_split(18, [X], "a b c d", num_outputs=4)] == [2, 2, 2, 0]
+    assert [part.size for part in run_split(None, [X], "a b", num_outputs=2)] == [3, 3]
+    with pytest.raises(SplitError, match="TS303"):
+        run_split(13, [X[:5]], "a b")
+    with pytest.raises(SplitError, match="TS103"):
+        run_split(18, [X], "a b", split=[1, 5])
+
+
+def test_nodes_with_sequences_and_empty_optionals_run() -> None:
+    node = helper.make_node("SplitToSequence", ["x"], ["s"], keepdims=0)
+    (parts,) = backend.run_node(node, [X[:2]])
+    assert [part.tolist() for part in parts] == [3.0, -1.0]
+    node = helper.make_node("SequenceLength", ["s"], ["n"])
+    assert backend.run_node(node, [[X, X]])[0] == 2
+    node = helper.make_node("OptionalHasElement", ["o"], ["has"])
+    assert not backend.run_node(node, [None])[0]
+    node = helper.make_node("Add", ["x", "x"], ["y"])
+    assert backend.run_node(node, {"x": X})[0].tolist() == (X + X).tolist()
+
+
+@pytest.mark.parametrize("opset", ["13", 13.0, 0, -1, 10**6])
+def test_an_opset_that_there_is_not_is_refused(opset: Any) -> None:
+    with pytest.raises(SplitError):
+        run_split(opset, [X], "a b")

@@ -1,0 +1,209 @@
+"""Eager calls remember their plans; they must never answer for another call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tensorsplit import api
+from tensorsplit.arguments import bind_values
+from tests.oracle import assert_same, slices
+from tests.refusals import refused
+
+X = np.arange(24, dtype=np.float32).reshape(6, 4)
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> Iterator[None]:
+    api._cache.clear()
+    yield
+    api._cache.clear()
+
+
+def shapes(parts: list[Any]) -> list[tuple[int, ...]]:
+    return [part.shape for part in parts]
+
+
+def test_a_plan_is_made_once() -> None:
+    for _ in range(3):
+        for split in ([2, 4], (2, 4), np.array([2, 4])):
+            ts.split(X, split)
+    assert len(api._cache) == 2  # a list and a tuple say the same
+    first = next(iter(api._cache.values()))
+    ts.split(X + 1, [2, 4])
+    assert next(iter(api._cache.values())) is first
+
+
+def test_another_shape_is_another_call() -> None:
+    assert shapes(ts.split(X, num_outputs=2)) == [(3, 4), (3, 4)]
+    assert shapes(ts.split(X.T, num_outputs=2)) == [(2, 6), (2, 6)]
+    assert shapes(ts.split(X.ravel(), num_outputs=2)) == [(12,), (12,)]
+
+
+def test_another_element_type_is_another_call() -> None:
+    ts.split(X, [2, 4], opset=1)
+    for _ in range(2):
+        with refused("TS201", "int64"):
+            ts.split(X.astype(int), [2, 4], opset=1)
+
+
+def test_another_opset_is_another_call() -> None:
+    for _ in range(2):
+        assert shapes(ts.split(X, num_outputs=4, opset=18)) == [*[(2, 4)] * 3, (0, 4)]
+        with refused("TS303", operator="onnx.Split-13"):
+            ts.split(X, num_outputs=4, opset=17)
+
+
+def test_another_operator_is_another_call() -> None:
+    for _ in range(2):
+        assert shapes(ts.split_to_sequence(X, [2, 4])) == [(2, 4), (4, 4)]
+        assert shapes(ts.split(X, [2, 4])) == [(2, 4), (4, 4)]
+        assert shapes(ts.variadic_split(X, 0, [2, -1])) == [(2, 4), (4, 4)]
+        assert shapes(ts.openvino.split(X, 0, 2)) == [(3, 4), (3, 4)]
+        assert shapes(ts.split_to_sequence(X, 2)) == [(2, 4)] * 3
+        with refused("TS106"):
+            ts.split(X, 2)
+
+
+@pytest.mark.parametrize("one", [True, 1.0, np.True_, np.float64(1)])
+def test_one_is_not_any_other_one(one: Any) -> None:
+    ts.split(X, axis=1, num_outputs=1)
+    ts.split(X, [1, 5])
+    for _ in range(2):
+        with refused("TS105", parameter="axis"):
+            ts.split(X, axis=one, num_outputs=1)
+        with refused("TS105", parameter="num_outputs"):
+            ts.split(X, axis=1, num_outputs=one)
+        with refused("TS105", parameter="split"):
+            ts.split(X, [one, 5])
+
+
+def test_zero_is_not_false_or_minus_zero() -> None:
+    ts.split_to_sequence(X, axis=0, keepdims=0)
+    for zero in (False, -0.0, np.False_):
+        with refused("TS105", parameter="axis"):
+            ts.split_to_sequence(X, axis=zero, keepdims=0)  # type: ignore[arg-type]
+
+
+def test_a_list_that_has_changed_is_another_list() -> None:
+    lengths = [2, 4]
+    assert shapes(ts.split(X, lengths)) == [(2, 4), (4, 4)]
+    lengths[:] = [1, 2, 3]
+    assert shapes(ts.split(X, lengths)) == [(1, 4), (2, 4), (3, 4)]
+    lengths.pop()
+    with refused("TS302"):
+        ts.split(X, lengths)
+
+
+def test_an_array_that_has_changed_is_another_array() -> None:
+    lengths = np.array([2, 4])
+    assert shapes(ts.split(X, lengths)) == [(2, 4), (4, 4)]
+    lengths[:] = [5, 1]
+    assert shapes(ts.split(X, lengths)) == [(5, 4), (1, 4)]
+    assert shapes(ts.split(X, lengths[::-1])) == [(1, 4), (5, 4)]
+
+
+def test_the_same_bytes_are_not_the_same_array() -> None:
+    x = np.zeros(512)
+    assert shapes(ts.split(x, np.array([2, 510], ">i2"))) == [(2,), (510,)]
+    with refused("TS302", "[512, 65025]"):
+        ts.split(x, np.array([2, 510], ">i2").view("<u2"))
+    assert shapes(ts.split_to_sequence(x, np.array(512))) == [(512,)]
+    assert shapes(ts.split_to_sequence(x, np.array([512]))) == [(512,)]
+    assert shapes(ts.split_to_sequence(x[:5], np.array(2))) == [(2,), (2,), (1,)]
+    with refused("TS302"):
+        ts.split_to_sequence(x[:5], np.array([2]))
+    with refused("TS106"):
+        ts.split_to_sequence(x[:5], np.array([[2]]))
+
+
+def test_a_mask_is_not_overlooked() -> None:
+    ts.split(X, np.array([2, 4]))
+    masked: Any = np.ma.array([2, 9], mask=[False, True], fill_value=4)
+    with refused("TS107", "masked"):
+        ts.split(X, masked)
+
+
+class Changing:
+    """An integer that is another one each time; its hash and equality don't say so."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def __index__(self) -> int:
+        self.value += 1
+        return self.value
+
+
+def test_an_object_that_changes_is_asked_each_time() -> None:
+    count = Changing()
+    for number in (1, 2, 3):
+        parts = ts.split(X, num_outputs=count)  # type: ignore[arg-type]
+        assert len(parts) == number
+    part, rest = Changing(), Changing()
+    part.value, rest.value = 1, 3
+    assert shapes(ts.split(X, [part, rest])) == [(2, 4), (4, 4)]
+    rest.value = 2
+    assert shapes(ts.split(X, [part, rest])) == [(3, 4), (3, 4)]
+
+
+def test_a_list_that_changes_while_it_is_read_is_not_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths = [2, 4]
+
+    def bind_later(*arguments: Any) -> Any:
+        lengths[:] = [3, 3]  # as another thread might, after the list was looked up
+        return bind_values(*arguments)
+
+    monkeypatch.setattr("tensorsplit.api.bind_values", bind_later)
+    assert shapes(ts.split(X, lengths)) == [(3, 4), (3, 4)]
+    assert not api._cache
+    monkeypatch.undo()
+    assert shapes(ts.split(X, [2, 4])) == [(2, 4), (4, 4)]
+
+
+def test_refusals_are_not_remembered() -> None:
+    for _ in range(2):
+        with refused("TS302"):
+            ts.split(X, [2, 3])
+    assert not api._cache
+
+
+def test_the_memory_is_bounded() -> None:
+    x = np.zeros((1, 5000))
+    for size in range(3000):
+        ts.split(x, [size, 5000 - size], axis=1)
+    assert len(api._cache) <= api._CACHED_PLANS
+    api._cache.clear()
+    ts.split(x, num_outputs=5000, axis=1)
+    ts.split_to_sequence(x, axis=1)
+    ts.split(x, np.ones(5000, int), axis=1)
+    assert not api._cache
+
+
+def test_threads_get_their_own_answers() -> None:
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(300):
+            dim = int(rng.integers(1, 40))
+            x = rng.standard_normal((dim, 3))
+            first = int(rng.integers(0, dim + 1))
+            sizes = (first, dim - first)
+            assert_same(ts.split(x, list(sizes)), slices(x, 0, sizes))
+            assert_same(ts.split(x, np.array(sizes), copy=True), slices(x, 0, sizes))
+            assert_same(ts.variadic_split(x, 0, [first, -1]), slices(x, 0, sizes))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+    finally:
+        sys.setswitchinterval(interval)

@@ -1,0 +1,161 @@
+"""`ts.plan`: what a plan says, and what it does when it is called."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tests.oracle import assert_same, slices
+from tests.refusals import refused
+
+
+def test_a_plan_says_where_the_parts_lie() -> None:
+    plan = ts.plan("onnx.Split-18", (7, 4), axis=0, num_outputs=3)
+    assert plan.operator == "onnx.Split-18"
+    assert plan.input_shape == (7, 4)
+    assert plan.axis == 0
+    assert plan.sizes == (3, 3, 1)
+    assert plan.offsets == (0, 3, 6)
+    assert plan.keepdims is True
+    assert plan.output_shapes == ((3, 4), (3, 4), (1, 4))
+
+
+def test_a_negative_axis_is_counted_from_the_front() -> None:
+    assert ts.plan("onnx.Split-13", (7, 4), [1, 3], axis=-1).axis == 1
+    assert ts.plan("onnx.Split-13", (7, 4), [3, 4], axis=-2).axis == 0
+
+
+def test_a_plan_without_the_axis() -> None:
+    plan = ts.plan("onnx.SplitToSequence-11", (2, 3, 4), axis=1, keepdims=0)
+    assert plan.keepdims is False
+    assert plan.sizes == (1, 1, 1)
+    assert plan.output_shapes == ((2, 4),) * 3
+
+
+def test_offsets_of_empty_parts() -> None:
+    plan = ts.plan("onnx.Split-13", (6,), [0, 6, 0])
+    assert plan.offsets == (0, 0, 6)
+
+
+def test_offsets_of_no_parts() -> None:
+    plan = ts.plan("onnx.SplitToSequence-11", (0,))
+    assert (plan.sizes, plan.offsets, plan.output_shapes) == ((), (), ())
+
+
+def test_offsets_of_symbolic_lengths() -> None:
+    plan = ts.plan("openvino.VariadicSplit-1", ("N", 8), axis=0, split_lengths=[1, -1, 2])
+    assert [str(offset) for offset in plan.offsets] == ["0", "1", "N - 2"]
+    unknown = ts.plan("openvino.VariadicSplit-1", (None, 8), axis=0, split_lengths=[1, -1, 2])
+    assert unknown.offsets == (0, 1, None)
+
+
+def test_a_plan_is_a_value() -> None:
+    plan = ts.plan("onnx.Split-18", ("N", 6), [2, 4], axis=1)
+    same = ts.plan("onnx.Split-18", ("N", 6), [2, 4], axis=1)
+    assert plan == same == pickle.loads(pickle.dumps(plan)) == copy.deepcopy(plan)
+    assert len({plan, same, copy.deepcopy(plan)}) == 1
+    assert plan != ts.plan("onnx.Split-18", ("N", 6), [4, 2], axis=1)
+    x = np.arange(12).reshape(2, 6)
+    assert_same(pickle.loads(pickle.dumps(plan))(x), slices(x, 1, (2, 4)))
+
+
+def test_a_plan_runs_many_times(rng: np.random.Generator) -> None:
+    plan = ts.plan("onnx.Split-18", (7, 4), num_outputs=3)
+    for _ in range(3):
+        x = rng.standard_normal((7, 4))
+        want = slices(x, 0, (3, 3, 1))
+        assert_same(plan(x), want)
+        assert_same(plan(x, copy=True), want)
+        out = [np.empty((3, 4)), np.empty((3, 4)), np.empty((1, 4))]
+        got = plan(x, out=out)
+        assert all(left is right for left, right in zip(got, out, strict=True))
+        assert_same(got, want)
+
+
+@pytest.mark.parametrize("shape", [(4, 7), (7,), (7, 4, 1), (), (7, 5)])
+def test_an_array_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    plan = ts.plan("onnx.Split-18", (7, 4), num_outputs=3)
+    with refused("TS206", shape, operator="onnx.Split-18", parameter="input"):
+        plan(np.zeros(shape))
+
+
+def test_an_array_of_an_element_type_the_version_lacks_is_refused() -> None:
+    plan = ts.plan("onnx.Split-1", (6,), [2, 4])
+    with refused("TS201", "int64", operator="onnx.Split-1", parameter="input"):
+        plan(np.arange(6))
+
+
+def test_lengths_that_are_floats_fix_the_element_type_of_the_data() -> None:
+    plan = ts.plan("onnx.Split-1", (6,), np.array([2, 4], np.float32))
+    assert len(plan(np.zeros(6, np.float32))) == 2
+    with refused("TS201", "double", operator="onnx.Split-1"):
+        plan(np.zeros(6, np.float64))
+
+
+@pytest.mark.parametrize("junk", [None, [1.0] * 7, 7, "seven", object()])
+def test_what_is_no_array_is_refused(junk: Any) -> None:
+    with refused("TS204", operator="openvino.Split-1", parameter="data"):
+        ts.plan("openvino.Split-1", (6,), axis=0, num_splits=2)(junk)
+
+
+class TestPlanOfASymbolicShape:
+    plan = ts.plan("openvino.VariadicSplit-1", ("N", None, 2), axis=0, split_lengths=[-1, 2])
+
+    @pytest.mark.parametrize("n", [2, 3, 9])
+    def test_decides_the_lengths_for_each_array(self, n: int) -> None:
+        x = np.arange(n * 6).reshape(n, 3, 2)
+        assert_same(self.plan(x), slices(x, 0, (n - 2, 2)))
+
+    def test_refuses_what_does_not_fit_then(self) -> None:
+        with refused("TS306", operator="openvino.VariadicSplit-1"):
+            self.plan(np.zeros((1, 3, 2)))
+
+    def test_refuses_a_shape_that_contradicts_its_numbers(self) -> None:
+        with refused("TS206", parameter="data"):
+            self.plan(np.zeros((3, 3, 3)))
+        with refused("TS206", parameter="data"):
+            self.plan(np.zeros((3, 3)))
+
+
+def test_none_stands_for_an_operand_that_is_not_given() -> None:
+    assert ts.plan("onnx.Split-18", (7,), None, axis=None, num_outputs=3).sizes == (3, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "word"),
+    [
+        ("onnx.Split-13", {"num_splits": 2}, "num_splits"),
+        ("onnx.Split-13", {"split": [6], "keepdims": 1}, "keepdims"),
+        ("onnx.SplitToSequence-11", {"num_outputs": 2}, "num_outputs"),
+        ("openvino.Split-1", {"axis": 0, "num_splits": 2, "num_outputs": 2}, "num_outputs"),
+        ("openvino.VariadicSplit-1", {"axis": 0, "split": [6]}, "split"),
+        ("onnx.Split-13", {"split": [6], "": 1}, "''"),
+    ],
+)
+def test_an_operand_of_another_operator_is_refused(
+    operator: str, operands: dict[str, Any], word: str
+) -> None:
+    with refused("TS103", word, operator=operator):
+        ts.plan(operator, (6,), **operands)
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "parameter"),
+    [
+        ("onnx.Split-13", {}, "num_outputs"),
+        ("openvino.Split-1", {"num_splits": 2}, "axis"),
+        ("openvino.Split-1", {"axis": 0}, "num_splits"),
+        ("openvino.VariadicSplit-1", {"axis": 0}, "split_lengths"),
+        ("openvino.VariadicSplit-1", {"split_lengths": [6]}, "axis"),
+    ],
+)
+def test_an_operand_that_the_version_needs_must_be_given(
+    operator: str, operands: dict[str, Any], parameter: str
+) -> None:
+    with refused("TS102", operator=operator, parameter=parameter):
+        ts.plan(operator, (6,), **operands)

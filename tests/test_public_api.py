@@ -1,0 +1,108 @@
+"""What `import tensorsplit as ts` gives, and with which parameters."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tensorsplit as ts
+from tensorsplit import openvino
+
+SIGNATURES: dict[str, str] = {
+    "split": "(input, split=None, *, axis=0, num_outputs=None, opset=28, copy=False, out=None)",
+    "split_to_sequence": (
+        "(input, split=None, *, axis=0, keepdims=1, opset=28, copy=False, out=None)"
+    ),
+    "variadic_split": "(data, axis, split_lengths, *, copy=False, out=None)",
+    "openvino.split": "(data, axis, num_splits, *, copy=False, out=None)",
+    "openvino.variadic_split": "(data, axis, split_lengths, *, copy=False, out=None)",
+    "plan": "(operator, shape, split=None, *, num_outputs=None, **operands)",
+    "infer": "(operator, shape, split=None, *, num_outputs=None, **operands)",
+    "diff": "(before, after)",
+    "PreparedSplit.__call__": "(self, input, *, copy=False, out=None)",
+}
+"""The parameters of each function, by the names of the standards."""
+
+NAMES = {
+    *("split", "split_to_sequence", "variadic_split", "openvino", "plan", "infer"),
+    *("operators", "diff", "run", "SplitError", "SplitPlan"),
+}
+"""What the design promises."""
+
+
+def find(path: str) -> Any:
+    found: Any = ts
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def bare(function: Callable[..., object]) -> str:
+    """A signature without its annotations."""
+    signature = inspect.signature(function)
+    empty = inspect.Parameter.empty
+    parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=empty))
+
+
+def public_functions() -> list[str]:
+    return [name for name in ts.__all__ if inspect.isfunction(find(name))] + [
+        f"openvino.{name}" for name in openvino.__all__
+    ]
+
+
+def test_the_promised_names_are_there() -> None:
+    assert set(ts.__all__) >= NAMES
+    assert set(dir(ts)) >= set(ts.__all__)
+    assert openvino.__all__ == ["split", "variadic_split"]
+
+
+def test_the_names_are_listed_in_order_and_once() -> None:
+    assert ts.__all__ == sorted(set(ts.__all__))
+
+
+@pytest.mark.parametrize("name", ts.__all__)
+def test_every_name_is_found_and_documented(name: str) -> None:
+    found = getattr(ts, name)
+    assert found is not None
+    if not isinstance(found, types.ModuleType):
+        assert inspect.getdoc(found)
+
+
+def test_nothing_else_is_found() -> None:
+    with pytest.raises(AttributeError, match="slice"):
+        find("slice")
+
+
+@pytest.mark.parametrize("path", SIGNATURES)
+def test_parameters_have_the_names_of_the_standards(path: str) -> None:
+    assert bare(find(path)) == SIGNATURES[path]
+
+
+@pytest.mark.parametrize("path", public_functions())
+def test_a_function_says_what_it_takes_gives_and_refuses(path: str) -> None:
+    function = find(path)
+    text = inspect.getdoc(function) or ""
+    for section in ("Args:", "Returns:", "Raises:"):
+        assert section in text, section
+    assert "SplitError: TS" in text
+    for name in inspect.signature(function).parameters:
+        assert f"{name}:" in text, name
+
+
+@pytest.mark.parametrize("path", public_functions())
+def test_a_function_is_annotated(path: str) -> None:
+    signature = inspect.signature(find(path))
+    assert signature.return_annotation is not inspect.Signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty, parameter
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert version("tensorsplit") == ts.__version__
