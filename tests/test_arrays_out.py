@@ -136,6 +136,13 @@ class TestOverlap:
         with refused_untouched("TS405", [same], "buffers 0 and 1"):
             ts.split(DATA, [3, 3], out=[same, same])
 
+    def test_with_one_that_began_long_before(self) -> None:
+        data, whole = np.arange(10, dtype=np.int32), buffer(20)
+        wide, between, inside = whole[:16:2], whole[1:2], whole[14:15]
+        with refused("TS405", "buffers 0 and 2", parameter="out"):
+            ts.split(data, [8, 1, 1], out=[wide, between, inside])
+        assert (whole == POISON).all()
+
     def test_with_itself(self) -> None:
         row = np.lib.stride_tricks.as_strided(buffer(4), (4, 4), (0, 4))
         window = np.lib.stride_tricks.as_strided(buffer(7), (4, 4), (4, 4))

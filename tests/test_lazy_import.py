@@ -10,7 +10,7 @@ import pytest
 
 HEAVY = [
     *("onnx", "onnx_ir", "ml_dtypes", "sympy", "click", "rich", "defusedxml"),
-    *("torch", "openvino", "onnxruntime", "google.protobuf", "numpy.ma", "numpy.testing"),
+    *("torch", "openvino", "onnxruntime", "google.protobuf"),
 ]
 
 

@@ -6,6 +6,7 @@ it is first called.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tensorsplit import openvino
@@ -18,6 +19,8 @@ from tensorsplit.prepared import PreparedSplit, SequenceShape, infer, plan
 
 if TYPE_CHECKING:
     from tensorsplit.engines import run
+    from tensorsplit.models.check.checker import check
+    from tensorsplit.models.infer.fill import infer_shapes
 
 __version__ = "0.1.0"
 
@@ -27,8 +30,10 @@ __all__ = [
     "SequenceShape",
     "SplitError",
     "SplitPlan",
+    "check",
     "diff",
     "infer",
+    "infer_shapes",
     "openvino",
     "operators",
     "plan",
@@ -39,13 +44,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "run":
-        from tensorsplit.engines import run
+_ON_DEMAND = {
+    "check": "tensorsplit.models.check.checker",
+    "infer_shapes": "tensorsplit.models.infer.fill",
+    "run": "tensorsplit.engines",
+}
+"""What works on models, and the module that is loaded when it is first asked for."""
 
-        return run
-    raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    module = _ON_DEMAND.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "run"])
+    return sorted([*globals(), *_ON_DEMAND])

@@ -80,7 +80,7 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
     axis = _axis(intent, target)
     for lengths in target.lengths:
         for rank, rule in lengths.rules.items():
-            said = _say(intent, lengths, rank, rule)
+            said = _say(intent, target, lengths, rank, rule)
             if said is not None:
                 return _emission(target, axis, lengths, rank, said)
     if target.absent is not None and intent.source is None and intent.rule is target.absent:
@@ -96,7 +96,9 @@ def _axis(intent: Intent, target: Operator) -> int | Runtime:
     raise _refusal(intent, target, "the axis is known only at run time, and here an attribute")
 
 
-def _say(intent: Intent, lengths: Lengths, rank: int, rule: Rule) -> Source | None:
+def _say(
+    intent: Intent, target: Operator, lengths: Lengths, rank: int, rule: Rule
+) -> Source | None:
     """What to give an operand so that its rule does what the intent's does; None if it can't."""
     if intent.rule is None or rule not in _SAYS.get(intent.rule, ()):
         return None
@@ -105,8 +107,22 @@ def _say(intent: Intent, lengths: Lengths, rank: int, rule: Rule) -> Source | No
     if intent.given is not None:
         return intent.given
     if lengths.spelling == "input" and intent.source is not None:
-        return Runtime(intent.source)
+        integers = _takes_integers(intent.operator, intent.source)
+        if integers and _takes_integers(target, lengths.operand):
+            return Runtime(intent.source)
     return None
+
+
+def _takes_integers(operator: Operator, operand: str) -> bool:
+    """Whether an operand holds integers; as input of Split-1 it holds floats.
+
+    Floats known only at run time stand for no integers: they may turn out not to be whole, which
+    Split-1 refuses, and a version that takes integers could not.
+    """
+    parameter = operator.input(operand)
+    if operator.attribute(operand) is not None and parameter is None:
+        return True
+    return parameter is not None and "int64" in operator.types_of(parameter).element_types
 
 
 _SAYS: Mapping[Rule, tuple[Rule, ...]] = {
@@ -148,9 +164,11 @@ def _explicitly(intent: Intent, target: Operator, axis: int | Runtime, dim: Dim)
     if intent.rule in (ceil, equal, remainder):
         given = intent.given if intent.given is not None else Runtime(intent.source or "")
         for lengths in ways:
-            if lengths.spelling == "input":
+            if lengths.spelling == "input" and _takes_integers(target, lengths.operand):
                 return _emission(target, axis, lengths, 1, Computed(intent.rule, given))
-    raise _refusal(intent, target, "the lengths are known only at run time")
+    floats = intent.source is not None and not _takes_integers(intent.operator, intent.source)
+    kind = ", as floats, which may turn out not to be whole" if floats else ""
+    raise _refusal(intent, target, f"the lengths are known only at run time{kind}")
 
 
 def _refusal(intent: Intent, target: Operator, reason: str) -> SplitError:

@@ -15,6 +15,7 @@ from onnx import (
     SparseTensorProto,
     TensorProto,
     ValueInfoProto,
+    defs,
     helper,
     numpy_helper,
 )
@@ -29,6 +30,12 @@ FLOAT, INT64, BOOL, STRING = (
     TensorProto.BOOL,
     TensorProto.STRING,
 )
+
+
+def known(*opsets: int) -> list[int]:
+    """Those opsets that the installed onnx knows, for its own operators."""
+    return [opset for opset in opsets if opset <= defs.onnx_opset_version()]
+
 
 Shape = Sequence[int | str | None] | None
 

@@ -14,6 +14,7 @@ from tests.models.build import (
     INT64,
     check,
     graph,
+    known,
     model,
     node,
     outputs,
@@ -45,7 +46,7 @@ def branches(*then: Any, otherwise: list[Any], opset: int = 18) -> ModelProto:
     return model(graph([chosen], [value("cond", BOOL), value("x")], "yz"), opset)
 
 
-@pytest.mark.parametrize("opset", [13, 18, 21, 25, 28])
+@pytest.mark.parametrize("opset", known(13, 18, 21, 25, 28))
 @pytest.mark.parametrize("cond", [YES, NO, np.array([True])])
 def test_if_runs_the_branch_that_the_condition_selects(opset: int, cond: Any, x: Any) -> None:
     made = branches(
@@ -149,7 +150,7 @@ def loop_body(*nodes: Any, carried: str = "", results: str, **types: int) -> Gra
     return graph([*nodes, node("Identity", "c", "c_out")], inputs, ["c_out", *given])
 
 
-@pytest.mark.parametrize("opset", [11, 13, 16, 19, 21, 23, 24, 25, 28])
+@pytest.mark.parametrize("opset", known(11, 13, 16, 19, 21, 23, 24, 25, 28))
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 @pytest.mark.parametrize("trips", [0, 1, 3])
 def test_loop_stacks_what_it_collects_on_a_new_first_axis(
@@ -341,7 +342,7 @@ def scan(
     return model(graph([made], map(untyped, names), results.split()), opset)
 
 
-@pytest.mark.parametrize("opset", [9, 11, 16, 19, 28])
+@pytest.mark.parametrize("opset", known(9, 11, 16, 19, 28))
 def test_scan_runs_over_an_axis_and_carries_states(opset: int, x: Any) -> None:
     body = graph([node("Add", "s v", "t"), node("Mul", "s v", "o")], map(untyped, "sv"), "to")
     made = scan(body, "s x", "t o", opset, num_scan_inputs=1)
@@ -387,6 +388,16 @@ def test_scan_splits_each_element_by_what_is_around_it(x: Any) -> None:
     made.graph.initializer[0].CopyFrom(tensor("k", [2, 3]))
     with refused("TS302", "graph/Scan[0].body/cut"):
         run(made, x=x)
+
+
+def test_scan_inputs_have_one_length(x: Any) -> None:
+    body = graph([node("Add", "v w", "o")], map(untyped, "vw"), "o")
+    made = scan(body, "x z", "y", num_scan_inputs=2)
+    with refused("TS510", "[3, 6]", "graph/Scan[0]"):
+        run(made, x=x, z=x[:3])
+    made = scan(body, "_ x z", "y", 8, num_scan_inputs=2)
+    with refused("TS510", "(3, 2)", "(6, 2)", "graph/Scan[0]"):
+        run(made, x=x, z=x[:3])
 
 
 def test_scan_over_nothing_takes_the_declared_type() -> None:

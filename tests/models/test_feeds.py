@@ -83,6 +83,7 @@ def test_a_masked_array_is_refused_for_its_mask_would_be_lost() -> None:
         check_feeds([X], {"x": np.ma.masked_array(ones(2, 1), mask=[[True], [False]])})
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_subclasses_are_taken_as_plain_arrays() -> None:
     fed = check_feeds([X], {"x": np.asmatrix(ones(2, 1))})["x"]
     assert type(fed) is np.ndarray

@@ -230,6 +230,28 @@ def test_an_input_that_the_call_leaves_out_is_absent(x: Any) -> None:
         run(made, x=x)
 
 
+def test_an_absent_input_may_be_hidden_by_a_body_s_own_name(x: Any) -> None:
+    body = graph(
+        [node("Split", "d s", "p q"), node("Add", "s s", "t"), node("Identity", "c", "c_out")],
+        map(untyped, ["i", "c", "s"]),
+        ["c_out", "t", "p"],
+    )
+    loop = node("Loop", "n _ k", "last all", body=body)
+    f = function("F", "d n k s", "last all", [loop])
+    made = calling([call("F", "x n k", "a b")], [f], "a b", n=1, k=[2, 4])
+    assert_same(outputs(made, x=x), [np.array([4, 8]), x[None, :2]])
+
+
+def test_functions_of_long_names_are_told_apart(x: Any) -> None:
+    names = ["F" * 300 + end for end in ("A", "B")]
+    functions = [
+        function(names[0], "d", "p", [node("Neg", "d", "p")]),
+        function(names[1], "d", "p", [node("Identity", "d", "p")]),
+    ]
+    made = calling([call(names[0], "x", "a"), call(names[1], "x", "b")], functions, "a b")
+    assert_same(outputs(made, x=x), [-x, x])
+
+
 def test_overloads_are_told_apart(x: Any) -> None:
     functions = [
         function("F", "d", "p q", [node("Split", "d", "p q", num_outputs=2)]),
@@ -317,6 +339,36 @@ def test_a_link_outside_of_functions_is_refused(x: Any) -> None:
     made = model(graph([linked("Split", "x", "a b", link("num_outputs", "n"))], [value("x")], "ab"))
     with refused("TS502", "'n'", "graph/Split[0]"):
         run(made, x=x)
+
+
+def test_a_body_can_t_be_passed_to_a_function(x: Any) -> None:
+    body = link("then_branch", "b", AttributeProto.GRAPH)
+    choice = linked("If", "c", "p", body, else_branch=graph([node("Neg", "c", "r")], [], "r"))
+    f = function("F", "c", "p", [choice], ["b"])
+    with refused("TS509", "body", "function custom::F/If[0]"):
+        run(calling([call("F", "x", "a", b=graph([], [], []))], [f], "a"), x=x)
+
+
+def test_functions_called_in_ever_new_ways_are_refused(x: Any) -> None:
+    """Fifteen functions pass fifteen attributes on, in two orders each."""
+    names = [f"a{k}" for k in range(15)]
+
+    def passing(callee: str, order: list[str]) -> NodeProto:
+        links = [link(name, other) for name, other in zip(names, order, strict=True)]
+        return linked(callee, "d", "p" if order == names else "_", *links, domain="custom")
+
+    functions = [
+        function(
+            f"F{k}", "d", "p", [passing(f"F{k + 1}", names), passing(f"F{k + 1}", swapped)], names
+        )
+        for k, swapped in (
+            (k, [*names[:k], names[k + 1], names[k], *names[k + 2 :]]) for k in range(14)
+        )
+    ]
+    functions.append(function("F14", "d", "p", [node("Neg", "d", "p")], names))
+    first = call("F0", "x", "a", **{name: k for k, name in enumerate(names)})
+    with refused("TS502", "different ways"):
+        run(calling([first], functions, "a"), x=x)
 
 
 def test_calls_that_multiply_without_bound_are_refused(x: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, helper
 
+from tensorsplit import SplitError
 from tests.models.build import (
     FLOAT,
     check,
@@ -161,3 +162,23 @@ def test_a_wide_and_long_graph_runs(x: Any) -> None:
 def test_declared_types_of_results_are_no_conversion(x: Any) -> None:
     made = model(graph([NEG], [value("x")], [value("y", FLOAT, [6])]))
     assert_same(outputs(made, x=x), [-x])
+
+
+@pytest.mark.parametrize("odd", ["two\nlines", "x" * 100_000, "\x1b[31m", "\u2028", "a\0b"])
+def test_names_that_can_t_be_printed_are_escaped_and_cut_short(odd: str, x: Any) -> None:
+    models = [
+        of(node("Neg", "x", "y", name=odd, alpha=1)),
+        of(node(odd, "x", "y")),
+        of(node("Neg", "x", "y", domain=odd)),
+        of(node("Neg", "x", "y", **{odd: 1})),
+        of(node("Split", "x", "y", num_outputs=1, **{odd: 1})),
+        of(helper.make_node("Neg", [odd], ["y"])),
+        of(NEG, helper.make_node("Neg", ["x"], [odd]), helper.make_node("Abs", ["x"], [odd])),
+        model(graph([NEG], [value("x")], ["y"], [tensor(odd, 1), tensor(odd, 1)])),
+        model(graph([NEG], [value("x"), value(odd)], ["y"])),
+    ]
+    for made in models:
+        with pytest.raises(SplitError) as caught:
+            run(made, x=x)
+        assert len(str(caught.value)) < 1000
+        assert str(caught.value).isprintable()

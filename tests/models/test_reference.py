@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto, defs
 
 from tensorsplit import SplitError
-from tests.models.build import graph, model, node, outputs, run, tensor, untyped
+from tests.models.build import graph, known, model, node, outputs, run, tensor, untyped, value
 from tests.refusals import refused
 
 
@@ -68,7 +68,7 @@ def test_operators_of_other_domains_that_onnx_has(x: Any) -> None:
     assert np.array_equal(outputs(made, x=x)[0], (x > 0.5).astype(np.float32))
 
 
-@pytest.mark.parametrize("opset", [20, 28])
+@pytest.mark.parametrize("opset", known(20, 28))
 def test_operators_that_onnx_defines_by_others(opset: int, x: Any) -> None:
     got = result(opset, node("Mish", "x", "y"), x=x)
     assert np.allclose(got, x * np.tanh(np.log1p(np.exp(x))), atol=1e-6)
@@ -176,3 +176,37 @@ def test_failures_of_any_kind_are_one_line(x: Any) -> None:
         feeds = {"x": x, "w": np.array([100, 7])}
         with refused("TS510", made.op_type):
             result(18, made, **{name: feeds[name] for name in made.input})
+
+
+def attention(x: Any) -> Any:
+    """FlexAttention, the one other operator that has bodies, with a split node in its body."""
+    body = graph(
+        [
+            node("Split", "score", "p q", axis=-1, num_outputs=2),
+            node("Constant", "", "two", value=tensor("", 2.0, np.float32)),
+            node("Mul", "p two", "r"),
+            node("Concat", "r q", "out", axis=-1),
+        ],
+        [value("score")],
+        [value("out")],
+    )
+    made = node("FlexAttention", "x x x", "y", domain="ai.onnx.preview", score_mod=body)
+    whole = model(graph([made], [value("x")], "y"), 23)
+    whole.opset_import.add(domain="ai.onnx.preview", version=1)
+    return whole
+
+
+@pytest.mark.skipif(
+    not defs.has("FlexAttention", "ai.onnx.preview"), reason="this onnx does not have the operator"
+)
+def test_bodies_of_other_operators(rng: np.random.Generator) -> None:
+    x = rng.random((1, 1, 4, 2)).astype(np.float32)
+    scores = (x @ x.swapaxes(-1, -2)) / np.float32(np.sqrt(2))
+    scores[..., :2] *= 2
+    made = attention(x)
+    assert np.allclose(outputs(made, x=x)[0], softmax(scores, -1) @ x, atol=1e-5)
+    held = made.graph.node[0].attribute[0].g.node[1].attribute[0].t
+    held.data_location = TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="secret.bin")
+    with refused("TS509", "external data", "graph/FlexAttention[0]"):
+        run(made, x=x)

@@ -13,6 +13,7 @@ from tests.models.build import (
     INT64,
     check,
     graph,
+    known,
     model,
     node,
     outputs,
@@ -59,7 +60,7 @@ def test_from_opset_13_the_lengths_are_an_input(opset: int, rng: np.random.Gener
     assert_same(outputs(made, x=x), slices(x, 0, [5, 2]))
 
 
-@pytest.mark.parametrize("opset", WITH_INPUT)
+@pytest.mark.parametrize("opset", known(*WITH_INPUT))
 def test_lengths_may_come_from_a_constant_node_or_be_computed(
     opset: int, rng: np.random.Generator
 ) -> None:
@@ -164,6 +165,8 @@ def test_split_to_sequence(
     x = data(rng, 2, 7)
     dtype = np.int32 if opset % 2 else np.int64
     given = tensor("s", split, dtype)
+    if where == "Constant" and not known(opset):
+        pytest.skip("the installed onnx does not know this opset's Constant")
     nodes = [node("SplitToSequence", "x s", "q", axis=1, keepdims=0)]
     declared = [value("x", FLOAT, [2, "N"])]
     feeds = {"x": x}

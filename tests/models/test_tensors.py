@@ -207,6 +207,12 @@ def test_constant_nodes_of_strings(attribute: Any, expected: Any) -> None:
     assert got.tolist() == (expected if isinstance(expected, list) else expected.item())
 
 
+def test_a_constant_node_s_strings_are_utf_8() -> None:
+    made = node("Constant", "", "w", value_string=b"\xff")
+    with refused("TS502", "UTF-8", "graph/Constant[0]"):
+        run(model(graph([made], [], ["w"])))
+
+
 @pytest.mark.parametrize(
     "attributes", [{}, {"value_int": 1, "value_float": 1.0}, {"value_int": 1.0}, {"val": 1}]
 )

@@ -106,7 +106,7 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as new C-contiguous arrays that share no memory with the array."""
-    return [part.copy(order="C") for part in views(array, plan)]
+    return [part.copy() for part in views(array, plan)]
 
 
 def _any_rank(array: Array) -> Array:

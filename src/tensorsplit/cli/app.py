@@ -14,8 +14,10 @@ from typing import Any
 import click
 
 from tensorsplit import __version__
+from tensorsplit.cli.check import check
 from tensorsplit.cli.diff import diff
 from tensorsplit.cli.explain import explain
+from tensorsplit.cli.infer import infer
 from tensorsplit.cli.ops import ops
 from tensorsplit.cli.run import run
 from tensorsplit.cli.screen import complain, examples, silence, write
@@ -126,5 +128,5 @@ def main(ctx: click.Context) -> None:
         write(f"{ctx.get_help()}\n")
 
 
-for _command in (run, explain, ops, diff):
+for _command in (run, check, infer, explain, ops, diff):
     main.add_command(_command)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tensorsplit import __version__
+from tensorsplit.cli.rewrite import read_source
 from tensorsplit.cli.screen import examples, show, write
-from tensorsplit.errors import UNREADABLE_MODEL, SplitError
 from tensorsplit.pictures.layout import printable
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
     from rich.text import Text
 
     from tensorsplit.models.check.finding import Report
@@ -59,7 +58,7 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
     from tensorsplit.models.check import report as reports
     from tensorsplit.models.check.checker import examine
 
-    report = examine(_piped() if model == "-" else model, target)
+    report = examine(read_source(model), target)
     name = "stdin" if model == "-" else model
     if style == "json":
         write(reports.as_json(report, name, target, __version__))
@@ -71,26 +70,6 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
         write("".join(f"{printable(line)}\n" for line in reports.as_text(report).splitlines()))
     if report.count("error") or (strict and report.count("warning")):
         ctx.exit(FOUND)
-
-
-def _piped() -> ModelProto:
-    """The model on standard input."""
-    from google.protobuf.message import (  # type: ignore[import-untyped]  # ships no types
-        DecodeError,
-    )
-    from onnx import ModelProto
-
-    model = ModelProto()
-    try:
-        model.ParseFromString(sys.stdin.buffer.read())
-    except DecodeError as error:
-        raise SplitError(
-            UNREADABLE_MODEL,
-            f"standard input holds no ONNX model ({error})",
-            "pipe a whole .onnx file in",
-            parameter="model",
-        ) from None
-    return model
 
 
 def _lines(report: Report) -> list[Text]:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
 from typing import IO, Any
 
 from tensorsplit.engines.wire import STARTED, Call, Reply, pack, receive, send
@@ -99,6 +100,13 @@ class EngineProcess:
         with self._lock:
             self._end()
 
+    def stop(self) -> None:
+        """End the process at once, even if it is at work for another thread."""
+        process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
+
     def forget(self) -> None:
         """Leave the process to the process that started it; this one is a fork of that."""
         self._lock = threading.Lock()
@@ -160,7 +168,7 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+                env={**os.environ, "PYTHONPATH": _search_path()},
                 start_new_session=True,  # Ctrl-C is for the caller, who then ends this one
             )
         except OSError as error:
@@ -217,6 +225,11 @@ class EngineProcess:
             errors.close()
 
 
+def _search_path() -> str:
+    """Where this process finds modules, so that the other one finds the same ones."""
+    return os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+
+
 def _ending(status: int | None) -> str:
     if status is None:
         return "gave an answer that is none"
@@ -265,9 +278,9 @@ def process_of(name: str, adapter: str) -> EngineProcess:
         return _processes.setdefault(name, EngineProcess(name, adapter))
 
 
-def _close_all() -> None:
+def _stop_all() -> None:
     for process in _processes.values():
-        process.close()
+        process.stop()
 
 
 def _forget_all() -> None:
@@ -278,6 +291,6 @@ def _forget_all() -> None:
         process.forget()
 
 
-atexit.register(_close_all)
+atexit.register(_stop_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.models.tensors import (
     Constant,
     array_constant,
@@ -33,7 +33,7 @@ def initializers(graph: GraphProto, folder: Path | None, path: str) -> dict[str,
         if not constant.name or constant.name in found:
             raise SplitError(
                 MALFORMED_MODEL,
-                f"the initializer {constant.name!r} is there twice or has no name",
+                f"the initializer {show(constant.name)} is there twice or has no name",
                 "name each once",
                 node=path,
             )

@@ -7,6 +7,7 @@ from pathlib import Path, PureWindowsPath
 from onnx import TensorProto
 
 from tensorsplit.errors import EXTERNAL_DATA, SplitError
+from tensorsplit.models.naming import printable
 
 
 def read_external(name: str, tensor: TensorProto, folder: Path | None, size: int) -> bytes:
@@ -95,5 +96,5 @@ def _unusable(name: str, problem: str) -> SplitError:
         EXTERNAL_DATA,
         problem,
         "keep external data in the model's folder, whole, and name it relative to the model",
-        parameter=name or "tensor",
+        parameter=printable(name) or "tensor",
     )

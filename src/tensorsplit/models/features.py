@@ -56,6 +56,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unknown_number_of_parts": "a sequence of which it is not known how many tensors it has",
         "runtime_sequence_index": "a position in a sequence that is known only at run time (D19)",
         "sequence_in_body": "an If, Loop or Scan that takes in or gives out a sequence",
+        "identity_before_14": "an Identity of a sequence at an opset where it takes tensors only",
         "captured_sequence": "a node in a body that uses a sequence made outside of it",
         "vendor_operator": "VariadicSplit in the domain org.openvinotoolkit",
     }
@@ -106,16 +107,15 @@ def features_of(place: Place, facts: Facts) -> Features:
         return _of_split(place, facts)
     if is_vendor_split(node):
         return {"operator": node.op_type, "vendor_operator": True} | dict(_of_data(node, facts))
-    if domain_name(node.domain) != "":
-        return {}
-    sequences = [value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)]
-    if node.op_type in SEQUENCE_OPERATORS:
+    own = domain_name(node.domain) == ""
+    sequences = own and [
+        value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)
+    ]
+    if own and node.op_type in SEQUENCE_OPERATORS:
         return {"operator": node.op_type} | dict(_of_sequences(place, facts))
     if sequences and node.op_type in _BODIES:
         return {"operator": node.op_type, "sequence_in_body": True}
-    if sequences:
-        return {"operator": node.op_type} | dict(_of_sequences(place, facts))
-    return {}
+    return {"operator": node.op_type} | dict(_of_sequences(place, facts)) if sequences else {}
 
 
 def model_features(model: ir.Model) -> Features:
@@ -150,13 +150,19 @@ def _of_split(place: Place, facts: Facts) -> Features:
     return found
 
 
+def known_lengths(intent: Intent) -> tuple[int, ...] | None:
+    """What the length rule is given, if all of it is numbers; expressions are run-time values."""
+    given = intent.given
+    return given if given is not None and all(map(is_known, given)) else None
+
+
 def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
     dim = _dimension(intent, node, facts)
     if intent.axis is None:
         yield "runtime_axis", True
     elif intent.axis < 0:
         yield "negative_axis", True
-    if intent.given is None:
+    if known_lengths(intent) is None:
         yield "runtime_lengths", True
     if intent.rule is ceil:
         yield "count", True
@@ -194,7 +200,7 @@ def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
 
 def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> bool:
     if intent.rule in (chunk, ones):
-        return is_known(dim) and intent.given is not None
+        return is_known(dim) and known_lengths(intent) is not None
     lengths = facts.of(node.inputs[1]) if len(node.inputs) > 1 else None
     listed = isinstance(lengths, Tensor) and lengths.shape is not None and len(lengths.shape) == 1
     if not listed or intent.rule not in (explicit, None):
@@ -226,6 +232,8 @@ def _of_sequences(place: Place, facts: Facts) -> Iterator[tuple[str, Any]]:
             yield "unknown_number_of_parts", True
         if value in node.inputs and value is not None and value.graph not in (None, node.graph):
             yield "captured_sequence", True
+    if node.op_type == "Identity" and place.opset < 14:
+        yield "identity_before_14", True
     position = _POSITIONS.get(node.op_type)
     if position is not None and position < len(node.inputs):
         index = facts.of(node.inputs[position])

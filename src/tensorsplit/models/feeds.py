@@ -16,7 +16,9 @@ from tensorsplit.errors import (
     USAGE,
     Kind,
     SplitError,
+    show,
 )
+from tensorsplit.models.naming import printable
 
 
 class DeclaredInput(NamedTuple):
@@ -79,14 +81,14 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
         if name not in names:
             raise SplitError(
                 UNKNOWN_INPUT,
-                f"the model has no input {str(name)[:80]!r}",
-                f"its inputs are {', '.join(map(repr, names)) or 'none'}",
-                parameter=str(name)[:80],
+                f"the model has no input {show(name)}",
+                f"its inputs are {', '.join(map(show, names[:12])) or 'none'}",
+                parameter=printable(str(name)),
             )
     for entry in declared:
         if entry.name not in feeds and not entry.has_default:
             raise SplitError(
-                MISSING_INPUT, "it was not fed", f"feed a {entry}", parameter=entry.name
+                MISSING_INPUT, "it was not fed", f"feed a {entry}", parameter=printable(entry.name)
             )
     return {
         entry.name: _check(entry, feeds[entry.name]) for entry in declared if entry.name in feeds
@@ -134,9 +136,10 @@ def _fits(declared: tuple[int | str | None, ...], shape: tuple[int, ...]) -> boo
 
 def show_shape(shape: Sequence[int | str | None]) -> str:
     """A shape as text, with ``?`` for a dimension of which nothing is declared."""
-    dims = ["?" if dim is None else str(dim) for dim in shape]
+    dims = ["?" if dim is None else printable(str(dim)) for dim in shape[:12]]
+    dims += ["..."] if len(shape) > 12 else []
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
 
 
 def _misfit(kind: Kind, entry: DeclaredInput, problem: str) -> SplitError:
-    return SplitError(kind, problem, f"feed a {entry}", parameter=entry.name)
+    return SplitError(kind, problem, f"feed a {entry}", parameter=printable(entry.name))

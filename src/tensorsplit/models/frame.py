@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorsplit.errors import NODE_FAILED, SplitError
 from tensorsplit.models.blocks import Block, Step
+from tensorsplit.models.naming import printable
 
 Runner: TypeAlias = "Callable[[Step, Sequence[Any], Frame], Sequence[Any]]"
 """Runs one node: the node, its inputs (None for an absent one) and the frame it stands in."""
@@ -91,7 +92,7 @@ class Frame:
         except Exception as error:  # an operator of someone else's may raise anything
             raise SplitError(
                 NODE_FAILED,
-                f"{step.node.op_type} failed on {describe(inputs)} ({_reason(error)})",
+                f"{printable(step.node.op_type)} failed on {describe(inputs)} ({_reason(error)})",
                 "give it what its opset allows",
                 node=step.path,
             ) from error
@@ -99,8 +100,8 @@ class Frame:
         if len(outputs) < count:
             raise SplitError(
                 NODE_FAILED,
-                f"{step.node.op_type} gave {len(outputs)} outputs, but the node names {count}",
-                "name as many as it has",
+                f"{printable(step.node.op_type)} gave {len(outputs)} of {count} outputs",
+                "name no more than it has",
                 node=step.path,
             )
         return outputs[:count]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.models.nodes import FAMILY
 from tensorsplit.models.walk import MAX_BODIES, bodies, check_depth, domain_name, function_label
 
@@ -43,6 +43,9 @@ class Functions:
         self._names = {key[:2] for key in self._by_key}
         self._check_recursion()
 
+    def __len__(self) -> int:
+        return len(self._by_key)
+
     def find(self, node: NodeProto, path: str) -> FunctionProto | None:
         """The function that a node calls, or None if it is an operator.
 
@@ -54,7 +57,7 @@ class Functions:
         if function is None and key[:2] in self._names:
             raise SplitError(
                 MALFORMED_MODEL,
-                f"the function {node.domain}::{node.op_type} has no overload {node.overload!r}",
+                f"the function {show(node.op_type)} has no overload {show(node.overload)}",
                 "name one that the model defines",
                 node=path,
             )
@@ -107,8 +110,8 @@ def passed_attributes(
         if name not in names:
             raise SplitError(
                 MALFORMED_MODEL,
-                f"the {function_label(function)} has no attribute {name!r}",
-                f"its attributes are {', '.join(sorted(names)) or 'none'}",
+                f"the {function_label(function)} has no attribute {show(name)}",
+                f"its attributes are {', '.join(map(show, sorted(names)[:12])) or 'none'}",
                 node=path,
             )
         passed[name] = attribute

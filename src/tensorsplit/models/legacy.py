@@ -38,13 +38,9 @@ def run_version(step: Step, inputs: Sequence[Any], run: Run) -> list[Any]:
     """
     # consumed_inputs told old engines which buffers to reuse; results do not depend on it
     attributes = {a.name: a for a in step.node.attribute if a.name != "consumed_inputs"}
-    until, version = _OLDER.get(step.node.op_type, (0, _as_newest))
-    if step.domain == "" and step.opset < until:
+    until, version = _OLDER.get(step.node.op_type, (0, None))
+    if version is not None and step.domain == "" and step.opset < until:
         return version(inputs, attributes, run)
-    return run(inputs, attributes)
-
-
-def _as_newest(inputs: Sequence[Any], attributes: Attributes, run: Run) -> list[Any]:
     return run(inputs, attributes)
 
 

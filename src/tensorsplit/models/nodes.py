@@ -22,6 +22,7 @@ from tensorsplit.errors import (
     UNKNOWN_OPERAND,
     SplitError,
 )
+from tensorsplit.models.naming import printable
 from tensorsplit.models.walk import domain_name
 from tensorsplit.operands import Operand
 from tensorsplit.operators import in_force, operators
@@ -154,9 +155,9 @@ def _attributes(node: NodeProto, linked: Mapping[str, Any]) -> list[tuple[str, O
                 MALFORMED_MODEL,
                 "the node has this attribute more than once",
                 "give it once",
-                parameter=attribute.name,
+                parameter=printable(attribute.name),
             )
-        operands.append((attribute.name, _attribute(attribute, linked)))
+        operands.append((printable(attribute.name), _attribute(attribute, linked)))
     return operands
 
 
@@ -177,7 +178,7 @@ def _attribute(attribute: AttributeProto, linked: Mapping[str, Any]) -> Operand:
         OPERAND_TYPE,
         f"the attribute is {str(value)[:80]}",
         "give it as INT or INTS",
-        parameter=attribute.name,
+        parameter=printable(attribute.name),
     )
 
 

@@ -142,10 +142,10 @@ def check_weights(graph: Graph, weights: Path) -> None:
     Raises:
         SplitError: TS502 and TS504.
     """
+    held = weights.stat().st_size if weights.is_file() else None
     for layer in all_constants(graph):
         constant = constant_of(layer)
         end = constant.offset + constant.size
-        held = weights.stat().st_size if weights.is_file() else None
         if constant.size and (held is None or end > held):
             raise SplitError(
                 EXTERNAL_DATA,

@@ -89,15 +89,16 @@ def read_ir(path: str | PathLike[str]) -> OpenVinoModel:
     model = OpenVinoModel(
         file, graph, tuple(_declared(layer) for layer in parameters), name_outputs(graph)
     )
-    names = [declared.name for declared in model.inputs]
-    for layer, name in zip(parameters, names, strict=True):
-        if names.count(name) > 1:
+    names: set[str] = set()
+    for layer, declared in zip(parameters, model.inputs, strict=True):
+        if declared.name in names:
             raise SplitError(
                 MALFORMED_MODEL,
-                f"two inputs are called '{name}'",
+                f"two inputs are called '{declared.name}'",
                 "give each its own name",
                 node=layer.path,
             )
+        names.add(declared.name)
     check_weights(graph, model.weights)
     return model
 

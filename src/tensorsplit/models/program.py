@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError
+from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.models.blocks import Block, Step, plan_release
 from tensorsplit.models.constants import constant_of, initializers
 from tensorsplit.models.functions import Functions, passed_attributes
 from tensorsplit.models.nodes import bind_node, is_split
 from tensorsplit.models.read import OnnxModel
+from tensorsplit.models.resolved import resolved
 from tensorsplit.models.schemas import check_node
-from tensorsplit.models.tensors import inlined
 from tensorsplit.models.walk import (
     bodies,
     check_depth,
@@ -32,10 +32,11 @@ from tensorsplit.models.walk import (
     walk,
 )
 
-MAX_STEPS = 1 << 24
+MAX_STEPS = 1 << 20
 """Functions that call functions can expand without bound; beyond this a model is refused."""
 
-_MAX_SPECIALISED = 1 << 14
+_MAX_SPECIALISED = 1 << 12
+"""How many more ways of calling functions there may be than functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,11 @@ class _Compiler:
         check_depth(scope.depth, scope.path)
         constants = initializers(graph, self._folder, scope.path)
         values = [v for v in graph.input if not (is_body and v.name in constants)]
+        own = {
+            *constants,
+            *(v.name for v in values),
+            *(n for node in graph.node for n in node.output),
+        }
         block = Block(
             tuple(value.name for value in values),
             tuple(value.type for value in values),
@@ -90,7 +96,7 @@ class _Compiler:
             tuple(value.type for value in graph.output),
             constants,
         )
-        return self._fill(block, graph.node, scope)
+        return self._fill(block, graph.node, replace(scope, absent=scope.absent - own))
 
     def _function(
         self, function: FunctionProto, attributes: Mapping[str, AttributeProto], call: _Call
@@ -102,12 +108,14 @@ class _Compiler:
             for index in range(len(function.input))
         )
         label = function_label(function)
-        key = (label, absent, *((n, passed[n].SerializeToString()) for n in sorted(passed)))
+        values = ((name, passed[name].SerializeToString()) for name in sorted(passed))
+        key = (function.domain, function.name, function.overload, absent, *values)
         if key in self._specialised:
             return self._specialised[key]
-        if len(self._specialised) >= _MAX_SPECIALISED:
+        limit = len(self._functions) + _MAX_SPECIALISED
+        if len(self._specialised) >= limit:
             raise _malformed(
-                f"functions are called in more than {_MAX_SPECIALISED} different ways",
+                f"functions are called in more than {limit} different ways",
                 "call them with fewer attributes",
                 call.path,
             )
@@ -136,7 +144,7 @@ class _Compiler:
         for name in block.inputs:
             if not name or name in local.maps[0]:
                 raise _malformed(
-                    f"the input {name!r} is there twice or has no name", "", scope.path
+                    f"the input {show(name)} is there twice or has no name", "", scope.path
                 )
             local[name] = None
         local.maps[0].update(dict.fromkeys(block.constants))
@@ -151,12 +159,12 @@ class _Compiler:
             block.captures |= {name for name in reads if name not in local.maps[0]}
             for name in node.output:
                 if name in local.maps[0]:
-                    raise _malformed(f"{name!r} is produced twice", "rename one of them", path)
+                    raise _malformed(f"{show(name)} is produced twice", "rename one of them", path)
                 if name:
                     local[name] = None
         for name in block.outputs:
             if name not in local:
-                raise _malformed(f"nothing produces the output {name!r}", "", scope.path)
+                raise _malformed(f"nothing produces the output {show(name)}", "", scope.path)
             if name not in local.maps[0]:
                 block.captures.add(name)
         plan_release(block)
@@ -170,14 +178,14 @@ class _Compiler:
         self, block: Block, original: NodeProto, scope: _Scope, produced: set[str]
     ) -> set[str]:
         """Add one node to a block; returns the names that it reads, in its bodies too."""
-        node = self._resolved(original, scope)
+        node = resolved(original, scope.passed, scope.absent, self._folder)
         for name in node.input:
             if name and (name not in scope.names or _is_early(name, scope, produced)):
                 raise _unproduced(name, produced)
         domain = domain_name(node.domain)
         if domain not in scope.opsets:
             raise _malformed(
-                f"there is no opset import for the domain {domain or 'ai.onnx'!r}", "import it"
+                f"there is no opset import for the domain {show(domain or 'ai.onnx')}", "import it"
             )
         opset = scope.opsets[domain]
         step = Step(node, scope.path, domain, opset, scope.opsets, {})
@@ -222,64 +230,12 @@ class _Compiler:
             function, attributes, _Call(scope.path, tuple(node.input), scope.depth)
         )
 
-    def _resolved(self, node: NodeProto, scope: _Scope) -> NodeProto:
-        """The node without links to function attributes and without inputs that are left out."""
-        names = [attribute.name for attribute in node.attribute]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise _malformed(f"it has the attribute {twice!r} more than once", "give it once")
-        is_constant = node.op_type == "Constant" and domain_name(node.domain) == ""
-        if not any(
-            attribute.ref_attr_name or (_is_external(attribute) and not is_constant)
-            for attribute in node.attribute
-        ) and scope.absent.isdisjoint(node.input):
-            return node
-        resolved = NodeProto(
-            name=node.name,
-            op_type=node.op_type,
-            domain=node.domain,
-            overload=node.overload,
-            input=["" if name in scope.absent else name for name in node.input],
-            output=node.output,
-        )
-        for attribute in node.attribute:
-            value = _linked(attribute, scope) if attribute.ref_attr_name else attribute
-            if value is not None:
-                copy = resolved.attribute.add()
-                copy.CopyFrom(value)
-                copy.name = attribute.name
-                if not is_constant and _is_external(copy):
-                    copy.t.CopyFrom(inlined(copy.t, self._folder, attribute.name))
-        return resolved
-
 
 @dataclass(frozen=True, slots=True)
 class _Call:
     path: str
     inputs: tuple[str, ...]
     depth: int
-
-
-def _linked(attribute: AttributeProto, scope: _Scope) -> AttributeProto | None:
-    if scope.passed is None:
-        raise _malformed(
-            f"the attribute {attribute.name!r} stands for {attribute.ref_attr_name!r} of a"
-            " function, but the node is in none",
-            "give its value",
-        )
-    value = scope.passed.get(attribute.ref_attr_name)
-    if value is not None and value.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-        raise SplitError(
-            UNSUPPORTED_NODE, "a body is passed to a function", "write the body in the function"
-        )
-    return value
-
-
-def _is_external(attribute: AttributeProto) -> bool:
-    return (
-        attribute.type == AttributeProto.TENSOR
-        and attribute.t.data_location == TensorProto.EXTERNAL
-    )
 
 
 def _is_early(name: str, scope: _Scope, produced: Iterable[str]) -> bool:
@@ -289,8 +245,8 @@ def _is_early(name: str, scope: _Scope, produced: Iterable[str]) -> bool:
 
 def _unproduced(name: str, produced: Iterable[str]) -> SplitError:
     if name in produced:
-        return _malformed(f"{name!r} is read before it is produced", "sort the nodes")
-    return _malformed(f"nothing produces its input {name!r}", "")
+        return _malformed(f"{show(name)} is read before it is produced", "sort the nodes")
+    return _malformed(f"nothing produces its input {show(name)}", "")
 
 
 def _malformed(problem: str, fix: str, path: str | None = None) -> SplitError:

@@ -97,7 +97,7 @@ def read_model(
 
 
 def _read_path(model: str | os.PathLike[str]) -> OnnxModel | OpenVinoModel:
-    name = os.fspath(model)
+    name = os.fsdecode(model)
     path = Path(name)
     if path.suffix.lower() == ".xml":
         from tensorsplit.models.openvino_ir import read_ir

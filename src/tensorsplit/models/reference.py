@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.errors import UNSUPPORTED_NODE, SplitError
 from tensorsplit.models.blocks import Step
 from tensorsplit.models.legacy import run_version
+from tensorsplit.models.naming import printable
 from tensorsplit.models.oprun import NEW_OPS
+from tensorsplit.models.walk import bodies
 
 
 def run_reference(step: Step, inputs: Sequence[Any]) -> list[Any]:
@@ -53,14 +55,26 @@ def _kernel(step: Step, attributes: Mapping[str, AttributeProto]) -> ReferenceEv
         output=[f"o{k}" if name else "" for k, name in enumerate(step.node.output)],
         attribute=attributes.values(),
     )
+    for label, body in bodies(node.attribute):
+        if _has_external(body):  # the evaluator would look for it in the working directory
+            raise SplitError(
+                UNSUPPORTED_NODE, f"{label} holds external data", "embed it in the model"
+            )
     outputs = [ValueInfoProto(name=name) for name in node.output if name]
     graph = GraphProto(node=[node], output=outputs)
     try:
-        return ReferenceEvaluator(graph, opsets=dict(step.opsets), new_ops=NEW_OPS)
+        return ReferenceEvaluator(graph, opsets=dict(step.opsets), new_ops=list(NEW_OPS))
     except (NotImplementedError, RuntimeError, ImportError) as error:
+        name = f"{printable(step.domain or 'ai.onnx')}::{printable(step.node.op_type)}"
         raise SplitError(
             UNSUPPORTED_NODE,
-            f"{step.domain or 'ai.onnx'}::{step.node.op_type} has no implementation at opset"
-            f" {step.opset}",
+            f"{name} has no implementation at opset {step.opset}",
             "run the model on another engine",
         ) from error
+
+
+def _has_external(graph: GraphProto) -> bool:
+    tensors = [*graph.initializer, *(a.t for node in graph.node for a in node.attribute)]
+    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors) or any(
+        _has_external(body) for node in graph.node for _, body in bodies(node.attribute)
+    )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from onnx import AttributeProto, NodeProto, defs
 
-from tensorsplit.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError
+from tensorsplit.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
 
 
 class Schema(NamedTuple):
@@ -37,7 +37,7 @@ def check_node(node: NodeProto, domain: str, opset: int) -> None:
     if domain == "" and opset > newest:
         raise SplitError(
             UNSUPPORTED_NODE,
-            f"the operator {node.op_type} is asked for at opset {opset}",
+            f"the operator {show(node.op_type)} is asked for at opset {opset}",
             f"the installed onnx knows opsets up to {newest}",
         )
     schema = _schema(node.op_type, opset, domain)
@@ -45,7 +45,7 @@ def check_node(node: NodeProto, domain: str, opset: int) -> None:
         if domain == "":
             raise SplitError(
                 UNSUPPORTED_NODE,
-                f"there is no operator {node.op_type} at opset {opset}",
+                f"there is no operator {show(node.op_type)} at opset {opset}",
                 "use an operator of that opset, or import the opset that has it",
             )
         return
@@ -97,7 +97,7 @@ def _check_attribute(node: NodeProto, attribute: AttributeProto, schema: Schema)
     if wanted is None:
         raise SplitError(
             MALFORMED_MODEL,
-            f"{node.op_type} has the attribute {attribute.name!r}",
+            f"{node.op_type} has the attribute {show(attribute.name)}",
             f"this version's attributes are {', '.join(sorted(schema.attributes)) or 'none'}",
         )
     if wanted != seen:

@@ -14,20 +14,21 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorsplit.errors import MALFORMED_MODEL, SplitError
 from tensorsplit.models.external import find_external, read_external
+from tensorsplit.models.naming import printable
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _MAX_RANK = 64
-_MAX_DENSE = 1 << 31
-_BITS: Mapping[int, int] = {
-    TensorProto.INT4: 4,
-    TensorProto.UINT4: 4,
-    TensorProto.FLOAT4E2M1: 4,
-    TensorProto.INT2: 2,
-    TensorProto.UINT2: 2,
-    TensorProto.FLOAT6E2M3: 6,
-    TensorProto.FLOAT6E3M2: 6,
+_MAX_DENSE = 1 << 28
+_SMALL = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
+    "FLOAT6E2M3": 6,
+    "FLOAT6E3M2": 6,
 }
+_BITS: Mapping[int, int] = {
+    number: _SMALL[name] for name, number in TensorProto.DataType.items() if name in _SMALL
+}
+"""The element types smaller than a byte, of those that the installed onnx knows."""
+
 _PACKED = {bits: 8 // bits for bits in (2, 4)}
 
 
@@ -249,5 +250,5 @@ def _malformed(name: str, problem: str) -> SplitError:
         MALFORMED_MODEL,
         problem,
         "write the tensor anew",
-        parameter=name or "tensor",
+        parameter=printable(name) or "tensor",
     )

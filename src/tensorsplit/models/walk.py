@@ -14,7 +14,8 @@ from onnx import (
     OperatorSetIdProto,
 )
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.models.naming import printable
 
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
@@ -95,13 +96,13 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
 
 def node_label(node: NodeProto, index: int) -> str:
     """A node's name, or its operator and its place among its siblings if it has none."""
-    return node.name or f"{node.op_type}[{index}]"
+    return printable(node.name) or f"{printable(node.op_type)}[{index}]"
 
 
 def function_label(function: FunctionProto) -> str:
     """Such as ``function custom::F``, or ``function custom::F:overload``."""
-    overload = f":{function.overload}" if function.overload else ""
-    return f"function {function.domain}::{function.name}{overload}"
+    overload = f":{printable(function.overload)}" if function.overload else ""
+    return f"function {printable(function.domain)}::{printable(function.name)}{overload}"
 
 
 def domain_name(domain: str) -> str:
@@ -131,11 +132,11 @@ def opset_imports(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str,
     opsets: dict[str, int] = {}
     for entry in imports:
         domain = domain_name(entry.domain)
-        shown = domain or "ai.onnx"
+        shown = show(domain or "ai.onnx")
         if entry.version < 1:
             raise SplitError(
                 MALFORMED_MODEL,
-                f"opset {entry.version} of the domain {shown!r} is imported",
+                f"opset {entry.version} of the domain {shown} is imported",
                 "import an opset from 1 on",
                 node=path,
                 parameter="opset_import",
@@ -143,7 +144,7 @@ def opset_imports(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str,
         if opsets.setdefault(domain, entry.version) != entry.version:
             raise SplitError(
                 MALFORMED_MODEL,
-                f"the domain {shown!r} is imported at the opsets {opsets[domain]} and"
+                f"the domain {shown} is imported at the opsets {opsets[domain]} and"
                 f" {entry.version}",
                 "import each domain once",
                 node=path,

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from importlib.resources import files
 from typing import Any
 
@@ -90,7 +91,8 @@ def load(engine: str, version: str | None = None) -> Profile:
     Args:
         engine: The engine's name.
         version: The version that is in use; the newest profile that is not newer than it is
-            taken, else the oldest. None takes the newest.
+            taken, else the oldest. None stands for the version that is installed, or for the
+            newest if none is.
 
     Raises:
         SplitError: TS601 if no profile of the engine exists.
@@ -103,8 +105,16 @@ def load(engine: str, version: str | None = None) -> Profile:
             f"the targets are {', '.join(targets())}",
             parameter="target",
         )
-    usable = [number for number in versions if version is None or _key(number) <= _key(version)]
+    in_use = version or _installed(engine)
+    usable = [number for number in versions if in_use is None or _key(number) <= _key(in_use)]
     return _read(engine, usable[-1] if usable else versions[0])
+
+
+def _installed(engine: str) -> str | None:
+    try:
+        return metadata.version(engine)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 @cache

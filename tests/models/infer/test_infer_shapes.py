@@ -117,7 +117,7 @@ def test_a_symbolic_uneven_cut_adds_up() -> None:
         assert (first.evaluate({"N": n}), last.evaluate({"N": n})) == (size, rest)
 
 
-SEQUENCES = {
+SEQUENCES: dict[str, tuple[list[NodeProto], dict[str, Any], tuple[Any, ...]]] = {
     "chunks": (
         [node("SplitToSequence", "x s", "q", axis=1), node("SequenceAt", "q i", "y")],
         {"s": 4, "i": 1},

@@ -180,7 +180,7 @@ _VERSIONS = [
     Case(
         "split18_uneven_unranked",
         18,
-        "g (float[2,N] x, int64[2] to) => (float[] a, float[] b)"
+        "g (float[2,N] x, int64[2] to) => (float[A,B] a, float[A,C] b)"
         " { y = Reshape(x, to)  a, b = Split<axis=-1, num_outputs=2>(y) }",
         feeds={"to": np.array([2, 7])},
     ),
@@ -460,7 +460,8 @@ _SEQUENCES = [
         "erase_first",
         13,
         "g (float[7,2] x) => (float[4,2] a) <int64 c = {3}, int64 p = {0}>"
-        " { s = SplitToSequence(x, c)  t = SequenceErase(s, p)  a = ConcatFromSequence<axis=0>(t) }",
+        " { s = SplitToSequence(x, c)  t = SequenceErase(s, p)"
+        "  a = ConcatFromSequence<axis=0>(t) }",
     ),
     Case(
         "insert_dynamic",
@@ -486,7 +487,8 @@ _SEQUENCES = [
         "construct",
         13,
         "g (float[4,2] x) => (float[8,2] y) <int64[2] l = {1,3}, int64 i = {1}>"
-        " { a, b = Split(x, l)  s = SequenceConstruct(a, b, x)  y = ConcatFromSequence<axis=0>(s) }",
+        " { a, b = Split(x, l)  s = SequenceConstruct(a, b, x)"
+        "  y = ConcatFromSequence<axis=0>(s) }",
     ),
     Case(
         "empty_insert",
@@ -594,7 +596,8 @@ _CONTROL = [
         "loop_scan_output",
         13,
         f"g (float[N,4] x) => (float[N,1,4] y) <bool yes = {{1}}>"
-        f" {{ s = SplitToSequence(x)  n = SequenceLength(s)  y = Loop(n, yes) <body = b ({_HEAD}) =>"
+        f" {{ s = SplitToSequence(x)  n = SequenceLength(s)"
+        f"  y = Loop(n, yes) <body = b ({_HEAD}) =>"
         " (bool go, float[1,4] w) { go = Identity(go_in)  p = SequenceAt(s, i)  w = Neg(p) }> }",
     ),
     Case(
@@ -639,14 +642,14 @@ _CONTROL = [
     Case(
         "scan_split",
         18,
-        "g (float[5,6] x) => (float[5,3] y) { y = Scan<num_scan_inputs=1>(x) <body"
+        "g (float[5,6] x) => (float[5,3] y) { y = Scan(x) <num_scan_inputs = 1, body"
         " = b (float[6] r) => (float[3] a) { a, o = Split<num_outputs=2>(r) }> }",
     ),
     Case(
         "scan_sequence",
         18,
         "g (float[5,7] x) => (float[5,3] y) <int64 c = {3}, int64 k = {1}>"
-        " { y = Scan<num_scan_inputs=1>(x) <body = b (float[7] r) => (float[3] a)"
+        " { y = Scan(x) <num_scan_inputs = 1, body = b (float[7] r) => (float[3] a)"
         " { s = SplitToSequence(r, c)  a = SequenceAt(s, k) }> }",
     ),
 ]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from onnx import ModelProto
 
 from tensorsplit import profiles
-from tensorsplit.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError
+from tensorsplit.errors import EXTERNAL_DATA, MALFORMED_MODEL, UNKNOWN_COUNT, SplitError
 from tensorsplit.models.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.models.nodes import bind_node, is_split
 from tensorsplit.models.read import OnnxModel, read_model
 from tensorsplit.models.walk import Site, walk
+from tensorsplit.resolve import part_sizes
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -94,6 +95,7 @@ def _node_alone(site: Site) -> Iterator[Finding]:
     if any(attribute.ref_attr_name for attribute in site.node.attribute):
         return
     try:
-        bind_node(site.node, site.opsets.get("", 0))
+        part_sizes(bind_node(site.node, site.opsets.get("", 0)), None)
     except SplitError as error:
-        yield of_error(error.located(node=site.path))
+        if error.kind is not UNKNOWN_COUNT:
+            yield of_error(error.located(node=site.path))

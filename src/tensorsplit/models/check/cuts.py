@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import onnx_ir as ir
 
 from tensorsplit.dims import Dim, Shape
 from tensorsplit.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError
 from tensorsplit.models.feeds import show_shape
-from tensorsplit.models.graph.places import Place
+from tensorsplit.models.graph.places import Place, constant
 from tensorsplit.models.infer.engine import Facts
 from tensorsplit.models.infer.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.models.infer.splits import bind_facts
@@ -72,6 +73,8 @@ def look_at(place: Place, facts: Facts) -> Cut:
     operator, intent, made = _in_force(place, errors), None, None
     if operator is not None:
         try:
+            for value in node.inputs[1:]:
+                constant(value)  # the analysis takes one that can't be read for a run-time value
             intent = bind_facts(node, inputs, place.opset, {})
         except SplitError as error:
             errors.append(error)
@@ -115,12 +118,18 @@ def _plan(intent: Intent, data: Fact, errors: list[SplitError]) -> SplitPlan | U
     """The plan, where enough is known; what can be refused without a shape is refused as well."""
     try:
         if isinstance(data, Tensor) and data.shape is not None:
-            return plan(intent, data.shape)
+            return _plan_once(intent, data.shape)
         part_sizes(intent, None)
     except SplitError as error:
         if error.kind is not UNKNOWN_COUNT:
             errors.append(error)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _plan_once(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
+    """As `plan`; arithmetic with names is slow, and models repeat their splits."""
+    return plan(intent, shape)
 
 
 def shown(fact: Fact) -> str:

@@ -18,6 +18,7 @@ from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.infer.engine import Facts, analyse
 from tensorsplit.models.program import compile_model
 from tensorsplit.models.read import OnnxModel
+from tensorsplit.models.walk import domain_name
 from tensorsplit.profiles import Profile
 
 
@@ -41,7 +42,10 @@ def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
     findings = [of_error(error) for error in _structure(read)]
     refused = _by_node(facts.errors)
     count = 0
+    called = {_key(place.node) for place in places(model)}
     for place in places(model):
+        if _is_open(place, called):
+            refused.pop(place.path, None)
         findings += refused.pop(place.path, ())
         if is_split(place.node):
             count += 1
@@ -63,6 +67,18 @@ def _by_node(errors: Iterable[SplitError]) -> dict[str | None, list[Finding]]:
     for error in errors:
         found.setdefault(error.node, []).append(of_error(error))
     return found
+
+
+def _is_open(place: Place, called: set[tuple[str, str, str]]) -> bool:
+    """Whether a node takes attributes from the calls of a function that nobody calls."""
+    if place.function is None or not any(a.is_ref() for a in place.node.attributes.values()):
+        return False
+    domain, name, overload = place.function.identifier()
+    return (domain_name(domain), name, overload) not in called
+
+
+def _key(node: ir.Node) -> tuple[str, str, str]:
+    return domain_name(node.domain), node.op_type, node.overload
 
 
 def _of_split(place: Place, facts: Facts) -> Iterator[Finding]:

@@ -168,7 +168,9 @@ def _empty_parts(cut: Cut) -> Iterator[Finding]:
 
 def _length_or_chunk(cut: Cut) -> Iterator[Finding]:
     intent = cut.intent
-    if intent is None or not intent.operator.is_sequence or intent.rule is not explicit:
+    if cut.errors or intent is None or intent.rule is not explicit:
+        return
+    if not intent.operator.is_sequence:
         return
     if intent.given is not None and len(intent.given) == 1 and not is_known(cut.dim):
         yield _found(

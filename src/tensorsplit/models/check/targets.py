@@ -76,7 +76,8 @@ def _seen(entry: Entry, features: Mapping[str, Any]) -> str:
     """The feature that it is about, for a message."""
     value = features[entry.feature]
     name = entry.feature.replace("_", " ")
-    return name if value is True else f"{name} {value}"
+    seen = name if value is True else f"{name} {value}"
+    return seen if entry.extent == "all" else f"{seen}; not in every case"
 
 
 _LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine}"

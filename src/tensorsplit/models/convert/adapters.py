@@ -5,11 +5,11 @@ from __future__ import annotations
 from tensorsplit.errors import NO_ADAPTER, SplitError
 from tensorsplit.models.convert import axes, broadcast, expand, meaning, operands, outside
 from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.element_types import check_types, plain_constant
 from tensorsplit.models.convert.schemas import Step, exists, fit, next_step, schema
-from tensorsplit.models.convert.table import Adapter
-from tensorsplit.models.convert.types import check_types, plain_constant
+from tensorsplit.models.convert.table import Adapters
 
-ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
+ADAPTERS: Adapters = {
     **axes.ADAPTERS,
     **broadcast.ADAPTERS,
     **meaning.ADAPTERS,
@@ -31,17 +31,16 @@ def convert_other(site: Site, change: Change) -> None:
                 f"there is no operator {operator} at opset {source}",
                 "give it a domain of its own, if it is one of an engine",
             )
-        original = schema(operator, source)
         while (step := next_step(site.op_type, site.opset, change.target)) is not None:
             _take(site, step, change)
             site.opset = step.opset
             if site.node.graph is None:  # others stand in its place, and go on by themselves
                 return
+            if site.op_type == step.op_type != "Constant":
+                check_types(site, change, schema(step.op_type, step.before))
         site.opset = change.target
         if site.op_type == "Constant":
             plain_constant(site, change)
-        elif schema(site.op_type, change.target) is not original:
-            check_types(site, change, original)
     except SplitError as error:
         if error.kind is not NO_ADAPTER:
             raise error.located(node=site.path) from None

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorsplit.models.convert.change import Change, Site, link_of
 from tensorsplit.models.convert.schemas import Step, fit
-from tensorsplit.models.convert.table import Adapter, both
+from tensorsplit.models.convert.table import Adapters, both
 from tensorsplit.models.graph.places import constant
 
 _NEGATIVE_AXES = 11
@@ -149,7 +149,7 @@ _AXIS_OPERATORS = (
     *("ReduceSum", "Squeeze", "Unsqueeze"),
 )
 
-ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
+ADAPTERS: Adapters = {
     **{(name, 18, True): _to_input for name in _REDUCERS},
     **{(name, 18, False): _reducer_to_attribute for name in _REDUCERS},
     **both("ReduceSum", 13, _to_input, _reducer_to_attribute),
@@ -162,4 +162,3 @@ ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
     **both("DFT", 20, _dft_up, _dft_down),
     ("Shape", 15, False): _shape_down,
 }
-"""What to do at a boundary, by operator, the opset that has the newer version, and direction."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorsplit.dims import Dim, Shape, is_known
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.schemas import Step
-from tensorsplit.models.convert.table import Adapter, both
+from tensorsplit.models.convert.table import Adapters, both
 
 _SYMMETRIC = ("Add", "Mul", "And", "Or", "Xor", "Equal")
 _BINARY = (*_SYMMETRIC, "Sub", "Div", "Pow", "Greater", "Less")
@@ -134,11 +134,10 @@ def _gemm_up(site: Site, _step: Step, _change: Change) -> None:
     site.take("broadcast")
 
 
-ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
+ADAPTERS: Adapters = {
     **{(name, 7, True): _binary_up for name in _BINARY},
     **{(name, 7, False): _binary_down for name in _BINARY},
     **{(name, 8, False): _variadic_down for name in ("Sum", "Max", "Min", "Mean")},
     **both("PRelu", 7, _prelu_up, _prelu_down),
     **both("Gemm", 7, _gemm_up, _gemm_down),
 }
-"""What to do at a boundary, by operator, the opset that has the newer version, and direction."""

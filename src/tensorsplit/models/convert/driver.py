@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import onnx
+from collections.abc import Mapping
+
 import onnx_ir as ir
 from onnx import defs, helper
 
@@ -11,7 +12,7 @@ from tensorsplit.errors import MALFORMED_MODEL, UNKNOWN_OPERATOR, SplitError, sh
 from tensorsplit.models.convert.adapters import convert_other
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.family import convert_split
-from tensorsplit.models.graph.places import Place, is_split, places
+from tensorsplit.models.graph.places import Place, Scope, is_split, places
 from tensorsplit.models.infer.engine import analyse
 from tensorsplit.models.walk import domain_name
 from tensorsplit.operators import NEWEST_OPSET
@@ -56,32 +57,34 @@ def convert_model(model: ir.Model, target: int) -> bool:
     """
     if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
         model.opset_imports[""] = 1
-    scopes = [("graph", model.graph), *_labelled(model)]
+    scopes: list[tuple[str, Scope]] = [("graph", model.graph)]
+    for function in model.functions.values():
+        scopes.append((f"function {function.domain}::{function.name}", function))
     imports = [(path, scope, _own_domain(scope, path)) for path, scope in scopes]
     if all(not names or scope.opset_imports[names[0]] == target for _, scope, names in imports):
         return False
     for path, scope, names in imports:
         _check_source(path, scope, names)
-    change = Change(model, analyse(model, strict=True), target)
+    change = Change(model, analyse(model), target)
+    # A wrong node in a body or function may never run, and then it is no mistake
+    wrong = {error.node: error for error in reversed(change.facts.errors)}
     functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
+    constants: list[Site] = []
     for place in places(model):
-        _convert_place(place, change, functions)
+        if _needs_work(place, target, functions):
+            _convert_place(place, change, wrong, constants)
+    for site in constants:  # last, for by now many are attributes of what they were inputs of
+        if site.node.graph is not None:
+            convert_other(site, change)
     for _, scope, names in imports:
         for name in names:
             scope.opset_imports[name] = target
-    needed = helper.find_min_ir_version_for([onnx.OperatorSetIdProto(domain="", version=target)])
+    needed = helper.find_min_ir_version_for([helper.make_opsetid("", target)], ignore_unknown=True)
     model.ir_version = max(model.ir_version, needed)
     return True
 
 
-def _labelled(model: ir.Model) -> list[tuple[str, ir.Function]]:
-    return [
-        (f"function {function.domain}::{function.name}", function)
-        for function in model.functions.values()
-    ]
-
-
-def _own_domain(scope: ir.Graph | ir.Function, path: str) -> list[str]:
+def _own_domain(scope: Scope, path: str) -> list[str]:
     """How the scope spells the import of ONNX's own domain; empty if it does not import it."""
     names = [name for name in scope.opset_imports if domain_name(name) == ""]
     if len({scope.opset_imports[name] for name in names}) > 1:
@@ -91,7 +94,7 @@ def _own_domain(scope: ir.Graph | ir.Function, path: str) -> list[str]:
     return names
 
 
-def _check_source(path: str, scope: ir.Graph | ir.Function, names: list[str]) -> None:
+def _check_source(path: str, scope: Scope, names: list[str]) -> None:
     for name in names:
         version = scope.opset_imports[name]
         if not 1 <= version <= newest_opset():
@@ -104,11 +107,12 @@ def _check_source(path: str, scope: ir.Graph | ir.Function, names: list[str]) ->
             )
 
 
-def _convert_place(place: Place, change: Change, functions: set[tuple[str, str, str]]) -> None:
+def _needs_work(place: Place, target: int, functions: set[tuple[str, str, str]]) -> bool:
+    """Whether a node is an operator of ONNX's own domain at another opset."""
     node = place.node
     domain = domain_name(node.domain)
     if domain != "" or (domain, node.op_type, node.overload or "") in functions:
-        return
+        return False
     if place.opset == 0:
         raise SplitError(
             MALFORMED_MODEL,
@@ -116,12 +120,28 @@ def _convert_place(place: Place, change: Change, functions: set[tuple[str, str, 
             "import it",
             node=place.path,
         )
-    if place.opset == change.target:
-        return
-    change.pending.append(Site(node, place.path, place.scope, place.opset, place.function))
+    return place.opset != target
+
+
+def _convert_place(
+    place: Place, change: Change, wrong: Mapping[str | None, SplitError], constants: list[Site]
+) -> None:
+    site = Site(place.node, place.path, place.scope, place.opset, place.function)
+    if site.scope is change.model.graph and site.path in wrong:
+        raise wrong[site.path]
+    change.pending.append(site)
+    constants += _drain(change)
+
+
+def _drain(change: Change) -> list[Site]:
+    """Convert what is pending but constants, which are returned."""
+    constants = []
     while change.pending:
         site = change.pending.pop()
-        if is_split(site.node):
+        if site.op_type == "Constant":
+            constants.append(site)
+        elif is_split(site.node):
             convert_split(site, change)
         else:
             convert_other(site, change)
+    return constants

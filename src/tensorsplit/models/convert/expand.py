@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.schemas import Step, schema
-from tensorsplit.models.graph.places import bodies
+from tensorsplit.models.graph.places import as_proto, bodies
 
 
 def expand(site: Site, step: Step, change: Change) -> bool:
@@ -54,7 +54,7 @@ def _definition(site: Site, change: Change, entry: Any) -> tuple[ir.Function, in
         if any(known is None for known in types):
             return None
         opset = _nearest(entry.context_dependent_function_opset_versions, change.target)
-        node = ir.serde.serialize_node(site.node).SerializeToString()
+        node = as_proto(site.node).SerializeToString()
         data = entry.get_context_dependent_function_with_opset_version(opset, node, types)
     else:
         return None
@@ -62,7 +62,10 @@ def _definition(site: Site, change: Change, entry: Any) -> tuple[ir.Function, in
         return None
     proto = onnx.FunctionProto.FromString(data)
     imported = [item.version for item in proto.opset_import if item.domain in ("", "ai.onnx")]
-    return ir.serde.deserialize_function(proto), imported[0] if imported else opset
+    try:
+        return ir.serde.deserialize_function(proto), imported[0] if imported else opset
+    except ir.serde.SerdeError:  # some definitions are no well-formed functions
+        return None
 
 
 def _nearest(versions: Sequence[int], target: int) -> int:
@@ -70,12 +73,20 @@ def _nearest(versions: Sequence[int], target: int) -> int:
 
 
 def _type_bytes(change: Change, value: ir.Value | None) -> bytes | None:
-    if value is None:
-        return onnx.TypeProto().SerializeToString()
-    dtype = change.dtype(value)
-    if dtype is None:
+    """The type of an input, as onnx wants to be told it; None if it is not known."""
+    dtype = None if value is None else change.dtype(value)
+    if value is not None and dtype is None:
         return None
-    return onnx.helper.make_tensor_type_proto(dtype.value, None).SerializeToString()
+    proto = onnx.TypeProto()
+    if dtype is not None:
+        proto.tensor_type.elem_type = dtype.value
+    return bytes(proto.SerializeToString())
+
+
+def _input(site: Site, value: ir.Value) -> ir.Value | None:
+    """The input of the node that a value of a model made for it stands for; None for others."""
+    number = (value.name or "").removeprefix("input_")
+    return site.input(int(number)) if number.isdigit() else None
 
 
 def splice(site: Site, opset: int, change: Change, scope: ir.Graph | ir.Function) -> None:
@@ -91,19 +102,13 @@ def splice(site: Site, opset: int, change: Change, scope: ir.Graph | ir.Function
     builder = change.builder(site, opset)
     values: dict[ir.Value, ir.Value | None] = {}
     for index, value in enumerate(scope.inputs):
-        number = (
-            int((value.name or "").rpartition("_")[2]) if isinstance(scope, ir.Graph) else index
-        )
-        values[value] = site.input(number)
+        values[value] = site.input(index) if isinstance(scope, ir.Function) else _input(site, value)
     if isinstance(scope, ir.Graph):
-        for name, value in scope.initializers.items():
-            if value.const_value is None:
-                continue
-            number = name.removeprefix("input_")
-            given = site.input(int(number)) if number != name and number.isdigit() else None
-            values[value] = given or builder.constant(
-                value.const_value.numpy(), value.const_value.dtype.numpy()
-            )
+        for value in scope.initializers.values():
+            tensor = value.const_value
+            if tensor is not None:
+                given = _input(site, value)
+                values[value] = given or builder.constant(tensor.numpy(), tensor.dtype.numpy())
     for node in scope:
         inputs = [None if value is None else values.get(value) for value in node.inputs]
         made = ir.Node(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import onnx_ir as ir
 
-from tensorsplit.dims import Dim, is_known
+from tensorsplit.dims import Dim, Shape, is_known
 from tensorsplit.emit import Computed, Emission, Runtime, Source, emit
 from tensorsplit.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.models.convert import lengths, slices
 from tensorsplit.models.convert.change import Change, Site, link_of, linked_constant
 from tensorsplit.models.graph.build import Builder
-from tensorsplit.models.graph.places import operand
+from tensorsplit.models.graph.places import as_proto, constant, operand
 from tensorsplit.models.nodes import UNKNOWN, Known, bind_node
 from tensorsplit.operators import in_force
-from tensorsplit.resolve import Intent, check_element_type
-from tensorsplit.rules import ceil, equal, explicit
+from tensorsplit.resolve import Intent, check_element_type, part_sizes
+from tensorsplit.rules import ceil, equal
 from tensorsplit.schema import Operator
 
 
@@ -53,7 +54,7 @@ def bind_site(site: Site) -> Intent:
     count = len(node.outputs)
     # Whatever the call gives: a count is right only if it is the number of outputs (D5)
     linked = {"axis": 0, "keepdims": 1, "num_outputs": count, "split": [0] * count}
-    intent = bind_node(ir.serde.serialize_node(node), site.opset, inputs, linked)
+    intent = bind_node(as_proto(node), site.opset, inputs, linked)
     if intent.source == "split" and _is_linked(node, "split"):
         return replace(intent, given=None)
     return intent
@@ -69,18 +70,30 @@ def _convert(site: Site, change: Change, intent: Intent, target: Operator) -> No
     _normalise_axis(site, change, target)
     if _same_operands(intent.operator, target):
         return
-    dim: Dim = None
-    if shape and intent.axis is not None and not _is_linked(site.node, "axis"):
-        dim = shape[intent.axis]  # the analysis refused axes that are out of range
-    if intent.rule is ceil and target.absent is equal and is_known(dim):
-        ceil(dim, intent.given or ())
-        if dim % len(site.node.outputs) == 0:
-            intent = replace(intent, rule=equal, source=None)
+    dim = None if _is_linked(site.node, "axis") else _dimension(intent, shape)
+    is_ceil = intent.rule is ceil and target.absent is equal
+    if is_ceil and isinstance(dim, int) and dim % len(site.node.outputs) == 0:
+        intent = replace(intent, rule=equal, source=None)
     emission = _emission(site, intent, target, dim)
     if emission is None:
         slices.replace_by_slices(site, change, intent)
     else:
         _rewrite(site, change, intent, emission)
+
+
+def _dimension(intent: Intent, shape: Shape | None) -> Dim:
+    """The dimension that is cut, if it is known and the node can cut it.
+
+    One that it can't cut is left to the running model: a node that never runs may be so.
+    """
+    if shape is None or intent.axis is None or not -len(shape) <= intent.axis < len(shape):
+        return None
+    try:
+        if is_known(shape[intent.axis]) and intent.given is not None:
+            part_sizes(intent, shape[intent.axis])
+    except SplitError:
+        return None
+    return shape[intent.axis]
 
 
 def _normalise_axis(site: Site, change: Change, target: Operator) -> None:
@@ -105,101 +118,86 @@ def _same_operands(one: Operator, other: Operator) -> bool:
 
 def _emission(site: Site, intent: Intent, target: Operator, dim: Dim) -> Emission | None:
     """The operands at the target; None where only other operators can say it."""
-    link = link_of(site.input(1))
-    if intent.given is None and target.attribute("split") is not None:
-        if link is not None or _is_linked(site.node, "split"):
-            return Emission(target, intent.axis or 0, {}, {"split": Runtime("split")})
-    _refuse_floats(intent)
+    is_attribute = target.attribute("split") is not None
+    is_linked = link_of(site.input(1)) is not None or _is_linked(site.node, "split")
+    if intent.given is None and is_attribute and is_linked:
+        return Emission(target, intent.axis or 0, {}, {"split": Runtime("split")})
     try:
-        emission = emit(intent, target, dim)
+        return emit(intent, target, dim)
     except SplitError as error:
         if error.kind is CANNOT_EXPRESS and slices.can_replace(intent, target):
             return None
         raise
-    for name, said in emission.inputs.items():
-        parameter = target.input(name)
-        if isinstance(said, Runtime) and parameter is not None and parameter.type_str == "T":
-            raise SplitError(
-                CANNOT_EXPRESS,
-                f"{target.id} can't say this: the lengths are known only at run time, and here"
-                " they are floats, which can't hold every length",
-                "give the lengths as a constant",
-                operator=intent.operator.id,
-                parameter=name,
-            )
-    return emission
-
-
-def _refuse_floats(intent: Intent) -> None:
-    """Lengths that are floats at run time may turn out not to be whole, which must be refused."""
-    if intent.given is not None or intent.rule is not explicit or intent.source is None:
-        return
-    parameter = intent.operator.input(intent.source)
-    attribute = intent.operator.attribute(intent.source)
-    if parameter is not None and parameter.type_str == "T" and intent.element_types is not None:
-        if attribute is None or "int64" not in intent.element_types:
-            raise SplitError(
-                CANNOT_EXPRESS,
-                "the lengths are floats known only at run time; other versions take integers, and"
-                " could not refuse lengths that are not whole",
-                "give the lengths as a constant",
-                operator=intent.operator.id,
-                parameter=intent.source,
-            )
 
 
 def _rewrite(site: Site, change: Change, intent: Intent, emission: Emission) -> None:
-    node, target = site.node, emission.operator
-    builder = change.builder(site, change.target)
+    """Give the node the operands of its new version; what both have stays as it is written."""
+    node = site.node
+    old = list(node.inputs[1:])
     links = {name: entry for name, entry in node.attributes.items() if entry.is_ref()}
     link = link_of(site.input(1))
     if link is not None:
-        links.setdefault("split", link)
-    old = list(node.inputs[1:])
-    given = {
-        entry.name: value for entry, value in zip(intent.operator.inputs[1:], old, strict=False)
-    }
-    inputs: list[ir.Value | None] = [node.inputs[0]]
-    kept = dict(emission.attributes)
-    for entry in target.inputs[1:]:
-        said = emission.inputs.get(entry.name)
-        inputs.append(
-            None
-            if said is None or target.attribute(entry.name) is not None
-            else _value(site, change, builder, said, given.get(entry.name), links)
-        )
-    for name in [name for name in node.attributes if name not in (target.axis, *kept)]:
-        del node.attributes[name]
-    for name, value in kept.items():
-        if name not in links:
-            site.put(name, list(value) if isinstance(value, tuple) else value)
-    for name, said in emission.inputs.items():
-        if isinstance(said, Runtime) and target.attribute(name) is not None and name in links:
-            node.attributes[name] = ir.RefAttr(
-                name, links[name].ref_attr_name or "", ir.AttributeType.INTS
-            )
-    if target.axis not in node.attributes and emission.axis != target.axis_default:
-        site.put(target.axis, emission.axis)
+        links["split"] = link
+    builder = change.builder(site, change.target)
+    inputs = _inputs(site, builder, intent, emission, links)
     if builder.nodes:
         site.scope.insert_before(node, builder.nodes)
+    _set_attributes(site, emission, links)
     site.set_inputs(inputs)
     for value in old:
         change.drop_unused(value)
 
 
-def _value(
+def _inputs(
     site: Site,
-    change: Change,
     builder: Builder,
-    said: Source,
-    given: ir.Value | None,
-    links: dict[str, ir.Attr],
-) -> ir.Value:
-    """The input that holds the lengths."""
-    if isinstance(said, Computed):
-        return lengths.computed(site, change, builder, said)
-    if isinstance(said, Runtime):
-        if given is not None:
-            return given
-        return linked_constant(builder, "value_ints", links[said.operand])
-    return builder.constant(said) if given is None else given
+    intent: Intent,
+    emission: Emission,
+    links: Mapping[str, ir.Attr],
+) -> list[ir.Value | None]:
+    node, target = site.node, emission.operator
+    formal = [entry.name for entry in intent.operator.inputs]
+    given = dict(zip(formal, node.inputs, strict=False))
+    inputs: list[ir.Value | None] = [node.inputs[0]]
+    for entry in target.inputs[1:]:
+        said = emission.inputs.get(entry.name)
+        known = given.get(entry.name)
+        if said is None or target.attribute(entry.name) is not None:
+            inputs.append(None)
+        elif isinstance(said, Computed):
+            inputs.append(lengths.computed(site, builder, said))
+        elif known is not None and intent.source == entry.name:
+            inputs.append(_as_integers(builder, known, said))
+        elif isinstance(said, Runtime):
+            inputs.append(linked_constant(builder, "value_ints", links[said.operand]))
+        else:
+            inputs.append(builder.constant(said))
+    return inputs
+
+
+def _as_integers(builder: Builder, known: ir.Value, said: Source) -> ir.Value:
+    """The input as it is; a new one where it is a constant of floats (Split-1)."""
+    value = constant(known)
+    if isinstance(said, tuple) and value is not None and value.dtype.kind not in "iu":
+        return builder.constant(said)
+    return known
+
+
+def _set_attributes(site: Site, emission: Emission, links: Mapping[str, ir.Attr]) -> None:
+    node, target = site.node, emission.operator
+    linked = {
+        name: links[name]
+        for name, said in emission.inputs.items()
+        if isinstance(said, Runtime) and target.attribute(name) is not None and name in links
+    }
+    for name in tuple(node.attributes):
+        if name != target.axis and name not in emission.attributes:
+            del node.attributes[name]
+    for name, value in emission.attributes.items():
+        if name not in links:
+            site.put(name, list(value) if isinstance(value, tuple) else value)
+    for name, entry in linked.items():
+        reference = entry.ref_attr_name or ""
+        node.attributes[name] = ir.RefAttr(name, reference, ir.AttributeType.INTS)
+    if target.axis not in node.attributes and emission.axis != target.axis_default:
+        site.put(target.axis, emission.axis)

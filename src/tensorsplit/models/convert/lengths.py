@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from tensorsplit.emit import Computed
 from tensorsplit.errors import CANNOT_EXPRESS, SplitError
-from tensorsplit.models.convert.change import Change, Site, linked_constant
+from tensorsplit.models.convert.change import Site, linked_constant
 from tensorsplit.models.graph.build import Builder
 from tensorsplit.rules import ceil, equal
 
@@ -47,7 +47,7 @@ def ceil_size(builder: Builder, dim: ir.Value, count: int) -> ir.Value:
     return builder.op("Div", [raised, builder.constant([count])])
 
 
-def computed(site: Site, change: Change, builder: Builder, said: Computed) -> ir.Value:
+def computed(site: Site, builder: Builder, said: Computed) -> ir.Value:
     """The lengths of a rule as a tensor; the new node itself refuses those that do not fit.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Operators that mean something else in another version although they look the same, and renames."""
+"""Operators that look the same and mean something else, and what goes on under other names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.schemas import Step, fit
-from tensorsplit.models.convert.table import Adapter, both
+from tensorsplit.models.convert.table import Adapter, Adapters, both
 from tensorsplit.models.graph.places import constant
 
 
@@ -91,6 +91,23 @@ def _same_padding(site: Site, step: Step, _change: Change) -> None:
             "opset 11 changed which side an odd padding goes to, where the output's shape decides",
             "give 'pads'",
         )
+    _fitted(site, step)
+
+
+def _windows(site: Site, step: Step, _change: Change) -> None:
+    """Pooling: since opset 22 a window that would start in the padding at the end is left out."""
+    if site.attribute("ceil_mode", 0):
+        kernel = list(site.attribute("kernel_shape", ()))
+        count = len(kernel)
+        strides = site.attribute("strides", [1] * count)
+        dilations = site.attribute("dilations", [1] * count)
+        pads = list(site.attribute("pads", [0] * (2 * count)))[count:]
+        for size, stride, dilation, pad in zip(kernel, strides, dilations, pads, strict=False):
+            if pad + stride > (size - 1) * dilation + 1:
+                raise site.refusal(
+                    "its last window may start in the padding, where opset 22 leaves it out",
+                    "choose pads and strides that keep windows within the data",
+                )
     _fitted(site, step)
 
 
@@ -203,9 +220,8 @@ def _no_floats(site: Site, step: Step, change: Change) -> None:
 
 def _constant_down(site: Site, _step: Step, _change: Change) -> None:
     """Before opset 12 a constant is a tensor, and nothing simpler."""
-    types = {"value_int": np.int64, "value_ints": np.int64}
-    types |= {"value_float": np.float32, "value_floats": np.float32}
-    for name, dtype in types.items():
+    for name in ("value_int", "value_ints", "value_float", "value_floats"):
+        dtype = np.int64 if name.startswith("value_int") else np.float32
         value = site.take(name)
         if value is not None:
             site.put("value", ir.tensor(np.array(value, dtype)))
@@ -233,7 +249,7 @@ def _resize_up(site: Site, step: Step, change: Change) -> None:
         site.put("nearest_mode", "floor")
 
 
-def _resize_down(site: Site, step: Step, change: Change) -> None:
+def _resize_down(site: Site, _step: Step, change: Change) -> None:
     sizes, scales = constant(site.input(3)), site.input(2)
     if scales is None or (site.input(3) is not None and (sizes is None or sizes.size)):
         raise site.refusal("it is given sizes, and takes scales there")
@@ -305,6 +321,7 @@ def _scales_to_image(site: Site, _step: Step, _change: Change) -> None:
 
 
 _SCATTERS = ("ScatterElements", "ScatterND")
+_POOLS = ("AveragePool", "MaxPool")
 _RECURRENT = ("GRU", "LSTM", "RNN")
 _REDUCTIONS_16 = ("none", "add", "mul")
 _PADS_18 = ("constant", "reflect", "edge")
@@ -312,7 +329,7 @@ _RESIZES_18 = (
     *("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"),
 )
 
-ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
+ADAPTERS: Adapters = {
     ("BatchNormalization", 6, False): _consumed,
     **both("BatchNormalization", 7, _training_flag_up, _training_flag_down),
     **both("BatchNormalization", 14, _normalization, _normalization),
@@ -339,6 +356,8 @@ ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
     **{(name, 7, False): _recurrent for name in _RECURRENT},
     **{(name, 2, True): _number(int) for name in ("LpPool", "GlobalLpPool")},
     **{(name, 2, False): _number(float) for name in ("LpPool", "GlobalLpPool")},
+    **{(name, 22, True): _windows for name in _POOLS},
+    **{(name, 22, False): _windows for name in _POOLS},
     ("Mod", 28, False): _no_floats,
     ("Pad", 19, False): _only("mode", _PADS_18),
     **{(name, 18, False): _only("reduction", _REDUCTIONS_16) for name in _SCATTERS},
@@ -358,4 +377,3 @@ ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
     **both("Upsample", 9, _scales_up, _scales_down),
     **both("Upsample", 7, _scales_of_image, _scales_to_image),
 }
-"""What to do at a boundary, by operator, the opset that has the newer version, and direction."""

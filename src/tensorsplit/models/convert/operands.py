@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.schemas import Step, fit
-from tensorsplit.models.convert.table import Adapter, both
+from tensorsplit.models.convert.table import Adapter, Adapters, both
 from tensorsplit.models.graph.places import constant
 
 _SMALLER_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
@@ -92,7 +92,7 @@ def _pad_down(site: Site, _step: Step, change: Change) -> None:
     site.put("pads", [int(item) for item in change.needed_constant(site, 1, "pads").ravel()])
     if site.input(2) is not None:
         value = float(change.needed_constant(site, 2, "constant_value").item())
-        if value != float(np.float32(value)) and value == value:
+        if not np.isnan(value) and value != float(np.float32(value)):
             raise site.refusal(f"its filling {value!r} is no float, as the attribute is there")
         site.put("value", value)
     change.cut_inputs(site, 1)
@@ -232,7 +232,7 @@ def _fitted(site: Site, step: Step, _change: Change) -> None:
         raise site.refusal(reason)
 
 
-ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
+ADAPTERS: Adapters = {
     **both("Slice", 10, _slice_up, _slice_down),
     **both("Clip", 11, _clip_up, _clip_down),
     **both("Pad", 11, _pad_up, _pad_down),
@@ -246,4 +246,3 @@ ADAPTERS: dict[tuple[str, int, bool], Adapter] = {
     **both("Tile", 6, _tile_up, _tile_down),
     ("Gemm", 11, False): _gemm_zero,
 }
-"""What to do at a boundary, by operator, the opset that has the newer version, and direction."""

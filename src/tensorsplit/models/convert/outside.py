@@ -9,7 +9,7 @@ from onnx import helper, version_converter
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.expand import splice
 from tensorsplit.models.convert.schemas import Step, schema
-from tensorsplit.models.graph.places import bodies, constant
+from tensorsplit.models.graph.places import as_proto, bodies, constant
 
 
 def convert(site: Site, step: Step, change: Change) -> bool:
@@ -38,7 +38,7 @@ def convert(site: Site, step: Step, change: Change) -> bool:
 
 def _model(site: Site, step: Step, change: Change) -> onnx.ModelProto | None:
     """A model of the node alone; None if a type is not known."""
-    node = ir.serde.serialize_node(site.node)
+    node = as_proto(site.node)
     graph = onnx.GraphProto(name="node")
     for index, value in enumerate(site.node.inputs):
         if value is None:

@@ -22,8 +22,14 @@ _LAST_OPSET = 12
 
 def can_replace(intent: Intent, target: Operator) -> bool:
     """Whether Slice nodes can say what a version of Split can't."""
-    takes_attribute = target.name == "Split" and target.input("split") is None
-    return takes_attribute and intent.rule in (explicit, ceil)
+    source = None if intent.source is None else intent.operator.input(intent.source)
+    holds_integers = source is None or source.type_str != intent.operator.inputs[0].type_str
+    return (
+        target.name == "Split"
+        and target.attribute("split") is not None
+        and intent.rule in (explicit, ceil)
+        and holds_integers
+    )
 
 
 def replace_by_slices(site: Site, change: Change, intent: Intent) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
+from onnx import NodeProto
 
-from tensorsplit.errors import SplitError
+from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.models.nodes import FAMILY, UNKNOWN, Known, bind_node
+from tensorsplit.models.tensors import check_external
 from tensorsplit.models.walk import check_depth, domain_name
 from tensorsplit.operands import Operand
 from tensorsplit.resolve import Intent
@@ -94,6 +98,9 @@ def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
     """The value of a small constant: an initializer, or the output of a Constant node.
 
     An initializer that is also a graph input is a default and not a constant (D20).
+
+    Raises:
+        SplitError: TS502 for one that is malformed, TS504 for external data that can't be used.
     """
     if value is None or value.is_graph_input():
         return None
@@ -109,7 +116,26 @@ def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
         tensor = _constant_tensor(producer)
     if tensor is None or tensor.size > _LARGEST_CONSTANT:
         return None
-    return tensor.numpy()
+    if isinstance(tensor, ir.ExternalTensor):
+        folder = os.fspath(tensor.base_dir)
+        check_external(ir.serde.serialize_tensor(tensor), Path(folder) if folder else None)
+    try:
+        return tensor.numpy()
+    except Exception as error:  # onnx-ir and NumPy raise of many kinds for data that is malformed
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"the constant '{value.name}' can't be read ({type(error).__name__}:"
+            f" {show(str(error))})",
+            "repair it, or put its external data in its place",
+        ) from error
+
+
+def readable_constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """As `constant`, but None as well for one that can't be read."""
+    try:
+        return constant(value)
+    except SplitError:
+        return None
 
 
 def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
@@ -148,6 +174,20 @@ def bind_place(place: Place) -> Intent:
     inputs: list[Known] = [UNKNOWN if value is not None else None for value in node.inputs[:1]]
     inputs += [None if value is None else operand(value) for value in node.inputs[1:]]
     try:
-        return bind_node(ir.serde.serialize_node(node), place.opset, inputs)
+        return bind_node(as_proto(node), place.opset, inputs)
     except SplitError as error:
         raise error.located(node=place.path) from None
+
+
+def as_proto(node: ir.Node) -> NodeProto:
+    """A node as an ONNX message.
+
+    Raises:
+        SplitError: TS502 for a node that can't be written as one.
+    """
+    try:
+        return ir.serde.serialize_node(node)
+    except ir.serde.SerdeError as error:
+        raise SplitError(
+            MALFORMED_MODEL, f"the node can't be understood ({show(str(error))})", "repair it"
+        ) from error

@@ -41,8 +41,8 @@ class Opened:
         again = ir.serde.serialize_model(ir.serde.deserialize_model(self.original))
         if made == again:
             return self.original
-        described = {value.name for graph in _graphs(self.original) for value in graph.value_info}
-        for graph in _graphs(made):
+        described = {value.name for graph in graphs(self.original) for value in graph.value_info}
+        for graph in graphs(made):
             _drop_descriptions(graph, described)
         return made
 
@@ -56,7 +56,7 @@ def _drop_descriptions(graph: onnx.GraphProto, keep: set[str]) -> None:
         graph.value_info.extend(kept)
 
 
-def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
     """The main graph and every body, in functions too."""
     pending: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph, *model.functions]
     while pending:

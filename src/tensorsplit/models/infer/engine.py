@@ -9,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from tensorsplit.errors import SplitError
-from tensorsplit.models.graph.places import Scope, bodies, constant, domain_opsets
+from tensorsplit.models.graph.places import Scope, bodies, domain_opsets, readable_constant
 from tensorsplit.models.infer import control, others, sequences, splits
 from tensorsplit.models.infer.facts import (
     UNKNOWN,
@@ -248,7 +248,7 @@ def of_constant(value: ir.Value) -> Fact:
     shape = tuple(tensor.shape.numpy())
     values = None
     if tensor.dtype in _OPERAND_TYPES and len(shape) <= 1:
-        array = constant(value)
+        array = readable_constant(value)
         values = None if array is None else tuple(map(int, array.ravel().tolist()))
     return Tensor(tensor.dtype, shape, values)
 

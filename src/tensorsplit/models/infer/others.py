@@ -15,6 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.dims import Dim, Shape, add, combine, is_known, times
+from tensorsplit.models.graph.places import bodies, readable_constant
 from tensorsplit.models.infer.facts import UNKNOWN, Fact, Other, Sequence, Tensor
 from tensorsplit.models.walk import domain_name
 
@@ -39,17 +40,21 @@ def infer(
         A fact for each output; nothing is known where onnx refuses.
     """
     domain = domain_name(node.domain)
+    found: dict[str, onnx.TypeProto] = {}
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets[domain], domain)
-        found = _ask(schema, node, inputs, opsets)
+        if not any(bodies(node)):  # onnx would look at the split nodes in a body, and may abort
+            found = _ask(schema, node, inputs, opsets)
     except (
         KeyError,
+        onnx.checker.ValidationError,
         onnx.defs.SchemaError,
         onnx.shape_inference.InferenceError,
+        ir.serde.SerdeError,
         ValueError,
         RuntimeError,
     ):
-        found = {}
+        pass
     outputs = [_fact(found.get(value.name or "")) for value in node.outputs]
     if values is not None and outputs and _fits(outputs[0], values):
         outputs[0] = replace(outputs[0], values=values)
@@ -147,9 +152,7 @@ def compute_values(node: ir.Node, inputs: list[Fact], opset: int) -> tuple[Dim, 
 
 
 def _constant(node: ir.Node, _: list[Fact], __: int) -> tuple[Dim, ...] | None:
-    from tensorsplit.models.graph.places import constant
-
-    array = constant(node.outputs[0])
+    array = readable_constant(node.outputs[0]) if node.outputs else None
     if array is None or array.ndim > 1 or array.dtype not in (np.int64, np.int32, np.bool_):
         return None
     return tuple(map(int, array.ravel().tolist()))

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.dims import Shape
 from tensorsplit.errors import UNKNOWN_COUNT, SplitError
-from tensorsplit.models.graph.places import is_split
+from tensorsplit.models.graph.places import as_proto, is_split
 from tensorsplit.models.infer.facts import Fact, Sequence, Tensor, of_parts
 from tensorsplit.models.nodes import Known, bind_node
 from tensorsplit.operands import Operand
@@ -43,7 +43,12 @@ def bind_facts(
         None if value is None else _operand(fact)
         for value, fact in zip(node.inputs, inputs, strict=True)
     ]
-    return bind_node(ir.serde.serialize_node(node), opset, known, linked)
+    proto = as_proto(node)
+    given = [a for a in proto.attribute if not a.ref_attr_name or a.name in linked]
+    if len(given) < len(proto.attribute):  # what the call does not give is absent in the node
+        del proto.attribute[:]
+        proto.attribute.extend(given)
+    return bind_node(proto, opset, known, linked)
 
 
 def infer(

@@ -6,12 +6,13 @@ A number is an ``int``, or a value that holds one int64 in a tensor of shape [1]
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.models.graph.build import Builder
+from tensorsplit.models.graph.build import Builder, Names
 
 Number: TypeAlias = "int | ir.Value"
 
@@ -19,9 +20,16 @@ Number: TypeAlias = "int | ir.Value"
 class Arithmetic(Builder):
     """A builder that calculates with numbers and cuts tensors by them."""
 
+    def __init__(self, names: Names, opset: int, stem: str) -> None:
+        super().__init__(names, opset, stem)
+        self._numbers: dict[tuple[int, ...], ir.Value] = {}
+
     def numbers(self, values: Iterable[int]) -> ir.Value:
-        """A list of integers as a constant."""
-        return self.constant(list(values), np.int64)
+        """A list of integers as a constant; the same one for the same list."""
+        key = tuple(values)
+        if key not in self._numbers:
+            self._numbers[key] = self.constant(list(key), np.int64)
+        return self._numbers[key]
 
     def tensor(self, number: Number) -> ir.Value:
         """A number as a value of shape [1]."""
@@ -34,6 +42,20 @@ class Arithmetic(Builder):
         if len(known) == len(entries):
             return self.numbers(known)
         return self.concat([self.tensor(entry) for entry in entries], 0)
+
+    def empty(self, shape: Sequence[int], axis: int, element_type: ir.DataType) -> ir.Value:
+        """A tensor without elements, because its length on an axis is 0.
+
+        It is a slice of nothing out of one element: OpenVINO's import takes an empty constant that
+        a Loop starts with for a sequence, and then fails.
+        """
+        one = [1 if place == axis else size for place, size in enumerate(shape)]
+        if element_type == ir.DataType.STRING:
+            held: ir.TensorProtocol = ir.StringTensor([b""] * prod(one), shape=ir.Shape(one))
+        else:
+            held = ir.tensor(np.zeros(one, element_type.numpy()), dtype=element_type)
+        nothing = self.op("Constant", [], {"value": held})
+        return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)
 
     def scalar(self, number: Number) -> ir.Value:
         """A number as a value of rank 0."""
@@ -107,6 +129,20 @@ class Arithmetic(Builder):
         kept = self.where(condition, 1, 0)
         taken = self.op("Slice", [self.tensor(number), self.numbers([0]), kept])
         return self.op("Reshape", [taken, self.numbers([1])])
+
+    def total(self, numbers: ir.Value) -> ir.Value:
+        """The sum of a 1-D value; 0 if it is empty."""
+        if self.opset >= 13:
+            return self.op("ReduceSum", [numbers, self.numbers([0])], {"keepdims": 1})
+        return self.op("ReduceSum", [numbers], {"axes": [0], "keepdims": 1})
+
+    def sure_lengths(self, lengths: ir.Value, dimension: ir.Value) -> ir.Value:
+        """Lengths; the engine fails unless they are >= 0 and sum to the dimension."""
+        whole = self.total(lengths)
+        size = self.total(self.op("Abs", [lengths]))
+        equal = [self.op("Equal", [number, dimension]) for number in (whole, size)]
+        nothing = self.subtract(self.guarded(whole, self.op("And", equal)), whole)
+        return self.op("Add", [lengths, self.tensor(nothing)])
 
     def position(self, index: Number, count: Number, last: Number) -> Number:
         """A position counted from the front; the engine fails if it is out of range.

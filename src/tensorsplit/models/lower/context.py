@@ -62,12 +62,14 @@ class Context:
         self.names = Names(model)
         self.opset = max(model.opset_imports.get(domain, 0) for domain in ("", "ai.onnx"))
         self._old: list[ir.Node] = []
+        self._fresh: set[int] = set()
 
     def build(self, home: Home, stem: str, make: Callable[[Arithmetic], _T]) -> _T:
         """Make nodes and put them at a place."""
         arithmetic = Arithmetic(self.names, self.opset, stem)
         made = make(arithmetic)
         home.insert(arithmetic.nodes)
+        self._fresh.update(id(value) for node in arithmetic.nodes for value in node.outputs)
         return made
 
     def replace(self, old: ir.Value, new: ir.Value, home: Home) -> None:
@@ -75,26 +77,30 @@ class Context:
 
         Args:
             old: The value, an output of a node that will be removed.
-            new: What takes its place; takes over its name if it is newly made for it.
-            home: Where to put a node if the old value is an output of its graph.
+            new: What takes its place; takes over its name if it was made here and is not yet
+                known by another name.
+            home: Where to put a node if the old value is an output of its graph, and the new one
+                can't be it.
         """
-        if old.is_graph_output():
-            made = ir.Value(name=None, type=old.type, shape=old.shape)
-            self._take_name(old, made)
+        if id(new) in self._fresh and new.graph is old.graph:
+            self.stand_in(old, new)
+        elif old.is_graph_output():
+            made = ir.Value(name=None)
             node = ir.Node("", "Identity", [new], outputs=[made])
-            node.name = self.names.fresh(f"{made.name}_identity")
+            node.name = self.names.fresh(f"{old.name or node.op_type}_identity")
             home.insert([node])
-            new = made
-        ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
-
-    def _take_name(self, old: ir.Value, new: ir.Value) -> None:
-        new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
+            self.stand_in(old, made)
+        else:
+            ir.convenience.replace_all_uses_with(old, new)
 
     def stand_in(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value that was newly made take the name, type and place of another one."""
-        new.type, new.shape = old.type, old.shape
+        self._fresh.discard(id(new))
+        new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
+        new.metadata_props.update(old.metadata_props)
+        self.facts.set(new, self.facts.of(old))
         if old.name:
-            self._take_name(old, new)
+            new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
         ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
 
     def retire(self, node: ir.Node) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import onnx_ir as ir
 
@@ -13,6 +13,8 @@ from tensorsplit.models.lower.arithmetic import Arithmetic, Number
 from tensorsplit.models.lower.context import Context, Home
 
 Lengths: TypeAlias = "tuple[int, ...] | ir.Value"
+
+_T = TypeVar("_T")
 
 MAX_PIECES = 4096
 """Sequences of more parts are cut one part at a time, and not by one node with so many outputs."""
@@ -109,7 +111,7 @@ class Cut:
         if lengths is not None:
             return self._number("count", lambda make: make.op("Shape", [lengths]))
         assert chunk is not None  # noqa: S101 - one of the two is there
-        return self._number("count", lambda make: make.divide_up(self._length(make), chunk))
+        return self._number("count", lambda make: make.divide_up(self.length(), chunk))
 
     def at(self, make: Arithmetic, index: Number) -> ir.Value:
         """One piece; the engine fails where the index is out of range."""
@@ -143,13 +145,10 @@ class Cut:
             return make.where(make.less(start, length), start, length)
         zero = make.numbers([0])
         before = make.op("Slice", [self.lengths_value(), zero, make.tensor(place)])
-        return total(make, before)
+        return make.total(before)
 
     def length(self) -> Number:
         """The dimension."""
-        return self._number("length", self._length)
-
-    def _length(self, make: Arithmetic) -> Number:
         if self.dim is not None:
             return self.dim
         return self._number("length", lambda make: make.dimension(self.data, self.form.axis))
@@ -178,29 +177,18 @@ class Cut:
             self._made[key] = self._at_home(make)
         return self._made[key]
 
-    def _at_home(self, make: Callable[[Arithmetic], object]) -> object:
+    def _at_home(self, make: Callable[[Arithmetic], _T]) -> _T:
         return self.context.build(self.home, self.stem, make)
 
 
-def split(
-    make: Arithmetic, data: ir.Value, axis: int, sizes: list[int] | ir.Value
-) -> list[ir.Value]:
+def split(make: Arithmetic, data: ir.Value, axis: int, sizes: list[int]) -> list[ir.Value]:
     """A Split node with explicit lengths, in the spelling of the opset."""
-    count = len(sizes) if isinstance(sizes, list) else 0
-    values = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in range(count)]
+    values = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in sizes]
     if make.opset >= 13:
-        lengths = make.numbers(sizes) if isinstance(sizes, list) else sizes
-        make.op("Split", [data, lengths], {"axis": axis}, values)
+        make.op("Split", [data, make.numbers(sizes)], {"axis": axis}, values)
     else:
         make.op("Split", [data], {"axis": axis, "split": sizes}, values)
     return values
-
-
-def total(make: Arithmetic, numbers: ir.Value) -> ir.Value:
-    """The sum of a 1-D value; 0 if it is empty."""
-    if make.opset >= 13:
-        return make.op("ReduceSum", [numbers, make.numbers([0])], {"keepdims": 1})
-    return make.op("ReduceSum", [numbers], {"axes": [0], "keepdims": 1})
 
 
 def _with(known: Tensor, axis: int, size: int) -> Tensor:

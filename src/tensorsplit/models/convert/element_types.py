@@ -8,7 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.models.convert.change import Change, Site
-from tensorsplit.models.infer.facts import Sequence, Tensor
+from tensorsplit.models.convert.schemas import schema
+from tensorsplit.models.infer.facts import Other, Sequence
 
 _FIRST_WITH_ANY_CONSTANT = 9
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
@@ -27,8 +28,6 @@ def check_types(site: Site, change: Change, original: Any) -> None:
     Raises:
         SplitError: TS512.
     """
-    from tensorsplit.models.convert.schemas import schema
-
     target = schema(site.op_type, site.opset)
     bound: dict[str, str] = {}
     for entry, value, was in _bindings(site, target, original):
@@ -41,11 +40,10 @@ def check_types(site: Site, change: Change, original: Any) -> None:
                 f"'{entry.name}' is a {seen}, which opset {site.opset} does not take"
             )
         if entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
-            if was is not None and entry.type_str.startswith("T"):
-                raise site.refusal(
-                    f"'{entry.name}' is a {seen}, and has to be a {bound[entry.type_str]} as its"
-                    f" other operands at opset {site.opset}"
-                )
+            raise site.refusal(
+                f"'{entry.name}' is a {seen}, and has to be a {bound[entry.type_str]} as its"
+                f" other operands at opset {site.opset}"
+            )
 
 
 def _bindings(site: Site, target: Any, original: Any) -> Any:
@@ -66,12 +64,22 @@ def _allowed(schema: Any, type_str: str) -> frozenset[str]:
 
 
 def _type_name(change: Change, value: ir.Value) -> str | None:
-    """The type as the schemas spell it."""
+    """The type as the schemas spell it; None if it is not known."""
     fact = change.facts.of(value)
-    if not isinstance(fact, (Tensor, Sequence)) or fact.element_type is None:
+    if isinstance(fact, Other):
+        return _spelled(fact.type)
+    if fact.element_type is None:
         return None
     name = f"tensor({fact.element_type.name.lower()})"
     return f"seq({name})" if isinstance(fact, Sequence) else name
+
+
+def _spelled(kind: Any) -> str | None:
+    if isinstance(kind, ir.TensorType):
+        return f"tensor({kind.dtype.name.lower()})"
+    wrapper = {ir.SequenceType: "seq", ir.OptionalType: "optional"}.get(type(kind))
+    inner = _spelled(getattr(kind, "elem_type", None)) if wrapper else None
+    return f"{wrapper}({inner})" if inner else None
 
 
 def plain_constant(site: Site, change: Change) -> None:

@@ -1,0 +1,50 @@
+"""``tensorsplit infer``: fill in types and shapes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import click
+
+from tensorsplit.cli.rewrite import PIPE, need_output, read_source, write_result
+from tensorsplit.cli.screen import examples, write
+from tensorsplit.pictures.layout import printable
+
+
+@click.command(
+    epilog=examples(
+        "infer model.onnx -o inferred.onnx",
+        "infer model.onnx --dry-run",
+        "infer - -o - < model.onnx > inferred.onnx",
+    )
+)
+@click.argument("model")
+@click.option("-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe.")
+@click.option("--dry-run", is_flag=True, help="Say what would be filled in, and write nothing.")
+@click.option(
+    "--copy-external-data",
+    is_flag=True,
+    help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
+)
+def infer(model: str, out: str | None, dry_run: bool, copy_external_data: bool) -> None:
+    """Fill in the type and shape of every value of an ONNX model that can be known.
+
+    MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
+    fine; 2 a split that is wrong, or input that can't be read.
+    """
+    target = need_output(out, dry_run)
+    from onnx import ModelProto
+
+    from tensorsplit.models.infer.fill import infer_shapes
+    from tensorsplit.models.infer.report import filled_in
+
+    source = read_source(model)
+    made = cast(ModelProto, infer_shapes(source))
+    if dry_run:
+        lines = filled_in(source, made)
+        write("".join(f"{printable(line)}\n" for line in lines) or "nothing to fill in\n")
+        return
+    write_result(made, model, target, copy_external_data)
+    if target != PIPE:
+        count = len(filled_in(source, made))
+        write(f"{printable(target)}: {count} values described\n")

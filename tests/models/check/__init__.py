@@ -1,0 +1,1 @@
+"""`check`: one model for each thing that it looks for."""
