@@ -20,7 +20,9 @@ from tensorsplit.prepared import PreparedSplit, SequenceShape, infer, plan
 if TYPE_CHECKING:
     from tensorsplit.engines import run
     from tensorsplit.models.check.checker import check
+    from tensorsplit.models.convert import convert
     from tensorsplit.models.infer.fill import infer_shapes
+    from tensorsplit.models.lower import lower
 
 __version__ = "0.1.0"
 
@@ -31,9 +33,11 @@ __all__ = [
     "SplitError",
     "SplitPlan",
     "check",
+    "convert",
     "diff",
     "infer",
     "infer_shapes",
+    "lower",
     "openvino",
     "operators",
     "plan",
@@ -46,7 +50,9 @@ __all__ = [
 
 _ON_DEMAND = {
     "check": "tensorsplit.models.check.checker",
+    "convert": "tensorsplit.models.convert",
     "infer_shapes": "tensorsplit.models.infer.fill",
+    "lower": "tensorsplit.models.lower",
     "run": "tensorsplit.engines",
 }
 """What works on models, and the module that is loaded when it is first asked for."""

@@ -102,7 +102,7 @@ class TensorSplitBackend(Backend):
         node: onnx.NodeProto,
         inputs: Any,
         device: str = "CPU",
-        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,  # noqa: ARG003
+        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,  # noqa: ARG003 - the name is of the interface
         **kwargs: Any,
     ) -> tuple[Any, ...]:
         """Run one node.

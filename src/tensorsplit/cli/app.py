@@ -15,9 +15,11 @@ import click
 
 from tensorsplit import __version__
 from tensorsplit.cli.check import check
+from tensorsplit.cli.convert import convert
 from tensorsplit.cli.diff import diff
 from tensorsplit.cli.explain import explain
 from tensorsplit.cli.infer import infer
+from tensorsplit.cli.lower import lower
 from tensorsplit.cli.ops import ops
 from tensorsplit.cli.run import run
 from tensorsplit.cli.screen import complain, examples, silence, write
@@ -128,5 +130,5 @@ def main(ctx: click.Context) -> None:
         write(f"{ctx.get_help()}\n")
 
 
-for _command in (run, check, infer, explain, ops, diff):
+for _command in (run, check, infer, convert, lower, explain, ops, diff):
     main.add_command(_command)

@@ -155,6 +155,7 @@ def summary(before: ModelProto, after: ModelProto) -> Any:
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
     from tensorsplit.models.graph.store import graphs
+    from tensorsplit.models.nodes import FAMILY
 
     facts = {
         f"opset {entry.domain or 'ai.onnx'}": str(entry.version) for entry in model.opset_import
@@ -162,15 +163,13 @@ def _facts(model: ModelProto) -> Mapping[str, str]:
     nodes = [node for graph in graphs(model) for node in graph.node]
     nodes += [node for function in model.functions for node in function.node]
     facts["nodes"] = str(len(nodes))
-    kinds = Counter(node.op_type for node in nodes if _is_of_interest(node.op_type))
+    kinds = Counter(
+        node.op_type for node in nodes if node.op_type in FAMILY or "Sequence" in node.op_type
+    )
     facts.update({kind: str(count) for kind, count in sorted(kinds.items())})
     facts["inputs"] = _names(model.graph, "input")
     facts["outputs"] = _names(model.graph, "output")
     return facts
-
-
-def _is_of_interest(op_type: str) -> bool:
-    return "Split" in op_type or "Sequence" in op_type
 
 
 def _names(graph: GraphProto, field: str) -> str:

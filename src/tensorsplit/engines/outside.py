@@ -34,6 +34,7 @@ _ADAPTERS = {
     "openvino": "tensorsplit.engines.openvino",
 }
 _READS_IR = frozenset({"openvino"})
+_FOLDS_DEFAULTS = frozenset({"openvino"})
 _DAMAGED_BY_STRINGS = frozenset({"openvino"})
 _MAX_MESSAGE = (1 << 31) - 1
 _INDEXED = frozenset({"SequenceAt", "SequenceErase", "SequenceInsert"})
@@ -62,7 +63,7 @@ def run_outside(
     if isinstance(model, OpenVinoModel):
         request = _ir_request(engine, model, inputs)
     else:
-        request = _onnx_request(source, model, inputs)
+        request = _onnx_request(engine, source, model, inputs)
     process = process_of(engine, _ADAPTERS[engine])
     outputs = process.call(request)
     if engine in _DAMAGED_BY_STRINGS and _has_strings([*request.feeds.values(), *outputs]):
@@ -88,11 +89,15 @@ def _ir_request(engine: str, model: OpenVinoModel, inputs: Mapping[str, Any]) ->
     )
 
 
-def _onnx_request(source: object, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
+def _onnx_request(
+    engine: str, source: object, model: OnnxModel, inputs: Mapping[str, Any]
+) -> Request:
     feeds = check_feeds(model.inputs, inputs)
     if validate(model, feeds) or any(site.node.op_type in _INDEXED for site in walk(model.proto)):
         _try_here(model, feeds)
     path = Path(fspath(source)).resolve() if isinstance(source, (str, PathLike)) else None
+    if engine in _FOLDS_DEFAULTS and any(entry.has_default for entry in model.inputs):
+        path, model = None, _without_defaults(model, feeds)
     outside = list(tensors_outside(model.proto))
     by_path = path is not None and path.suffix == ".onnx"
     for tensor in outside if by_path else ():
@@ -104,6 +109,16 @@ def _onnx_request(source: object, model: OnnxModel, inputs: Mapping[str, Any]) -
         feeds={name: _plain(value) for name, value in feeds.items()},
         outputs=model.output_names,
     )
+
+
+def _without_defaults(model: OnnxModel, feeds: Mapping[str, Any]) -> OnnxModel:
+    """The model without the defaults of the inputs that are fed (D20)."""
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(kept)
+    return OnnxModel(proto, model.folder, model.name)
 
 
 def _try_here(model: OnnxModel, feeds: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from tensorsplit.models.infer.engine import Facts
 from tensorsplit.models.infer.facts import Sequence, Tensor
 from tensorsplit.models.infer.splits import bind_facts, is_split
 from tensorsplit.models.walk import domain_name
-from tensorsplit.operators import in_force
+from tensorsplit.operators import in_force, operators
 from tensorsplit.resolve import Intent, part_sizes
 from tensorsplit.rules import Chunks, ceil, chunk, equal, explicit, ones
 
@@ -45,9 +45,12 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "wide_values": "the element type, where it is int64, uint64 or double (D16)",
         "count_on_dynamic_axis": "num_outputs, and the length of the axis is not known",
         "count_with_empty_part": "num_outputs, and the last part is known to be empty (D2)",
+        "uneven_count_on_negative_axis": "num_outputs, perhaps uneven, on an axis from the back",
         "count": "num_outputs gives the number of parts",
         "equal_parts": "no lengths at all: equal parts, one for each output",
         "runtime_lengths": "the lengths are known only at run time",
+        "uncounted_lengths": "run-time lengths of which it is not known how many there are",
+        "omitted_lengths": "num_outputs, and an input for the lengths that has no name",
         "runtime_axis": "the axis is known only at run time",
         "negative_axis": "the axis counts from the back",
         "unnamed_output": "an output that nobody uses has no name",
@@ -75,13 +78,14 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 )
 """The features of a model, each with what it means."""
 
+_VENDOR_SPLIT = operators["openvino.VariadicSplit-1"].name
 _WIDE = frozenset({"int64", "uint64", "double"})
 _BODIES = frozenset({"If", "Loop", "Scan"})
 
 
 def is_vendor_split(node: ir.Node) -> bool:
     """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
-    return node.op_type == "VariadicSplit" and node.domain == VENDOR_DOMAIN
+    return node.op_type == _VENDOR_SPLIT and node.domain == VENDOR_DOMAIN
 
 
 def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
@@ -164,12 +168,10 @@ def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[st
         yield "negative_axis", True
     if known_lengths(intent) is None:
         yield "runtime_lengths", True
+        if not intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
+            yield "uncounted_lengths", True
     if intent.rule is ceil:
-        yield "count", True
-        if not is_known(dim):
-            yield "count_on_dynamic_axis", True
-        elif _last_part(intent, dim) == 0:
-            yield "count_with_empty_part", True
+        yield from _of_count(intent, dim, len(node.inputs) > 1)
     if intent.rule is equal:
         yield "equal_parts", True
     if not intent.keepdims:
@@ -179,6 +181,24 @@ def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[st
         yield "keepdims_ignored", True
     if intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
         yield "unknown_number_of_parts", True
+
+
+def _of_count(intent: Intent, dim: Any, names_lengths: bool) -> Iterator[tuple[str, Any]]:
+    yield "count", True
+    if names_lengths:
+        yield "omitted_lengths", True
+    if intent.axis is not None and intent.axis < 0 and not _is_even(intent, dim):
+        yield "uneven_count_on_negative_axis", True
+    if not is_known(dim):
+        yield "count_on_dynamic_axis", True
+    elif _last_part(intent, dim) == 0:
+        yield "count_with_empty_part", True
+
+
+def _is_even(intent: Intent, dim: Any) -> bool:
+    """Whether all parts are known to have one length."""
+    sizes = part_sizes(intent, dim) if is_known(dim) else (None, 0)
+    return not isinstance(sizes, Chunks) and len(set(sizes)) == 1
 
 
 def _last_part(intent: Intent, dim: int) -> Any:

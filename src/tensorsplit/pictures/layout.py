@@ -93,7 +93,7 @@ def _total(sizes: Sequence[Dim]) -> Dim:
     if all(map(is_known, sizes)):
         return sum(sizes)
     total: Dim = 0
-    for size, run in groupby(sizes):
+    for _, run in groupby(sizes):
         total = _add(total, _total(tuple(run)))
     return total
 

@@ -147,7 +147,8 @@ def test_split_goes_to_every_opset_that_can_say_it(spelling: Any, source: int, r
 @pytest.mark.parametrize("target", known(10, 11, 12, 13, 17))
 @pytest.mark.parametrize("size", [0, 1, 4, 5, 6])
 def test_uneven_parts_of_a_dynamic_axis_are_calculated(rank: int, target: int, size: int) -> None:
-    shape = ["N", 2, 3][:rank]
+    shape: list[int | str | None] = ["N"]
+    shape += [2, 3][: rank - 1]
     parts = [value(f"y{k}", shape=[None] * rank) for k in range(2)]
     split = node("Split", "x", "y0 y1", num_outputs=2)
     made = converted(model(graph([split], [value("x", FLOAT, shape)], parts), 18), target)

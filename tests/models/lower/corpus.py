@@ -524,6 +524,25 @@ _SEQUENCES = [
         "g (int8[7] x) => (seq(int8[A]) s) <int64 c = {3}> { s = SplitToSequence(x, c) }",
     ),
     Case(
+        "sequence_output_int8_dynamic",
+        13,
+        "g (int8[N,2] x) => (seq(int8[A,2]) s) <int64 c = {3}> { s = SplitToSequence(x, c) }",
+    ),
+    Case(
+        "sequence_output_uint8_dropped",
+        13,
+        "g (uint8[N,2] x) => (seq(uint8[2]) s, uint8[2] a) <int64 i = {-1}>"
+        " { s = SplitToSequence<keepdims=0>(x)  a = SequenceAt(s, i) }",
+    ),
+    Case(
+        "chunk_of_a_computed_length",
+        13,
+        "g (float[N,2] x, float[M] y) => (float[A,2] a, int64 n) <int64 i = {1}>"
+        " { d = Shape(y)  axes = Constant<value_ints=[0]>()  c = Squeeze(d, axes)"
+        "  s = SplitToSequence(x, c)  a = SequenceAt(s, i)  n = SequenceLength(s) }",
+        {"M": 2},
+    ),
+    Case(
         "sequence_map",
         17,
         "g (float[6,2] x) => (float[6,2] y) <int64 c = {2}> { s ="

@@ -39,5 +39,6 @@ def convert(
     """
     target = check_opset(opset)
     opened = open_model(model)
-    convert_model(opened.model, target)
+    if not convert_model(opened.model, target) and not opened.was_ir:
+        return opened.original
     return opened.back()

@@ -6,7 +6,7 @@ from tensorsplit.errors import NO_ADAPTER, SplitError
 from tensorsplit.models.convert import axes, broadcast, expand, meaning, operands, outside
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.element_types import check_types, plain_constant
-from tensorsplit.models.convert.schemas import Step, exists, fit, next_step, schema
+from tensorsplit.models.convert.schemas import Step, check, exists, fit, next_step, schema
 from tensorsplit.models.convert.table import Adapters
 
 ADAPTERS: Adapters = {
@@ -25,12 +25,15 @@ def convert_other(site: Site, change: Change) -> None:
         SplitError: TS512 where a version has no words for it.
     """
     operator, source = site.op_type, site.opset
+    origin, first = site.origin = site.origin or (operator, source)
     try:
         if not exists(operator, source):
             raise site.refusal(
                 f"there is no operator {operator} at opset {source}",
                 "give it a domain of its own, if it is one of an engine",
             )
+        if next_step(operator, source, change.target) is not None:
+            check(site)
         while (step := next_step(site.op_type, site.opset, change.target)) is not None:
             _take(site, step, change)
             site.opset = step.opset
@@ -44,9 +47,13 @@ def convert_other(site: Site, change: Change) -> None:
     except SplitError as error:
         if error.kind is not NO_ADAPTER:
             raise error.located(node=site.path) from None
-        problem = f"{operator} can't go from opset {source} to {change.target}: {error.problem}"
+        became = "" if origin == operator else f"it becomes {operator} and others, and "
         raise SplitError(
-            NO_ADAPTER, problem, error.fix, operator=f"ai.onnx.{operator}", node=site.path
+            NO_ADAPTER,
+            f"{origin} can't go from opset {first} to {change.target}: {became}{error.problem}",
+            error.fix,
+            operator=f"ai.onnx.{origin}",
+            node=site.path,
         ) from None
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from tensorsplit.models.convert.change import Change, Site, link_of
 from tensorsplit.models.convert.schemas import Step, fit
 from tensorsplit.models.convert.table import Adapters, both
-from tensorsplit.models.graph.places import constant
 
 _NEGATIVE_AXES = 11
 
@@ -37,7 +36,7 @@ def _reducer_to_attribute(site: Site, _step: Step, change: Change) -> None:
     """No axes, or none in the list, mean all of them, or no reduction where the node says so."""
     noop = site.take("noop_with_empty_axes", 0)
     axes = site.input(1)
-    known = constant(axes)
+    known = change.constant(axes)
     if noop and (axes is None or known is None or not known.size) and link_of(axes) is None:
         raise site.refusal(
             "it reduces nothing where no axes are given, which the older version can't say"
@@ -96,7 +95,7 @@ def _count_from_front(site: Site, step: Step, change: Change) -> None:
         given = attribute.value if name == "axes" else [attribute.value]
         whole = rank + len(given) if site.op_type == "Unsqueeze" else rank
         if min(given, default=0) < 0:
-            axes = [axis + whole if axis < 0 else axis for axis in given]
+            axes = sorted(axis + whole if axis < 0 else axis for axis in given)
             site.put(name, axes if name == "axes" else axes[0])
     reason = fit(site, step)
     if reason:
@@ -105,7 +104,7 @@ def _count_from_front(site: Site, step: Step, change: Change) -> None:
 
 def _negative_indices(site: Site, step: Step, change: Change) -> None:
     """OneHot: an index below 0 meant off before opset 11, and counts from the back since."""
-    indices = constant(site.input(0))
+    indices = change.constant(site.input(0))
     dtype = change.dtype(site.input(0))
     unsigned = dtype is not None and dtype.name.startswith("UINT")
     if not unsigned and (indices is None or (indices < 0).any()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,13 @@ import onnx_ir as ir
 from tensorsplit.dims import Shape
 from tensorsplit.errors import NO_ADAPTER, SplitError
 from tensorsplit.models.graph.build import Builder, Names
-from tensorsplit.models.graph.places import Scope, bodies, constant
+from tensorsplit.models.graph.places import Place, Scope, bodies, constant, places
+from tensorsplit.models.infer import others
 from tensorsplit.models.infer.engine import Facts
-from tensorsplit.models.infer.facts import Tensor
+from tensorsplit.models.infer.facts import UNKNOWN, Tensor
+
+FIRST_WITH_ANY_CONSTANT = 9
+"""Before this opset constants hold floats and nothing else."""
 
 _FIRST_WITH_VALUE_INTS = 12
 
@@ -29,6 +33,7 @@ class Site:
         scope: The graph or function that lists it.
         opset: The opset whose words it is written in at the moment.
         function: The function it belongs to, through whatever bodies; None in the main graph.
+        origin: The operator and opset of the model's own node that this one was made for.
     """
 
     node: ir.Node
@@ -36,6 +41,7 @@ class Site:
     scope: Scope
     opset: int
     function: ir.Function | None
+    origin: tuple[str, int] | None = None
 
     @property
     def op_type(self) -> str:
@@ -103,7 +109,8 @@ class Change:
         self.model, self.facts, self.target = model, facts, target
         self.names = Names(model)
         self.pending: list[Site] = []
-        self._removed: list[ir.Node] = []
+        # Facts go by identity, so that nothing they were found for may be forgotten
+        self._kept: list[object] = [value for place in places(model) for value in _values(place)]
 
     def tensor(self, value: ir.Value | None) -> Tensor:
         """What is known of a tensor."""
@@ -145,13 +152,24 @@ class Change:
             raise site.refusal("the element type of its data is not known", "declare its type")
         return dtype
 
+    def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+        """The value of a constant, or of what follows from shapes alone."""
+        found = constant(value)
+        tensor = self.tensor(value)
+        if found is not None or tensor.constant is None or tensor.shape is None:
+            return found
+        dtype = tensor.element_type
+        if dtype is None or value is None or value.is_graph_input():
+            return None
+        return np.array(tensor.constant, dtype.numpy()).reshape(tensor.shape)
+
     def needed_constant(self, site: Site, index: int, name: str) -> np.ndarray[Any, Any]:
         """The value of an input that the other version has as attribute.
 
         Raises:
             SplitError: TS512 if it is known only at run time.
         """
-        value = constant(site.input(index))
+        value = self.constant(site.input(index))
         if value is None:
             raise site.refusal(
                 f"its input '{name}' is known only at run time, and there an attribute",
@@ -171,16 +189,28 @@ class Change:
 
     def queue(self, site: Site, builder: Builder) -> None:
         """Let new nodes be brought to the target."""
-        if builder.opset != self.target:
+        if builder.opset != self.target or self.target < FIRST_WITH_ANY_CONSTANT:
             for node in builder.nodes:
-                self._queue(node, Site(node, site.path, site.scope, builder.opset, site.function))
+                self._infer(node, builder.opset)
+                made = replace(site, node=node, opset=builder.opset)
+                self._queue(node, made)
+
+    def _infer(self, node: ir.Node, opset: int) -> None:
+        """Find out what a new node gives, for whoever has to know on its way to the target."""
+        if node.op_type != "Constant" and not any(True for _ in bodies(node)):
+            known = [self.facts.of(value) for value in node.inputs]
+            found = others.infer(node, known, {"": opset}, None)
+            for value, fact in zip(node.outputs, found, strict=False):
+                if self.facts.of(value) in (UNKNOWN, Tensor()):
+                    self.facts.set(value, fact)
+                    self._kept.append(value)
 
     def _queue(self, node: ir.Node, site: Site) -> None:
         self.pending.append(site)
         for label, body in bodies(node):
             for inner in body:
                 path = f"{site.path}.{label}"
-                self._queue(inner, Site(inner, path, body, site.opset, site.function))
+                self._queue(inner, replace(site, node=inner, path=path, scope=body))
 
     def replace(self, site: Site, builder: Builder, outputs: Iterable[ir.Value | None]) -> None:
         """Put new nodes in the place of a node; None for an output that nobody reads."""
@@ -202,7 +232,7 @@ class Change:
             [old for old, _ in pairs],
             [new for _, new in pairs],
         )
-        self._removed.append(site.node)  # facts go by identity: it may not be used again
+        self._kept += [new for _, new in pairs]
         self.queue(site, builder)
         for value in inputs:
             self.drop_unused(value)
@@ -219,7 +249,6 @@ class Change:
             owner = producer.graph
             if owner is not None:
                 owner.remove(producer, safe=True)
-                self._removed.append(producer)
 
     def attribute_as_input(
         self, site: Site, builder: Builder, name: str, dtype: Any = np.int64
@@ -264,6 +293,12 @@ class Change:
         site.set_inputs(site.node.inputs[:count])
         for value in cut:
             self.drop_unused(value)
+
+
+def _values(place: Place) -> Iterable[ir.Value]:
+    """The values that are known at a node, at least once for each value of the model."""
+    yield from place.node.outputs
+    yield from (value for value in place.node.inputs if value is not None)
 
 
 def linked_constant(builder: Builder, kind: str, attribute: ir.Attr) -> ir.Value:

@@ -70,18 +70,47 @@ def convert_model(model: ir.Model, target: int) -> bool:
     wrong = {error.node: error for error in reversed(change.facts.errors)}
     functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
     constants: list[Site] = []
+    _check_outputs(model)
     for place in places(model):
+        _check_inputs(place)
         if _needs_work(place, target, functions):
             _convert_place(place, change, wrong, constants)
     for site in constants:  # last, for by now many are attributes of what they were inputs of
         if site.node.graph is not None:
-            convert_other(site, change)
+            _convert_site(site, change)
     for _, scope, names in imports:
         for name in names:
             scope.opset_imports[name] = target
     needed = helper.find_min_ir_version_for([helper.make_opsetid("", target)], ignore_unknown=True)
     model.ir_version = max(model.ir_version, needed)
     return True
+
+
+def _check_inputs(place: Place) -> None:
+    """Refuse a node that reads what nothing produces."""
+    for value in place.node.inputs:
+        if value is not None and _is_nowhere(value):
+            raise SplitError(
+                MALFORMED_MODEL,
+                f"nothing produces its input {show(value.name)}",
+                "repair the model",
+                node=place.path,
+            )
+
+
+def _check_outputs(model: ir.Model) -> None:
+    for value in model.graph.outputs:
+        if _is_nowhere(value):
+            raise SplitError(
+                MALFORMED_MODEL,
+                f"nothing produces the output {show(value.name)}",
+                "repair the model",
+                node="graph",
+            )
+
+
+def _is_nowhere(value: ir.Value) -> bool:
+    return value.producer() is None and not value.is_graph_input() and not value.is_initializer()
 
 
 def _own_domain(scope: Scope, path: str) -> list[str]:
@@ -140,8 +169,24 @@ def _drain(change: Change) -> list[Site]:
         site = change.pending.pop()
         if site.op_type == "Constant":
             constants.append(site)
-        elif is_split(site.node):
+        else:
+            _convert_site(site, change)
+    return constants
+
+
+def _convert_site(site: Site, change: Change) -> None:
+    try:
+        if is_split(site.node):
             convert_split(site, change)
         else:
             convert_other(site, change)
-    return constants
+    except SplitError:
+        raise
+    except Exception as error:  # attributes and constants may hold anything
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"the node can't be understood ({type(error).__name__}: {show(str(error))})",
+            "repair it",
+            operator=f"ai.onnx.{site.op_type}",
+            node=site.path,
+        ) from error

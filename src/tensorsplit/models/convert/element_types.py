@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import FIRST_WITH_ANY_CONSTANT, Change, Site
 from tensorsplit.models.convert.schemas import schema
 from tensorsplit.models.infer.facts import Other, Sequence
 
-_FIRST_WITH_ANY_CONSTANT = 9
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE)
 
@@ -89,7 +88,7 @@ def plain_constant(site: Site, change: Change) -> None:
         SplitError: TS512 in a function, for values that a float can't hold.
     """
     value = site.node.outputs[0]
-    tensor = site.attribute("value") if change.target < _FIRST_WITH_ANY_CONSTANT else None
+    tensor = site.attribute("value") if change.target < FIRST_WITH_ANY_CONSTANT else None
     if tensor is None or tensor.dtype in _FLOATS:
         return
     if isinstance(site.scope, ir.Graph):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -20,31 +20,45 @@ def expand(site: Site, step: Step, change: Change) -> bool:
         return False
     if any(attribute.is_ref() for attribute in site.node.attributes.values()):
         return False
-    found = _definition(site, change, entry)
-    if found is None:
+    proto = _definition(site, change, entry)
+    if proto is None:
         return False
-    function, opset = found
+    produced = {name for node in proto.node for name in node.output} | set(proto.input)
+    formal = list(proto.output)
+    proto.output[:] = [name for name in formal if name in produced]
+    try:
+        function = ir.serde.deserialize_function(proto)
+    except ir.serde.SerdeError:  # some definitions are no well-formed functions
+        return False
+    if any(True for node in function for _ in bodies(node)):
+        return False
+    _give_attributes(function, site, entry)
+    made = {value.name: value for value in function.outputs}
+    inputs = dict(zip(function.inputs, map(site.input, range(len(function.inputs))), strict=True))
+    opset = function.opset_imports.get("", function.opset_imports.get("ai.onnx", step.before))
+    outputs = [made.get(name) for name in formal]
+    splice(site, opset, change, function, inputs=inputs, outputs=outputs)
+    return True
+
+
+def _give_attributes(function: ir.Function, site: Site, entry: Any) -> None:
+    """Put the node's attributes, and the defaults of the others, where the definition links."""
     attributes = {
         name: ir.serde.deserialize_attribute(attribute.default_value)
         for name, attribute in entry.attributes.items()
         if attribute.default_value.type
     }
     attributes.update(site.node.attributes)
-    nodes = list(function)
-    if any(True for node in nodes for _ in bodies(node)):
-        return False
-    for node in nodes:
+    for node in function:
         for name, attribute in list(node.attributes.items()):
             if attribute.is_ref():
                 given = attributes.get(attribute.ref_attr_name or "")
                 del node.attributes[name]
                 if given is not None:
                     node.attributes[name] = ir.Attr(name, given.type, given.value)
-    splice(site, opset, change, function)
-    return True
 
 
-def _definition(site: Site, change: Change, entry: Any) -> tuple[ir.Function, int] | None:
+def _definition(site: Site, change: Change, entry: Any) -> onnx.FunctionProto | None:
     """The definition in the newest opset that is not beyond the target, else in the oldest."""
     if entry.has_function:
         opset = _nearest(entry.function_opset_versions, change.target)
@@ -58,14 +72,7 @@ def _definition(site: Site, change: Change, entry: Any) -> tuple[ir.Function, in
         data = entry.get_context_dependent_function_with_opset_version(opset, node, types)
     else:
         return None
-    if not data:
-        return None
-    proto = onnx.FunctionProto.FromString(data)
-    imported = [item.version for item in proto.opset_import if item.domain in ("", "ai.onnx")]
-    try:
-        return ir.serde.deserialize_function(proto), imported[0] if imported else opset
-    except ir.serde.SerdeError:  # some definitions are no well-formed functions
-        return None
+    return onnx.FunctionProto.FromString(data) if data else None
 
 
 def _nearest(versions: Sequence[int], target: int) -> int:
@@ -83,38 +90,37 @@ def _type_bytes(change: Change, value: ir.Value | None) -> bytes | None:
     return bytes(proto.SerializeToString())
 
 
-def _input(site: Site, value: ir.Value) -> ir.Value | None:
-    """The input of the node that a value of a model made for it stands for; None for others."""
-    number = (value.name or "").removeprefix("input_")
-    return site.input(int(number)) if number.isdigit() else None
-
-
-def splice(site: Site, opset: int, change: Change, scope: ir.Graph | ir.Function) -> None:
+def splice(
+    site: Site,
+    opset: int,
+    change: Change,
+    scope: ir.Graph | ir.Function,
+    *,
+    inputs: Mapping[ir.Value, ir.Value | None],
+    outputs: Iterable[ir.Value | None],
+) -> None:
     """Put the nodes of a graph or function in the place of a node.
 
     Args:
         site: The node.
         opset: The opset whose words the nodes are in.
         change: The model.
-        scope: A graph whose inputs are named ``input_0`` and so on by their place in the node, or
-            a function whose inputs are those of the operator.
+        scope: The graph or function; it is left as it is.
+        inputs: What its inputs stand for.
+        outputs: Its values that stand for the outputs of the node, in order.
     """
     builder = change.builder(site, opset)
-    values: dict[ir.Value, ir.Value | None] = {}
-    for index, value in enumerate(scope.inputs):
-        values[value] = site.input(index) if isinstance(scope, ir.Function) else _input(site, value)
-    if isinstance(scope, ir.Graph):
-        for value in scope.initializers.values():
+    values = dict(inputs)
+    for value in scope.initializers.values() if isinstance(scope, ir.Graph) else ():
+        if value not in values and value.const_value is not None:
             tensor = value.const_value
-            if tensor is not None:
-                given = _input(site, value)
-                values[value] = given or builder.constant(tensor.numpy(), tensor.dtype.numpy())
+            values[value] = builder.constant(tensor.numpy(), tensor.dtype.numpy())
     for node in scope:
-        inputs = [None if value is None else values.get(value) for value in node.inputs]
+        given = [None if value is None else values.get(value) for value in node.inputs]
         made = ir.Node(
             node.domain,
             node.op_type,
-            inputs,
+            given,
             list(node.attributes.values()),
             outputs=[
                 ir.Value(
@@ -128,12 +134,7 @@ def splice(site: Site, opset: int, change: Change, scope: ir.Graph | ir.Function
         )
         values.update(zip(node.outputs, made.outputs, strict=True))
         builder.nodes.append(made)
-    outputs = [values.get(value) for value in scope.outputs]
-    named = iter(outputs)
-    results: list[ir.Value | None] = []
-    for index, old in enumerate(site.node.outputs):
-        if isinstance(scope, ir.Graph):
-            results.append(next(named) if old.name else None)
-        else:
-            results.append(outputs[index] if old.name else None)
-    change.replace(site, builder, results)
+    results = [None if value is None else values.get(value) for value in outputs]
+    results += [None] * (len(site.node.outputs) - len(results))
+    named = zip(site.node.outputs, results, strict=False)
+    change.replace(site, builder, [new if old.name else None for old, new in named])

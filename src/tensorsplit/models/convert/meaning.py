@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.dims import is_known
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.schemas import Step, fit
 from tensorsplit.models.convert.table import Adapter, Adapters, both
-from tensorsplit.models.graph.places import constant
 
 
 def _fitted(site: Site, step: Step) -> None:
@@ -62,6 +62,15 @@ def _without(**values: object) -> Adapter:
     return adapt
 
 
+def _refused(reason: str) -> Adapter:
+    """The two versions have nothing in common but the name."""
+
+    def adapt(site: Site, _step: Step, _change: Change) -> None:
+        raise site.refusal(reason)
+
+    return adapt
+
+
 def _renamed(op_type: str) -> Adapter:
     """The operator goes on under another name."""
 
@@ -108,6 +117,22 @@ def _windows(site: Site, step: Step, _change: Change) -> None:
                     "its last window may start in the padding, where opset 22 leaves it out",
                     "choose pads and strides that keep windows within the data",
                 )
+    _fitted(site, step)
+
+
+def _branches(site: Site, step: Step, change: Change) -> None:
+    """Before opset 11 both branches of an If give the same shapes."""
+    branches = [site.attribute(name).outputs for name in ("then_branch", "else_branch")]
+    for one, other in zip(*branches, strict=False):
+        left, right = change.shape(one), change.shape(other)
+        if left is None or right is None:
+            continue
+        pairs = zip(left, right, strict=False)
+        differ = any(is_known(a) and is_known(b) and a != b for a, b in pairs)
+        if differ or len(left) != len(right):
+            raise site.refusal(
+                "its branches give different shapes, which have to be the same before opset 11"
+            )
     _fitted(site, step)
 
 
@@ -250,7 +275,7 @@ def _resize_up(site: Site, step: Step, change: Change) -> None:
 
 
 def _resize_down(site: Site, _step: Step, change: Change) -> None:
-    sizes, scales = constant(site.input(3)), site.input(2)
+    sizes, scales = change.constant(site.input(3)), site.input(2)
     if scales is None or (site.input(3) is not None and (sizes is None or sizes.size)):
         raise site.refusal("it is given sizes, and takes scales there")
     if site.attribute("mode", "nearest") == "nearest":
@@ -322,6 +347,7 @@ def _scales_to_image(site: Site, _step: Step, _change: Change) -> None:
 
 _SCATTERS = ("ScatterElements", "ScatterND")
 _POOLS = ("AveragePool", "MaxPool")
+_SCAN = "opset 9 changed what it scans: the second axis for each of a batch before, any axis since"
 _RECURRENT = ("GRU", "LSTM", "RNN")
 _REDUCTIONS_16 = ("none", "add", "mul")
 _PADS_18 = ("constant", "reflect", "edge")
@@ -352,6 +378,7 @@ ADAPTERS: Adapters = {
         _modes({"bilinear": "linear", "bicubic": "cubic"}),
         _modes({"linear": "bilinear", "cubic": "bicubic"}),
     ),
+    ("If", 11, False): _branches,
     **{(name, 7, True): _recurrent for name in _RECURRENT},
     **{(name, 7, False): _recurrent for name in _RECURRENT},
     **{(name, 2, True): _number(int) for name in ("LpPool", "GlobalLpPool")},
@@ -370,6 +397,7 @@ ADAPTERS: Adapters = {
         _with(coordinate_transformation_mode="output_half_pixel"),
         _without(coordinate_transformation_mode="output_half_pixel"),
     ),
+    **both("Scan", 9, _refused(_SCAN), _refused(_SCAN)),
     ("Scatter", 11, True): _renamed("ScatterElements"),
     ("ScatterElements", 11, False): _renamed("Scatter"),
     ("Upsample", 10, True): _renamed("Resize"),

@@ -8,7 +8,6 @@ import onnx_ir as ir
 from tensorsplit.models.convert.change import Change, Site
 from tensorsplit.models.convert.schemas import Step, fit
 from tensorsplit.models.convert.table import Adapter, Adapters, both
-from tensorsplit.models.graph.places import constant
 
 _SMALLER_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _FIRST_WITH_BROADCAST_MAX = 8
@@ -53,7 +52,7 @@ def _clip_up(site: Site, step: Step, change: Change) -> None:
 
 def _clip_down(site: Site, step: Step, change: Change) -> None:
     given = {1: "min", 2: "max"}
-    values = {name: constant(site.input(index)) for index, name in given.items()}
+    values = {name: change.constant(site.input(index)) for index, name in given.items()}
     if any(values[name] is None and site.input(index) is not None for index, name in given.items()):
         _clip_by_max_and_min(site, step, change)
         return
@@ -138,7 +137,7 @@ def _reshape_down(site: Site, _step: Step, change: Change) -> None:
 
 def _reshape_zero(site: Site, step: Step, change: Change) -> None:
     """A zero in the shape means "as it was" in the older version, and nothing else."""
-    shape = constant(site.input(1))
+    shape = change.constant(site.input(1))
     if site.attribute("allowzero", 0) and shape is not None and (shape != 0).all():
         site.take("allowzero")
     _fitted(site, step, change)
@@ -179,7 +178,7 @@ def _dropout_down(site: Site, _step: Step, change: Change) -> None:
     """Outside training the result is the data, whatever the ratio."""
     if site.input(2) is not None and change.needed_constant(site, 2, "training_mode").any():
         raise site.refusal("it is in training mode, which the older version can't ask for")
-    ratio = constant(site.input(1))
+    ratio = change.constant(site.input(1))
     site.take("seed")
     if ratio is not None:
         site.put("ratio", float(ratio.item()))
@@ -226,6 +225,15 @@ def _gemm_zero(site: Site, step: Step, change: Change) -> None:
     site.set_inputs([site.input(0), site.input(1), zero])
 
 
+def _constant_of_shape_down(site: Site, step: Step, change: Change) -> None:
+    """One element, expanded to the shape."""
+    value = site.take("value")
+    array = np.zeros(1, np.float32) if value is None else value.numpy()
+    builder = change.builder(site, step.opset)
+    element = builder.constant(array.reshape(()), array.dtype)
+    change.replace(site, builder, [builder.op("Expand", [element, site.input(0)])])
+
+
 def _fitted(site: Site, step: Step, _change: Change) -> None:
     reason = fit(site, step)
     if reason:
@@ -244,5 +252,6 @@ ADAPTERS: Adapters = {
     ("TopK", 11, False): _topk_ascending,
     **both("Dropout", 12, _dropout_up, _dropout_down),
     **both("Tile", 6, _tile_up, _tile_down),
+    ("ConstantOfShape", 9, False): _constant_of_shape_down,
     ("Gemm", 11, False): _gemm_zero,
 }

@@ -32,8 +32,18 @@ def convert(site: Site, step: Step, change: Change) -> bool:
     if len(made.graph.node) == 1 and schema(step.op_type, step.opset) is old:
         return False
     graph = ir.serde.deserialize_graph(made.graph)
-    splice(site, step.opset, change, graph)
+    values = [*graph.inputs, *graph.initializers.values()]
+    inputs = {value: site.input(_number(value)) for value in values if _number(value) >= 0}
+    made_outputs = {_number(value): value for value in graph.outputs}
+    outputs = [made_outputs.get(index) for index in range(len(node.outputs))]
+    splice(site, step.opset, change, graph, inputs=inputs, outputs=outputs)
     return True
+
+
+def _number(value: ir.Value) -> int:
+    """Which input or output of the node a value of the model made for it is; -1 for others."""
+    number = (value.name or "").removeprefix("input_").removeprefix("output_")
+    return int(number) if number.isdigit() else -1
 
 
 def _model(site: Site, step: Step, change: Change) -> onnx.ModelProto | None:

@@ -10,6 +10,7 @@ from typing import Any
 import onnx_ir as ir
 from onnx import defs
 
+from tensorsplit.errors import MALFORMED_MODEL, SplitError
 from tensorsplit.models.convert.change import Site
 
 
@@ -68,6 +69,37 @@ def next_step(op_type: str, opset: int, target: int) -> Step | None:
         return Step(op_type, ahead[0], True) if ahead else None
     behind = [version for version in versions if target < version <= opset]
     return Step(op_type, behind[-1], False) if behind else None
+
+
+def check(site: Site) -> None:
+    """Refuse a node that its own opset does not allow (TS502)."""
+    own = schema(site.op_type, site.opset)
+    for name, attribute in site.node.attributes.items():
+        entry = own.attributes.get(name)
+        if entry is None or entry.type.name != attribute.type.name:
+            wanted = "no such attribute" if entry is None else f"one of type {entry.type.name}"
+            raise _illegal(
+                site, f"it has an attribute '{name}' of type {attribute.type.name}", wanted
+            )
+    for name, entry in own.attributes.items():
+        if entry.required and name not in site.node.attributes:
+            raise _illegal(site, f"it has no attribute '{name}'", "that one")
+    reason = _misses(site, own)
+    if reason:
+        raise _illegal(site, reason, f"{own.min_input} to {own.max_input} inputs")
+    if not own.min_output <= len(site.node.outputs) <= own.max_output:
+        wanted = f"{own.min_output} to {own.max_output} outputs"
+        raise _illegal(site, f"it has {len(site.node.outputs)} outputs", wanted)
+
+
+def _illegal(site: Site, problem: str, wanted: str) -> SplitError:
+    return SplitError(
+        MALFORMED_MODEL,
+        problem,
+        f"at opset {site.opset} it has {wanted}",
+        operator=f"ai.onnx.{site.op_type}",
+        node=site.path,
+    )
 
 
 def fit(site: Site, step: Step) -> str | None:
@@ -140,16 +172,12 @@ def _changed_defaults(site: Site, before: Any, after: Any) -> dict[str, ir.Attr]
 def _arity(site: Site, after: Any) -> str | None:
     """Cut off inputs and outputs that are not used; why the others do not fit, if so."""
     node = site.node
-    inputs = len(node.inputs)
-    while inputs and node.inputs[inputs - 1] is None:
-        inputs -= 1
-    if not after.min_input <= inputs <= after.max_input:
-        return f"it has {inputs} inputs, and takes {after.min_input} to {after.max_input} there"
-    for index, entry in enumerate(after.inputs):
-        if entry.option.name == "Single" and index < inputs and node.inputs[index] is None:
-            return f"its input '{entry.name}' is left out"
+    reason = _misses(site, after)
+    if reason:
+        return f"{reason}, and takes {after.min_input} to {after.max_input} there"
+    inputs = _given(node)
     outputs = len(node.outputs)
-    while outputs > 1 and _is_unused(node.outputs[outputs - 1]):
+    while outputs > after.max_output and _is_unused(node.outputs[outputs - 1]):
         outputs -= 1
     if not after.min_output <= outputs <= after.max_output:
         return f"it has {outputs} outputs, and {after.max_output} there"
@@ -157,6 +185,25 @@ def _arity(site: Site, after: Any) -> str | None:
         node.resize_inputs(inputs)
     if len(node.outputs) > after.max_output:
         node.resize_outputs(outputs)
+    return None
+
+
+def _given(node: ir.Node) -> int:
+    """How many inputs there are without those left out at the end."""
+    inputs = len(node.inputs)
+    while inputs and node.inputs[inputs - 1] is None:
+        inputs -= 1
+    return inputs
+
+
+def _misses(site: Site, wanted: Any) -> str | None:
+    """Why the inputs are not those that a schema takes, if they are not."""
+    inputs = _given(site.node)
+    if not wanted.min_input <= inputs <= wanted.max_input:
+        return f"it has {inputs} inputs"
+    for index, entry in enumerate(wanted.inputs[:inputs]):
+        if entry.option.name == "Single" and site.node.inputs[index] is None:
+            return f"its input '{entry.name}' is left out"
     return None
 
 

@@ -138,17 +138,26 @@ def readable_constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
         return None
 
 
+_SPELLINGS = {
+    "value": ir.AttributeType.TENSOR,
+    "value_int": ir.AttributeType.INT,
+    "value_ints": ir.AttributeType.INTS,
+    "value_float": ir.AttributeType.FLOAT,
+    "value_floats": ir.AttributeType.FLOATS,
+}
+
+
 def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
     """What a Constant node holds, in any of its spellings but sparse ones and references."""
     for name, attribute in node.attributes.items():
-        if attribute.is_ref():
+        if attribute.is_ref() or attribute.type != _SPELLINGS.get(name):
             return None
         if name == "value":
-            return attribute.as_tensor()
+            tensor: ir.TensorProtocol = attribute.value  # its type was checked; reading may fail
+            return tensor
         if name in ("value_int", "value_ints"):
             return ir.tensor(np.array(attribute.value, np.int64))
-        if name in ("value_float", "value_floats"):
-            return ir.tensor(np.array(attribute.value, np.float32))
+        return ir.tensor(np.array(attribute.value, np.float32))
     return None
 
 

@@ -36,9 +36,21 @@ class Opened:
         return self.model if self.was_ir else self.proto()
 
     def proto(self) -> onnx.ModelProto:
-        """The model as an ONNX message; the original one if it is unchanged."""
-        made = ir.serde.serialize_model(self.model)
-        again = ir.serde.serialize_model(ir.serde.deserialize_model(self.original))
+        """The model as an ONNX message; the original one if it is unchanged.
+
+        Raises:
+            SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8.
+        """
+        try:
+            made = ir.serde.serialize_model(self.model)
+            again = ir.serde.serialize_model(ir.serde.deserialize_model(self.original))
+        except Exception as error:  # onnx-ir raises of many kinds for what it can't write
+            raise SplitError(
+                MALFORMED_MODEL,
+                f"the graph can't be written ({type(error).__name__}: {show(str(error))})",
+                "repair the model",
+                node="graph",
+            ) from error
         if made == again:
             return self.original
         described = {value.name for graph in graphs(self.original) for value in graph.value_info}

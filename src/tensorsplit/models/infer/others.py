@@ -51,6 +51,8 @@ def infer(
         onnx.defs.SchemaError,
         onnx.shape_inference.InferenceError,
         ir.serde.SerdeError,
+        OverflowError,
+        TypeError,
         ValueError,
         RuntimeError,
     ):

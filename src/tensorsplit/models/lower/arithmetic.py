@@ -189,10 +189,16 @@ class Arithmetic(Builder):
             ends = [self.tensor(start), self.tensor(end), self.numbers([axis])]
             return self.op("Slice", [data, *ends])
         if isinstance(start, int) and isinstance(end, int):
-            indices = self.numbers(range(start, end))
+            indices = self.numbers(range(start, end)) if start < end else self._no_numbers()
         else:
             indices = self.range(start, end, 1)
         return self.op("Gather", [data, indices], {"axis": axis})
+
+    def _no_numbers(self) -> ir.Value:
+        """An empty list; OpenVINO's import takes an empty constant for a scalar."""
+        if self.opset >= 10:
+            return self.op("Slice", [self.numbers([0])] * 3)
+        return self.op("Slice", [self.numbers([0])], {"starts": [0], "ends": [0]})
 
     def range(self, start: Number, end: Number, step: Number) -> ir.Value:
         """Numbers from one to below another."""

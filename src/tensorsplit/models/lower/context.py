@@ -85,13 +85,16 @@ class Context:
         if id(new) in self._fresh and new.graph is old.graph:
             self.stand_in(old, new)
         elif old.is_graph_output():
-            made = ir.Value(name=None)
-            node = ir.Node("", "Identity", [new], outputs=[made])
-            node.name = self.names.fresh(f"{old.name or node.op_type}_identity")
-            home.insert([node])
-            self.stand_in(old, made)
+            stem = old.name or "output"
+            self.stand_in(old, self.build(home, stem, lambda make: self._same(make, new)))
         else:
             ir.convenience.replace_all_uses_with(old, new)
+
+    def _same(self, make: Arithmetic, value: ir.Value) -> ir.Value:
+        """A value once more; taken element by element where the target can't pass it on."""
+        if not self.takes_by_index(value):
+            return make.op("Identity", [value])
+        return make.slice(value, 0, make.dimension(value, 0), 0, by_index=True)
 
     def stand_in(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value that was newly made take the name, type and place of another one."""

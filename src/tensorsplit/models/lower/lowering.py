@@ -7,6 +7,7 @@ import onnx_ir as ir
 from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.models.features import (
     SEQUENCE_OPERATORS,
+    VENDOR_DOMAIN,
     features_of,
     is_vendor_split,
     model_features,
@@ -16,13 +17,13 @@ from tensorsplit.models.graph.places import Place, bodies, is_split, places
 from tensorsplit.models.infer.engine import Facts, analyse
 from tensorsplit.models.lower.branches import lower_if
 from tensorsplit.models.lower.clusters import Clusters, must_go
-from tensorsplit.models.lower.context import Context, Home, refusal
+from tensorsplit.models.lower.context import Context, refusal
 from tensorsplit.models.lower.control import Control
 from tensorsplit.models.lower.functions import inline
 from tensorsplit.models.lower.loops import lower_loop
 from tensorsplit.models.lower.maps import expand
+from tensorsplit.models.lower.outputs import give_out
 from tensorsplit.models.lower.report import Change, Report
-from tensorsplit.models.lower.reps import value_of
 from tensorsplit.models.lower.sequences import HANDLERS
 from tensorsplit.models.lower.splits import lower_split
 from tensorsplit.models.lower.step import Reps, Step
@@ -124,6 +125,7 @@ class Lowering:
         self.context = Context(model, facts, profile, report)
         self.clusters = Clusters(model, facts, profile)
         self.reps: Reps = {}
+        self._had_vendor_splits = False
         self._opsets = {
             domain_name(domain): version for domain, version in model.opset_imports.items()
         }
@@ -134,27 +136,9 @@ class Lowering:
         self._walk(graph, "graph")
         for value in tuple(graph.outputs):
             if value in self.reps:
-                self._give_out(value)
+                give_out(self.context, value, self.reps[value])
         self.context.clean_up()
         self._drop_vendor_import()
-
-    def _give_out(self, value: ir.Value) -> None:
-        """Make a sequence again of the tensors that stand for it, for an output of the model."""
-        node = value.producer()
-        rep = self.reps[value]
-        if rep.parts is None or not rep.parts or node is None:
-            raise refusal(
-                f"the output '{value.name}' is a sequence of which it is not known how many tensors"
-                " it has, so that they can't be put together again",
-                None,
-                "declare the shape of the data that is cut",
-            )
-        parts = [value_of(part) for part in rep.parts]
-        home = Home(self.context.model.graph, node, behind=True)
-        made = self.context.build(
-            home, value.name or "output", lambda make: make.op("SequenceConstruct", parts)
-        )
-        self.context.stand_in(value, made)
 
     def _walk(self, graph: ir.Graph, path: str) -> None:
         for index, node in enumerate(tuple(graph)):
@@ -188,6 +172,7 @@ class Lowering:
             wanted = {entry.feature: entry.note for entry in entries if must_go(entry)}
             if wanted:
                 lower_split(self.context, place, wanted)
+                self._had_vendor_splits |= not own
 
     def _bodies(self, place: Place) -> bool:
         """Lower a node with bodies; whether it was replaced by another one."""
@@ -223,10 +208,8 @@ class Lowering:
 
     def _drop_vendor_import(self) -> None:
         """Leave no import behind of a domain whose nodes are all gone."""
-        gone = {change.operator for change in self.context.report.changes}
-        if "VariadicSplit" not in gone:
+        if not self._had_vendor_splits:
             return
         used = {place.node.domain for place in places(self.context.model)}
-        domain = "org.openvinotoolkit"
-        if domain not in used:
-            self.context.model.graph.opset_imports.pop(domain, None)
+        if VENDOR_DOMAIN not in used:
+            self.context.model.graph.opset_imports.pop(VENDOR_DOMAIN, None)

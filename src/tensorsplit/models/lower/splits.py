@@ -173,6 +173,8 @@ def _lengths(make: Arithmetic, job: _Job) -> ir.Value:
     if rule is explicit:
         lengths = node.inputs[1]
         assert lengths is not None  # noqa: S101 - the rule says so
+        if job.context.tensor(lengths).shape in (None, (None,)):
+            return make.op("Reshape", [lengths, make.numbers([len(node.outputs)])])
         return lengths
     length = make.dimension(job.data, job.axis)
     if given is not None and rule in _COMPUTED:

@@ -1,0 +1,105 @@
+"""Shapes and operands as they are written on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorsplit import operators
+from tensorsplit.cli.arguments import is_operand, parse_operands, parse_shape
+from tests.refusals import refused
+
+
+@pytest.mark.parametrize(
+    ("word", "shape"),
+    [
+        ("7,4", (7, 4)),
+        ("7x4", (7, 4)),
+        ("7×4", (7, 4)),
+        ("7", (7,)),
+        ("7,", (7,)),
+        ("0,3", (0, 3)),
+        ("(7, 4)", (7, 4)),
+        ("[7, 4]", (7, 4)),
+        ("()", ()),
+        ("N,4", ("N", 4)),
+        ("Nx4", ("N", 4)),
+        ("nx4", ("n", 4)),
+        ("NxCxHxW", ("N", "C", "H", "W")),
+        ("Batch_1x4", ("Batch_1", 4)),
+        ("?,4", (None, 4)),
+        ("?x4", (None, 4)),
+        ("?", (None,)),
+        ("N", ("N",)),
+        ("max_len", ("max_len",)),
+        ("max_len,4", ("max_len", 4)),
+        ("x", ("x",)),
+        ("x,4", ("x", 4)),
+        ("box", ("box",)),
+        ("9223372036854775807", (2**63 - 1,)),
+    ],
+)
+def test_a_shape(word: str, shape: tuple[Any, ...]) -> None:
+    assert parse_shape(word) == shape
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", " ", ",", "7,,4", "-1,4", "7.5", "7,4.0", "1e3", "9223372036854775808", "7;4", "a b", "9N"]
+    + ["9" * 5000, "2*N,4", "7,N=3", "((7,4))", "7,\x1b[31m"],
+)
+def test_what_is_no_shape(word: str) -> None:
+    with refused("TS703", "is no shape", "7,4 or 7x4 or N,4", parameter="shape"):
+        parse_shape(word)
+
+
+@pytest.mark.parametrize("word", ["max_lenx4", "batchx4", "boxesx4x2", "7x", "7x4x", "?xab"])
+def test_an_x_that_may_be_part_of_a_name_asks_for_commas(word: str) -> None:
+    with refused("TS703", "in several ways", "commas", parameter="shape"):
+        parse_shape(word)
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "text", "value"),
+    [
+        ("onnx.Split-18", "axis", "-1", -1),
+        ("onnx.Split-18", "num_outputs", "3", 3),
+        ("onnx.Split-18", "split", "2,5", [2, 5]),
+        ("onnx.Split-18", "split", "7", [7]),
+        ("onnx.Split-18", "split", "[2, 5]", [2, 5]),
+        ("onnx.Split-18", "split", "[]", []),
+        ("onnx.SplitToSequence-11", "split", "2", 2),
+        ("onnx.SplitToSequence-11", "split", "2,", [2]),
+        ("onnx.SplitToSequence-11", "split", "[2]", [2]),
+        ("onnx.SplitToSequence-11", "keepdims", "0", 0),
+        ("openvino.VariadicSplit-1", "split_lengths", "-1,2", [-1, 2]),
+        ("openvino.VariadicSplit-1", "axis", "[0]", [0]),
+        ("openvino.Split-1", "num_splits", "2", 2),
+    ],
+)
+def test_an_operand(operator: str, name: str, text: str, value: object) -> None:
+    assert parse_operands(operators[operator], [(name, text)]) == {name: value}
+
+
+def test_floats_are_an_array_as_only_an_input_can_hold_them() -> None:
+    values = parse_operands(operators["onnx.Split-1"], [("split", "3.0,4.0")])
+    assert isinstance(values["split"], np.ndarray)
+    np.testing.assert_array_equal(values["split"], [3.0, 4.0])
+
+
+@pytest.mark.parametrize("text", ["", " ", "a", "2,a", "2;5", "[2", "9" * 5000, "2,,5", "0x10"])
+def test_what_is_no_number(text: str) -> None:
+    with refused("TS703", "no number", operator="onnx.Split-13", parameter="split"):
+        parse_operands(operators["onnx.Split-13"], [("split", text)])
+
+
+def test_an_operand_is_given_once() -> None:
+    with refused("TS703", "twice", parameter="axis"):
+        parse_operands(operators["onnx.Split-13"], [("axis", "0"), ("axis", "1")])
+
+
+def test_a_word_with_an_equals_sign_after_a_name_is_an_operand() -> None:
+    assert all(map(is_operand, ("axis=0", "split=2,5", "split=")))
+    assert not any(map(is_operand, ("7,4", "=3", "7=3", "N,4")))

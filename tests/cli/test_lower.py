@@ -1,0 +1,173 @@
+"""``tensorsplit lower``: what it prints and writes, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+
+from tensorsplit.cli.app import CommandLine
+from tensorsplit.cli.lower import lower
+from tensorsplit.models.lower import lower as lower_model
+from tests.models.lower.corpus import CASES
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+class Ended(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def _run(*args: object) -> Ended:
+        group = CommandLine("tensorsplit")
+        group.add_command(lower)
+        with pytest.raises(SystemExit) as ended:
+            group.main(["lower", *map(str, args)])
+        captured = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, captured.out, captured.err)
+
+    return _run
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Callable[[str], Path]:
+    def _save(name: str) -> Path:
+        path = tmp_path / "model.onnx"
+        onnx.save(BY_NAME[name].model, path)
+        return path
+
+    return _save
+
+
+Save = Callable[[str], Path]
+
+
+def test_it_writes_the_model_and_says_what_changed(run: Run, save: Save, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    ended = run(save("split18_uneven_dynamic"), "--for", "portable", "-o", out)
+    assert (ended.status, ended.err) == (0, "")
+    assert "graph/Split[0]: Split -> Split with explicit lengths" in ended.out
+    assert "because portable" in ended.out
+    expected = lower_model(BY_NAME["split18_uneven_dynamic"].model, target="portable")
+    assert onnx.load(out) == expected
+
+
+def test_a_model_that_the_target_runs_is_copied(run: Run, save: Save, tmp_path: Path) -> None:
+    source, out = save("split2"), tmp_path / "out.onnx"
+    ended = run(source, "--for", "openvino", "-o", out)
+    assert ended.status == 0
+    assert "nothing was changed" in ended.out
+    assert out.read_bytes() == source.read_bytes()
+
+
+def test_a_dry_run_writes_nothing(run: Run, save: Save, tmp_path: Path) -> None:
+    ended = run(save("chunk_dynamic"), "--for", "openvino", "--dry-run")
+    assert ended.status == 0
+    assert "SplitToSequence" in ended.out
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_the_same_path_may_be_input_and_output(run: Run, save: Save) -> None:
+    path = save("chunk_dynamic")
+    assert run(path, "--for", "portable", "-o", path).status == 0
+    assert "SplitToSequence" not in {node.op_type for node in onnx.load(path).graph.node}
+
+
+@pytest.mark.parametrize("shape", ["x:9,4", "x:9x4", "9x4"])
+def test_verify_runs_both_models(run: Run, save: Save, shape: str) -> None:
+    ended = run(
+        save("chunk_dynamic"),
+        *("--for", "portable", "--dry-run", "--verify", "--input-shape", shape),
+    )
+    assert ended.status == 0
+    assert "verified: on random inputs, numpy gives the same bits" in ended.out
+
+
+def test_verify_takes_inputs_from_files(run: Run, save: Save, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((7, 2), np.float32))
+    np.save(tmp_path / "i.npy", np.array(1))
+    ended = run(
+        save("sequence_runtime_index"),
+        *("--for", "portable", "--dry-run", "--verify"),
+        *("--input", f"x={tmp_path / 'x.npy'}", "--input", f"i={tmp_path / 'i.npy'}"),
+    )
+    assert ended.status == 0
+    assert "verified: on the inputs given" in ended.out
+
+
+def test_a_mismatch_ends_with_1_and_writes_nothing(
+    run: Run, save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.engines.compare.compare", lambda *_, **__: ["it differs"])
+    out = tmp_path / "out.onnx"
+    ended = run(save("chunk_dynamic"), "--for", "portable", "-o", out, "--verify")
+    assert ended.status == 1
+    assert "NOT verified: it differs" in ended.out
+    assert not out.exists()
+
+
+def test_random_inputs_that_do_not_fit_say_what_to_give(run: Run, save: Save) -> None:
+    ended = run(save("sequence_runtime_index"), "--for", "portable", "--dry-run", "--verify")
+    assert ended.status == 2
+    assert "--input NAME=FILE" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("--for", "portable"), "TS703"),
+        (("--for", "nothing", "--dry-run"), "TS601"),
+        (("--dry-run",), "TS703"),
+        (("--for", "portable", "--dry-run", "--verify", "--input-shape", "x:a"), "TS703"),
+        (("--for", "portable", "--dry-run", "--verify", "--input-shape", "z:1"), "TS703"),
+    ],
+)
+def test_wrong_usage_is_one_line(run: Run, save: Save, args: tuple[str, ...], code: str) -> None:
+    ended = run(save("chunk_dynamic"), *args)
+    assert ended.status == 2
+    assert code in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_refusal_leaves_the_old_file(run: Run, save: Save, tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    out.write_bytes(b"old")
+    ended = run(save("sequence_output"), "--for", "openvino", "-o", out)
+    assert ended.status == 2
+    assert "TS513" in ended.err
+    assert out.read_bytes() == b"old"
+
+
+def test_pipes_carry_models(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pipe:
+        def __init__(self, data: bytes) -> None:
+            self.buffer = io.BytesIO(data)
+
+        encoding = "utf-8"
+
+        def write(self, text: str) -> int:
+            raise AssertionError(text)
+
+        def flush(self) -> None:
+            pass
+
+    out = Pipe(b"")
+    monkeypatch.setattr(sys, "stdin", Pipe(BY_NAME["split18_even"].model.SerializeToString()))
+    monkeypatch.setattr(sys, "stdout", out)
+    assert run("-", "--for", "portable", "-o", "-").status == 0
+    made = onnx.ModelProto.FromString(out.buffer.getvalue())
+    assert made == lower_model(BY_NAME["split18_even"].model, target="portable")
