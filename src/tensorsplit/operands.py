@@ -170,3 +170,20 @@ def whole_lengths(values: tuple[int | float, ...], parameter: str) -> tuple[int,
                 parameter=parameter,
             )
     return tuple(int(value) if isinstance(value, float) else value for value in values)
+
+
+def keeps_axis(operator: Operator, known: Known) -> bool:
+    """Whether the parts keep the axis where no lengths are given (TS107 for a value not 0 or 1)."""
+    if operator.keepdims is None:
+        return True
+    operand = known.get((operator.keepdims, "attribute"))
+    if operand is None or operand.values is None:
+        return True
+    if operand.values[0] not in (0, 1):
+        raise SplitError(
+            OPERAND_VALUE,
+            f"it is {operand}",
+            "give 0 (drop the axis) or 1 (keep it)",
+            parameter=operator.keepdims,
+        )
+    return operand.values[0] == 1

@@ -7,14 +7,14 @@ Whoever executes, infers, checks or rewrites starts from one of the two.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
-from tensorsplit.dims import Dim, Shape
+from tensorsplit.dims import Dim, Shape, is_known
 from tensorsplit.errors import (
     AXIS_RANGE,
     CONFLICTING_OPERANDS,
     ELEMENT_TYPE,
     MISSING_OPERAND,
-    OPERAND_VALUE,
     OUTPUT_COUNT,
     SCALAR_DATA,
     UNKNOWN_COUNT,
@@ -27,6 +27,7 @@ from tensorsplit.operands import (
     Operands,
     check_operand,
     check_required,
+    keeps_axis,
     whole_lengths,
 )
 from tensorsplit.plan import SplitPlan, UncountedPlan
@@ -121,13 +122,22 @@ def part_sizes(intent: Intent, dim: Dim) -> Sizes:
             parameter=intent.source,
         )
     try:
-        sizes = intent.rule(dim, intent.given)
+        if is_known(dim) or len(intent.given) > 64:
+            sizes = intent.rule(dim, intent.given)
+        else:
+            sizes = _symbolic_sizes(intent.rule, dim, intent.given)
     except SplitError as error:
         error.parameter = intent.source or "num_outputs"
         raise
     if not isinstance(sizes, Chunks) and not intent.operator.is_sequence:
         _check_count(len(sizes), intent)
     return sizes
+
+
+@lru_cache(maxsize=1024)
+def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> Sizes:
+    """Expressions take a thousand times as long as numbers, and a model repeats the same few."""
+    return rule(dim, given)
 
 
 def check_element_type(
@@ -171,7 +181,7 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
         rule=_rule(operator, lengths, source),
         given=_given(operator, source, outputs, lengths.operand if lengths else "num_outputs"),
         outputs=outputs,
-        keepdims=lengths is not None or _keepdims(operator, known),
+        keepdims=lengths is not None or keeps_axis(operator, known),
         element_types=_element_types(operator, lengths, source),
     )
 
@@ -257,32 +267,13 @@ def _normal_axis(intent: Intent, rank: int) -> int:
 def _check_count(parts: int, intent: Intent) -> None:
     wanted = intent.outputs
     if parts == 0:
-        raise SplitError(
-            OUTPUT_COUNT, "no lengths are given", "give one or more", parameter=intent.source
-        )
-    if wanted is not None and parts != wanted:
-        raise SplitError(
-            OUTPUT_COUNT,
-            f"it makes {parts} parts, but there are {wanted} outputs",
-            f"make it name {wanted} parts, or give the node {parts} outputs",
-            parameter=intent.source,
-        )
-
-
-def _keepdims(operator: Operator, known: Known) -> bool:
-    if operator.keepdims is None:
-        return True
-    operand = known.get((operator.keepdims, "attribute"))
-    if operand is None or operand.values is None:
-        return True
-    if operand.values[0] not in (0, 1):
-        raise SplitError(
-            OPERAND_VALUE,
-            f"it is {operand}",
-            "give 0 (drop the axis) or 1 (keep it)",
-            parameter=operator.keepdims,
-        )
-    return operand.values[0] == 1
+        problem, fix = "no lengths are given", "give one or more"
+    elif wanted is not None and parts != wanted:
+        problem = f"it makes {parts} parts, but there are {wanted} outputs"
+        fix = f"make it name {wanted} parts, or give the node {parts} outputs"
+    else:
+        return
+    raise SplitError(OUTPUT_COUNT, problem, fix, parameter=intent.source)
 
 
 def _element_types(

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from os import environ
-from typing import NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pytest
 
 from tensorsplit.cli import main
+from tests.cli.build import SPLIT, save
 
 
 class Ended(NamedTuple):
@@ -60,6 +63,7 @@ def process(*words: object, env: Mapping[str, str] | None = None, shell: str = "
     command = [sys.executable, "-m", "tensorsplit", *map(str, words)]
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", *command],
+        check=False,
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -67,3 +71,14 @@ def process(*words: object, env: Mapping[str, str] | None = None, shell: str = "
         env={**environ, "COLUMNS": "80", **(env or {})},
     )
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Path:
+    """A model that cuts ``x`` of shape (2, 4) into ``a`` of (2, 1) and ``b`` of (2, 3)."""
+    return save(tmp_path, SPLIT)
+
+
+@pytest.fixture
+def x(rng: np.random.Generator) -> Any:
+    return rng.standard_normal((2, 4)).astype(np.float32)

@@ -9,7 +9,7 @@ import click
 
 from tensorsplit import __version__
 from tensorsplit.cli.rewrite import read_source
-from tensorsplit.cli.screen import examples, show, write
+from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.pictures.layout import printable
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
     from tensorsplit.models.check import report as reports
     from tensorsplit.models.check.checker import examine
 
-    report = examine(read_source(model), target)
+    with working("checking"):
+        report = examine(read_source(model), target)
     name = "stdin" if model == "-" else model
     if style == "json":
         write(reports.as_json(report, name, target, __version__))

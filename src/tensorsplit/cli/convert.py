@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tensorsplit.cli.rewrite import PIPE, need_output, read_source, summary, write_result
-from tensorsplit.cli.screen import examples, show, write
+from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.pictures.layout import printable
 
 
@@ -41,7 +41,8 @@ def convert(
 
     wanted = check_opset(opset)
     opened = open_model(read_source(model))
-    changed = convert_model(opened.model, wanted)
+    with working("converting"):
+        changed = convert_model(opened.model, wanted)
     made = opened.proto() if changed else opened.original
     if target != PIPE or dry_run:
         if not changed:

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import click
 
 from tensorsplit.cli.rewrite import PIPE, need_output, read_source, write_result
-from tensorsplit.cli.screen import examples, write
+from tensorsplit.cli.screen import examples, working, write
 from tensorsplit.pictures.layout import printable
 
 
 @click.command(
     epilog=examples(
         "infer model.onnx -o inferred.onnx",
+        "infer model.onnx --input-shape x:1,3,224,224 -o inferred.onnx",
         "infer model.onnx --dry-run",
         "infer - -o - < model.onnx > inferred.onnx",
     )
 )
 @click.argument("model")
 @click.option("-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe.")
+@click.option(
+    "--input-shape",
+    "shapes",
+    metavar="NAME:SHAPE",
+    multiple=True,
+    help="Give an input a shape, such as x:1,3,224,224 or x:1x3x224x224; may be repeated.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be filled in, and write nothing.")
 @click.option(
     "--copy-external-data",
     is_flag=True,
     help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
 )
-def infer(model: str, out: str | None, dry_run: bool, copy_external_data: bool) -> None:
+def infer(
+    model: str, out: str | None, shapes: Sequence[str], dry_run: bool, copy_external_data: bool
+) -> None:
     """Fill in the type and shape of every value of an ONNX model that can be known.
 
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
@@ -35,11 +46,15 @@ def infer(model: str, out: str | None, dry_run: bool, copy_external_data: bool) 
     target = need_output(out, dry_run)
     from onnx import ModelProto
 
+    from tensorsplit.cli.random_inputs import read_shapes
     from tensorsplit.models.infer.fill import infer_shapes
     from tensorsplit.models.infer.report import filled_in
+    from tensorsplit.models.read import read_model
 
     source = read_source(model)
-    made = cast(ModelProto, infer_shapes(source))
+    given = read_shapes(shapes, read_model(source).inputs) if shapes else None
+    with working("inferring"):
+        made = cast(ModelProto, infer_shapes(source, input_shapes=given))
     if dry_run:
         lines = filled_in(source, made)
         write("".join(f"{printable(line)}\n" for line in lines) or "nothing to fill in\n")

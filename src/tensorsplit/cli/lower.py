@@ -10,7 +10,7 @@ import click
 from tensorsplit.cli.inputs import read_feeds
 from tensorsplit.cli.random_inputs import random_feeds, read_shapes
 from tensorsplit.cli.rewrite import PIPE, need_output, read_source, summary, write_result
-from tensorsplit.cli.screen import examples, show, write
+from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.errors import SplitError
 from tensorsplit.pictures.layout import printable
 
@@ -92,7 +92,8 @@ def lower(  # noqa: PLR0917 - one for each option, which click gives by name
 
     source = read_source(model)
     opened = open_model(source)
-    report = lower_graph(opened.model, target)
+    with working("lowering"):
+        report = lower_graph(opened.model, target)
     made = opened.proto()
     lines: list[str] = []
     same = True

@@ -1,4 +1,4 @@
-"""``python -m tensorsplit.pages docs/operators`` writes the pages of every operator version."""
+"""``python -m tensorsplit.pages docs`` writes the page of errors and those of the operators."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import sys
 from pathlib import Path
 
 from tensorsplit.pages import render_all
+from tensorsplit.pages.refusals import errors_page
 
 
 def main(folder: str) -> None:
-    """Write one Markdown file for each operator version, and the index, into a folder."""
+    """Write ``errors.md``, and into ``operators`` a page for each version and their index."""
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    (target / "operators").mkdir(parents=True, exist_ok=True)
+    (target / "errors.md").write_text(errors_page(), encoding="utf-8")
     for name, text in render_all().items():
-        (target / name).write_text(text, encoding="utf-8")
+        (target / "operators" / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ def _lines() -> Iterator[str]:
     yield "# Errors"
     yield ""
     yield (
-        "Every refusal is a `SplitError`, which is a `ValueError`. Its `code` is stable: it is never"
-        " reused for something else. Its message names the operator version, the parameter, the"
+        "Every refusal is a `SplitError`, which is a `ValueError`. Its `code` is stable: it is"
+        " never reused for something else. Its message names the operator version, the parameter, the"
         " values seen and what would be right, and for a model the node. The same parts are"
         " attributes: `operator`, `parameter`, `node`, `problem`, `fix`."
     )

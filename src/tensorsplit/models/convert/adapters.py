@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from tensorsplit.errors import NO_ADAPTER, SplitError
-from tensorsplit.models.convert import axes, broadcast, expand, meaning, operands, outside
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert import (
+    axes,
+    broadcast,
+    casts,
+    expand,
+    images,
+    meaning,
+    operands,
+    outside,
+)
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.element_types import check_types, plain_constant
 from tensorsplit.models.convert.schemas import Step, check, exists, fit, next_step, schema
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.convert.table import Adapters
 
 ADAPTERS: Adapters = {
     **axes.ADAPTERS,
     **broadcast.ADAPTERS,
+    **casts.ADAPTERS,
+    **images.ADAPTERS,
     **meaning.ADAPTERS,
     **operands.ADAPTERS,
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorsplit.models.convert.change import Change, Site, link_of
+from tensorsplit.models.convert.change import Change, link_of
 from tensorsplit.models.convert.schemas import Step, fit
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.convert.table import Adapters, both
 
 _NEGATIVE_AXES = 11

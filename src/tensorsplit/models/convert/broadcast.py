@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tensorsplit.dims import Dim, Shape, is_known
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.schemas import Step
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.convert.table import Adapters, both
 
 _SYMMETRIC = ("Add", "Mul", "And", "Or", "Xor", "Equal")

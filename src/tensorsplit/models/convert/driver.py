@@ -10,8 +10,9 @@ from onnx import defs, helper
 from tensorsplit.dims import as_index
 from tensorsplit.errors import MALFORMED_MODEL, UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.models.convert.adapters import convert_other
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.family import convert_split
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.places import Place, Scope, is_split, places
 from tensorsplit.models.infer.engine import analyse
 from tensorsplit.models.walk import domain_name

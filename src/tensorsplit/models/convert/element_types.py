@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.models.convert.change import FIRST_WITH_ANY_CONSTANT, Change, Site
+from tensorsplit.models.convert.change import FIRST_WITH_ANY_CONSTANT, Change
 from tensorsplit.models.convert.schemas import schema
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.infer.facts import Other, Sequence
 
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4

@@ -8,8 +8,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.schemas import Step, schema
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.places import as_proto, bodies
 
 

@@ -11,7 +11,8 @@ from tensorsplit.dims import Dim, Shape, is_known
 from tensorsplit.emit import Computed, Emission, Runtime, Source, emit
 from tensorsplit.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.models.convert import lengths, slices
-from tensorsplit.models.convert.change import Change, Site, link_of, linked_constant
+from tensorsplit.models.convert.change import Change, link_of, linked_constant
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder
 from tensorsplit.models.graph.places import as_proto, constant, operand
 from tensorsplit.models.nodes import UNKNOWN, Known, bind_node

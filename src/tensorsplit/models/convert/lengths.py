@@ -7,7 +7,8 @@ import onnx_ir as ir
 
 from tensorsplit.emit import Computed
 from tensorsplit.errors import CANNOT_EXPRESS, SplitError
-from tensorsplit.models.convert.change import Site, linked_constant
+from tensorsplit.models.convert.change import linked_constant
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder
 from tensorsplit.rules import ceil, equal
 

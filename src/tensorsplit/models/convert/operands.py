@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.schemas import Step, fit
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.convert.table import Adapter, Adapters, both
 
 _SMALLER_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)

@@ -6,9 +6,10 @@ import onnx
 import onnx_ir as ir
 from onnx import helper, version_converter
 
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.expand import splice
 from tensorsplit.models.convert.schemas import Step, schema
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.places import as_proto, bodies, constant
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx import defs
 
 from tensorsplit.errors import MALFORMED_MODEL, SplitError
-from tensorsplit.models.convert.change import Site
+from tensorsplit.models.convert.site import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from tensorsplit.errors import CANNOT_EXPRESS, SplitError
-from tensorsplit.models.convert.change import Change, Site
+from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.lengths import axis_value, ceil_size, dimension, zero_if
+from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder
 from tensorsplit.resolve import Intent
 from tensorsplit.rules import ceil, explicit

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import onnx
 import onnx_ir as ir
 
 from tensorsplit.dims import Dim
+from tensorsplit.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.models.graph.places import Scope, bodies
 from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.infer.engine import Facts, analyse
@@ -17,6 +18,8 @@ from tensorsplit.models.infer.facts import Sequence, Tensor
 
 def infer_shapes(
     model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
+    *,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> onnx.ModelProto | ir.Model:
     """Fill in the type and shape of every value of a model that can be known.
 
@@ -26,17 +29,44 @@ def infer_shapes(
 
     Args:
         model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is.
+        input_shapes: Shapes to give to inputs, by name; they must agree with what is declared.
 
     Returns:
         The model with the types filled in, of the kind that came in; a ModelProto for a path.
         Weights are not read; nothing else is changed.
 
     Raises:
-        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node.
+        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS506,
+            TS507 for a shape that fits no input.
     """
     opened = open_model(model)
+    for name, shape in (input_shapes or {}).items():
+        _give_shape(opened.model, name, shape)
     fill(opened.model, analyse(opened.model, strict=True))
     return opened.back()
+
+
+def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:
+    value = next((value for value in model.graph.inputs if value.name == name), None)
+    if value is None:
+        raise SplitError(
+            UNKNOWN_INPUT,
+            f"the model has no input {name!r}",
+            f"name one of {', '.join(str(value.name) for value in model.graph.inputs)}",
+            parameter=name,
+        )
+    said = None if value.shape is None else tuple(value.shape)
+    if said is not None and (
+        len(said) != len(shape)
+        or any(isinstance(a, int) and 0 <= a != b for a, b in zip(said, shape, strict=True))
+    ):
+        raise SplitError(
+            INPUT_SHAPE,
+            f"it is to have shape {shape}, but is declared as {tuple(map(str, said))}",
+            "give a shape that agrees with the declared one",
+            parameter=name,
+        )
+    value.shape = ir.Shape(shape)
 
 
 def fill(model: ir.Model, facts: Facts) -> None:

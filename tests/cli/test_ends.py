@@ -1,0 +1,174 @@
+"""How commands end: exit status, one line for a refusal, quiet when nobody reads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import numpy as np
+import onnx
+import pytest
+
+from tensorsplit import __version__
+from tensorsplit.cli.app import CommandLine, main
+from tests.cli.conftest import Command, process
+from tests.models.build import graph, model, node, value
+
+Refused = Callable[..., str]
+DRAW = ("explain", "onnx.Split-18", "7,4", "num_outputs=3")
+
+
+def test_a_process_that_succeeds() -> None:
+    ended = process(*DRAW)
+    assert (ended.status, ended.err) == (0, "")
+    assert "part 2  (1, 4)" in ended.out
+
+
+def test_a_process_that_refuses() -> None:
+    ended = process("explain", "onnx.Split-18", "7,4", "split=2,6")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("tensorsplit: error: [TS302] onnx.Split-18, parameter 'split': ")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_process_writes_its_outputs(tmp_path: Path) -> None:
+    made = model(graph([node("Split", "x", "a b", num_outputs=2)], [value("x")], ["a", "b"]))
+    onnx.save(made, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32))
+    ended = process("run", tmp_path / "m.onnx", "-i", tmp_path / "x.npy", "-o", tmp_path / "out")
+    assert (ended.status, ended.err) == (0, "")
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "b.npy"), [2, 3])
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    ended = process("ops", "--format", "json", shell="| head -c 10")
+    assert ended.err == ""
+    assert ended.out == "[\n  {\n    "
+    assert ended.status in (0, 141)  # as the pipe took all of it or not
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line() -> None:
+    ended = process("ops", shell="> /dev/full")
+    assert ended.status == 2
+    assert ended.err == "tensorsplit: error: [TS702] standard output: No space left on device\n"
+
+
+def test_closed_streams_are_no_error() -> None:
+    assert process(*DRAW, shell=">&-").err == ""
+    assert process("explain", "Split", shell="2>&-").status == 2
+
+
+def test_an_encoding_without_line_drawing() -> None:
+    ended = process(*DRAW, env={"PYTHONIOENCODING": "ascii"})
+    assert (ended.status, ended.err) == (0, "")
+    assert "+------------------------+ 3" in ended.out
+    assert ended.out.isascii()
+
+
+@pytest.mark.parametrize(
+    ("env", "coloured"),
+    [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_no_color_is_respected(
+    tensorsplit: Command, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], coloured: bool
+) -> None:
+    for name, setting in {"TERM": "xterm-256color", **env}.items():
+        monkeypatch.setenv(name, setting)
+    out = tensorsplit(*DRAW).out
+    assert ("\x1b[38;5;" in out or "\x1b[30" in out) is coloured
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, tensorsplit.cli\n"
+        "try: tensorsplit.cli.main.main(['--help'])\n"
+        "except SystemExit: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "click" in loaded
+    assert not loaded & {"onnx", "onnx_ir", "onnxruntime", "openvino", "sympy", "google.protobuf"}
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in sorted(main.commands))])
+def test_help_has_examples(tensorsplit: Command, command: list[str]) -> None:
+    ended = tensorsplit(*command, "--help")
+    assert (ended.status, ended.err) == (0, "")
+    assert f"  tensorsplit {' '.join(command)}" in ended.out.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("command", [[], ["explain"]])
+def test_the_short_option_for_help(tensorsplit: Command, command: list[str]) -> None:
+    assert tensorsplit(*command, "-h") == tensorsplit(*command, "--help")
+
+
+def test_no_command_is_the_help(tensorsplit: Command) -> None:
+    assert tensorsplit() == tensorsplit("--help")
+
+
+def test_the_version(tensorsplit: Command) -> None:
+    assert tensorsplit("--version") == (0, f"tensorsplit {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--nothing"],
+        ["nothing"],
+        ["run"],
+        ["run", "--nothing"],
+        ["explain"],
+        ["ops", "--opset", "x"],
+    ],
+)
+def test_wrong_usage_points_to_the_help(refused: Refused, words: list[str]) -> None:
+    assert "--help" in refused("TS703", *words)
+
+
+def group_of(callback: Callable[[], object]) -> CommandLine:
+    group = CommandLine("tensorsplit")
+    group.add_command(click.Command("go", callback=callback))
+    return group
+
+
+def test_ctrl_c_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as ended:
+        group_of(interrupted).main(["go"])
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bug_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("one\ntwo\x1b[31m")
+
+    with pytest.raises(SystemExit) as ended:
+        group_of(broken).main(["go"])
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert message.startswith(
+        "tensorsplit: error: a bug in tensorsplit: ZeroDivisionError: one two"
+    )
+    assert message.count("\n") == 1
+    assert "\x1b" not in message
+    monkeypatch.setenv("TENSORSPLIT_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        group_of(broken).main(["go"])
+
+
+def test_the_script_is_installed() -> None:
+    script = Path(sys.executable).with_name("tensorsplit" + (".exe" if os.name == "nt" else ""))
+    if not script.exists():
+        pytest.skip("not installed with its scripts")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tensorsplit {__version__}\n"

@@ -1,0 +1,110 @@
+"""``tensorsplit run`` refuses what it can't read, and writes nothing then."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tests.cli.build import npy, save
+from tests.models.build import graph, node, tensor, value
+
+Refused = Callable[..., str]
+
+
+def bad_files(folder: Path, x: Any, rng: np.random.Generator) -> dict[str, Path]:
+    """Files that hold no input of the model, by what is wrong with them."""
+    whole = npy(folder, x, "whole.npy").read_bytes()
+    contents = {
+        "empty.npy": b"",
+        "cut short.npy": whole[:-4],
+        "header cut short.npy": whole[:50],
+        "far too large.npy": whole.replace(b"(2, 4), }", b"(2, 999999999999), }"),
+        "random npz.npz": rng.bytes(1000),
+        "random pb.pb": b"\xff" + rng.bytes(1000),
+        "untyped pb.pb": TensorProto(dims=[1]).SerializeToString(),
+        "short pb.pb": TensorProto(dims=[2, 4], data_type=1, raw_data=b"1").SerializeToString(),
+    }
+    outside = TensorProto(dims=[2, 4], data_type=1, data_location=TensorProto.EXTERNAL)
+    outside.external_data.add(key="location", value="../whole.npy")
+    contents["external pb.pb"] = outside.SerializeToString()
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    np.savez(folder / "two arrays.npz", x=x, y=x)
+    npy(folder, np.array([{}]), "pickled.npy")
+    npy(folder, np.zeros(2, "i4,f4"), "structured.npy")
+    npy(folder, x.T, "wrong shape.npy")
+    npy(folder, x.astype(np.float64), "wrong type.npy")
+    return {path.stem: path for path in folder.iterdir() if path.suffix in {".npy", ".npz", ".pb"}}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("TS506", ["-i", "y={x}"]),
+        ("TS507", ["-i", "x={wrong shape}"]),
+        ("TS508", ["-i", "x={wrong type}"]),
+        ("TS701", ["-i", "x={missing}"]),
+        ("TS701", ["-i", "x={folder}"]),
+        ("TS701", ["-i", "x=/dev/zero"]),
+        ("TS701", ["-i", "x={model}"]),
+        ("TS701", ["-i", "x={empty}"]),
+        ("TS701", ["-i", "x={cut short}"]),
+        ("TS701", ["-i", "x={header cut short}"]),
+        ("TS701", ["-i", "x={far too large}"]),
+        ("TS701", ["-i", "x={pickled}"]),
+        ("TS701", ["-i", "x={structured}"]),
+        ("TS701", ["-i", "x={random npz}"]),
+        ("TS701", ["-i", "{random npz}"]),
+        ("TS701", ["-i", "x={two arrays}"]),
+        ("TS701", ["-i", "x={random pb}"]),
+        ("TS701", ["-i", "x={untyped pb}"]),
+        ("TS701", ["-i", "x={short pb}"]),
+        ("TS701", ["-i", "x={external pb}"]),
+        ("TS703", ["-i", "x={x}", "-i", "x={x}"]),
+        ("TS703", ["-i", "x={x}", "--format", "npy"]),
+        ("TS703", ["-i", "x={x}", "-o", "{folder}", "--format", "csv"]),
+        ("TS703", ["-i", "x={x}", "--tolerance", "-1"]),
+        ("TS601", ["-i", "x={x}", "--engine", "tensorflow"]),
+        ("TS601", ["-i", "x={x}", "--compare", "tensorflow"]),
+        ("TS702", ["-i", "x={x}", "-o", "{x}"]),
+        ("TS702", ["-i", "x={x}", "-o", "{x}/below"]),
+        ("TS702", ["-i", "x={x}", "-o", "/proc/none"]),
+    ],
+)
+def test_refusals(
+    refused: Refused,
+    split: Path,
+    tmp_path: Path,
+    x: Any,
+    rng: np.random.Generator,
+    code: str,
+    words: list[str],
+) -> None:
+    files = {"x": npy(tmp_path, x), "folder": tmp_path, "model": split}
+    files |= {name: tmp_path / f"{name}.npy" for name in ("missing", "empty", "cut short")}
+    files |= bad_files(tmp_path, x, rng)
+    refused(code, "run", split, *(word.format(**files) for word in words))
+    assert not list(tmp_path.glob("*a.npy"))
+
+
+def test_an_archive_of_something_else(refused: Refused, split: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", "not an array")
+    refused("TS701", "run", split, "-i", f"x={tmp_path / 'a.npz'}")
+
+
+def test_a_wrong_split_node_is_refused_and_nothing_is_written(
+    refused: Refused, tmp_path: Path, x: Any
+) -> None:
+    path = save(
+        tmp_path, graph([node("Split", "x s", "a b")], [value("x")], ["a"], [tensor("s", [1, 3])])
+    )
+    out = tmp_path / "out"
+    refused("TS302", "run", path, "-i", f"x={npy(tmp_path, x)}", "-o", out)
+    assert not out.exists()
