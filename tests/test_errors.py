@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tensorsplit import SplitError, errors
-from tensorsplit.errors import KINDS, Kind
+from tensorsplit import SplitError, errors, kinds
+from tensorsplit.kinds import KINDS, Kind
 
 PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 DECISIONS = {f"D{number}" for number in range(1, 21)}
@@ -26,9 +26,9 @@ def test_codes_are_ts_and_three_digits_in_order() -> None:
 
 
 def test_each_code_belongs_to_one_kind() -> None:
-    kinds = [value for value in vars(errors).values() if isinstance(value, Kind)]
-    assert len(kinds) == len(KINDS)
-    assert {kind.code: kind for kind in kinds} == KINDS
+    found = [value for value in vars(kinds).values() if isinstance(value, Kind)]
+    assert len(found) == len(KINDS)
+    assert {kind.code: kind for kind in found} == KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -60,7 +60,7 @@ class TestKind:
 
 def test_the_message_says_where_what_and_what_would_be_right() -> None:
     error = SplitError(
-        errors.AXIS_RANGE,
+        kinds.AXIS_RANGE,
         "the axis is 3",
         "give 0",
         parameter="axis",
@@ -73,12 +73,12 @@ def test_the_message_says_where_what_and_what_would_be_right() -> None:
 
 
 def test_the_message_leaves_out_what_is_not_known() -> None:
-    assert str(SplitError(errors.USAGE, "no")) == "[TS703] no"
-    assert str(SplitError(errors.USAGE, "no", node="s")) == "[TS703] node 's': no"
+    assert str(SplitError(kinds.USAGE, "no")) == "[TS703] no"
+    assert str(SplitError(kinds.USAGE, "no", node="s")) == "[TS703] node 's': no"
 
 
 def test_a_place_is_filled_in_once() -> None:
-    error = SplitError(errors.USAGE, "no", operator="onnx.Split-13")
+    error = SplitError(kinds.USAGE, "no", operator="onnx.Split-13")
     assert error.located(operator="onnx.Split-18", node="s") is error
     assert (error.operator, error.node) == ("onnx.Split-13", "s")
 

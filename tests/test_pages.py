@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit import operators
-from tensorsplit.errors import KINDS
+from tensorsplit.kinds import KINDS
 from tensorsplit.pages import markdown, page_of, render_all
 from tensorsplit.pages.decisions import DECISIONS, decisions_for
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tensorsplit.arrays import find_library
 from tensorsplit.dims import as_index
-from tensorsplit.errors import OPERAND_TYPE, TOO_MANY_PARTS, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import OPERAND_TYPE, TOO_MANY_PARTS
 from tensorsplit.operands import Operand
 from tensorsplit.resolve import Intent, bind
 from tensorsplit.rules import MAX_PARTS

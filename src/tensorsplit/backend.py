@@ -13,15 +13,8 @@ import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
-from tensorsplit.errors import (
-    MISSING_INPUT,
-    UNKNOWN_ENGINE,
-    UNKNOWN_INPUT,
-    UNREADABLE_MODEL,
-    USAGE,
-    SplitError,
-    show,
-)
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MISSING_INPUT, UNKNOWN_ENGINE, UNKNOWN_INPUT, UNREADABLE_MODEL, USAGE
 from tensorsplit.models.evaluate import run_onnx
 from tensorsplit.models.program import compile_model
 from tensorsplit.models.read import OnnxModel, read_model

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import islice
 from typing import Any, TypeAlias
 
-from tensorsplit.errors import BAD_SHAPE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import BAD_SHAPE
 
 Dim: TypeAlias = Any
 """``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown."""

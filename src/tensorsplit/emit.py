@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tensorsplit.dims import Dim, is_known
-from tensorsplit.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import CANNOT_EXPRESS
 from tensorsplit.resolve import Intent, part_sizes
 from tensorsplit.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.schema import Lengths, Operator

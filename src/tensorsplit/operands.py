@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from tensorsplit.errors import (
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import (
     MISSING_OPERAND,
     OPERAND_RANK,
     OPERAND_TYPE,
     OPERAND_VALUE,
     UNKNOWN_OPERAND,
-    SplitError,
-    show,
 )
 from tensorsplit.operators import operators
 from tensorsplit.schema import Operator

@@ -9,7 +9,8 @@ from types import EllipsisType
 from typing import TypeAlias
 
 from tensorsplit.dims import Dim, Shape, compute, is_known
-from tensorsplit.errors import UNKNOWN_COUNT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNKNOWN_COUNT
 
 Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
 

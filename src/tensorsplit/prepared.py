@@ -10,7 +10,8 @@ from typing import Any
 from tensorsplit import arrays
 from tensorsplit.arguments import bind_values
 from tensorsplit.dims import Dim, Shape, as_shape
-from tensorsplit.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import PLAN_MISMATCH, UNKNOWN_COUNT
 from tensorsplit.operators import operators
 from tensorsplit.plan import SplitPlan, UncountedPlan
 from tensorsplit.resolve import Intent, check_element_type

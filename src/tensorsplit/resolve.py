@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorsplit.dims import Dim, Shape, is_known
-from tensorsplit.errors import (
+from tensorsplit.errors import SplitError, show_int
+from tensorsplit.kinds import (
     AXIS_RANGE,
     CONFLICTING_OPERANDS,
     ELEMENT_TYPE,
@@ -18,8 +19,6 @@ from tensorsplit.errors import (
     OUTPUT_COUNT,
     SCALAR_DATA,
     UNKNOWN_COUNT,
-    SplitError,
-    show_int,
 )
 from tensorsplit.operands import (
     Known,

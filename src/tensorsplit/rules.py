@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tensorsplit.dims import MAX_DIM, Dim, compute, is_known
-from tensorsplit.errors import (
+from tensorsplit.errors import SplitError, show_int
+from tensorsplit.kinds import (
     CHUNK_LENGTH,
     LENGTHS_SUM,
     NEGATIVE_LENGTH,
@@ -21,8 +22,6 @@ from tensorsplit.errors import (
     REMAINDER,
     TOO_MANY_OUTPUTS,
     TOO_MANY_PARTS,
-    SplitError,
-    show_int,
 )
 
 MAX_PARTS = 1 << 24

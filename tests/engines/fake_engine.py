@@ -8,7 +8,8 @@ import sys
 import time
 from typing import Any
 
-from tensorsplit.errors import LENGTHS_SUM, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import LENGTHS_SUM
 
 _calls = itertools.count(1)
 

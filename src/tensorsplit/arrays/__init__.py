@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import NOT_AN_ARRAY, OPERAND_TYPE
 from tensorsplit.plan import SplitPlan
 
 

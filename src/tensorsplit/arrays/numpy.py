@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from tensorsplit.errors import (
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import (
     OPERAND_VALUE,
     OUT_COUNT,
     OUT_OVERLAP,
@@ -17,7 +18,6 @@ from tensorsplit.errors import (
     OUT_SHAPE,
     OUT_TYPE,
     TOO_MANY_PARTS,
-    SplitError,
 )
 from tensorsplit.plan import SplitPlan
 from tensorsplit.rules import MAX_PARTS

@@ -23,7 +23,8 @@ from tensorsplit.cli.lower import lower
 from tensorsplit.cli.ops import ops
 from tensorsplit.cli.run import run
 from tensorsplit.cli.screen import complain, examples, silence, write
-from tensorsplit.errors import UNWRITABLE, USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNWRITABLE, USAGE
 
 REFUSED = 2
 INTERRUPTED = 130

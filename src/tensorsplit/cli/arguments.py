@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.dims import Shape, as_shape
-from tensorsplit.errors import USAGE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import USAGE
 from tensorsplit.schema import Operator
 
 _NUMBER = re.compile(r"[0-9]{1,40}")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tensorsplit.cli.files import write_files
 from tensorsplit.cli.screen import show, write
-from tensorsplit.errors import UNWRITABLE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNWRITABLE
 from tensorsplit.pages.content import RULES
 from tensorsplit.pictures.layout import printable
 from tensorsplit.plan import SplitPlan, UncountedPlan

@@ -14,7 +14,8 @@ from tensorsplit.cli.cuts import Cut, draw
 from tensorsplit.cli.names import is_operator, operator_named, unknown
 from tensorsplit.cli.screen import examples, write
 from tensorsplit.dims import Shape
-from tensorsplit.errors import USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import USAGE
 from tensorsplit.operators import operators
 from tensorsplit.pictures.layout import printable
 from tensorsplit.resolve import plan as plan_intent

@@ -11,7 +11,8 @@ from onnx import FunctionProto, GraphProto, ValueInfoProto
 
 from tensorsplit.cli.cuts import Cut
 from tensorsplit.dims import Shape, as_shape
-from tensorsplit.errors import UNKNOWN_COUNT, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import UNKNOWN_COUNT
 from tensorsplit.models.constants import constant_of, initializers
 from tensorsplit.models.nodes import UNKNOWN, Known, bind_node, is_split
 from tensorsplit.models.read import OnnxModel, read_model

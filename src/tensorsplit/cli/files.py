@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from tensorsplit.errors import UNWRITABLE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNWRITABLE
 
 Writer: TypeAlias = Callable[[IO[bytes]], object]
 """Writes the content of one file."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from tensorsplit.errors import UNREADABLE_ARRAY, USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNREADABLE_ARRAY, USAGE
 
 if TYPE_CHECKING:
     from onnx import SequenceProto, TensorProto

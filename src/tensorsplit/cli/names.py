@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensorsplit.errors import UNKNOWN_OPERATOR, USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNKNOWN_OPERATOR, USAGE
 from tensorsplit.operators import NEWEST_OPSET, in_force, operators
 from tensorsplit.schema import Operator
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tensorsplit.errors import USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import USAGE
 
 if TYPE_CHECKING:
     from tensorsplit.models.feeds import DeclaredInput

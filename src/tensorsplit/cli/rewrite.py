@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorsplit.cli.files import write_files
-from tensorsplit.errors import UNREADABLE_MODEL, UNWRITABLE, USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNREADABLE_MODEL, UNWRITABLE, USAGE
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto

@@ -13,7 +13,8 @@ from tensorsplit.cli.files import write_files
 from tensorsplit.cli.inputs import read_feeds, wanted
 from tensorsplit.cli.outputs import FORMATS, describe, plan_files
 from tensorsplit.cli.screen import examples, write
-from tensorsplit.errors import MISSING_INPUT, USAGE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import MISSING_INPUT, USAGE
 from tensorsplit.pictures.layout import printable
 
 if TYPE_CHECKING:

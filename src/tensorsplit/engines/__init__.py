@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tensorsplit.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import ENGINE_MISSING, UNKNOWN_ENGINE
 
 if TYPE_CHECKING:
     from os import PathLike

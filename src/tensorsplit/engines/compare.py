@@ -11,7 +11,8 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.engines import run
-from tensorsplit.errors import ENGINE_CRASHED, ENGINE_MISSING, UNKNOWN_ENGINE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import ENGINE_CRASHED, ENGINE_MISSING, UNKNOWN_ENGINE
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

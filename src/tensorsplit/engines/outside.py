@@ -14,12 +14,8 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
 from tensorsplit.engines.wire import Request
-from tensorsplit.errors import (
-    ENGINE_REFUSED,
-    EXTERNAL_DATA,
-    SEQUENCE_INDEX,
-    SplitError,
-)
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX
 from tensorsplit.models.evaluate import run_onnx
 from tensorsplit.models.feeds import check_feeds
 from tensorsplit.models.openvino_ir import OpenVinoModel, check_ir_feeds, validate_ir

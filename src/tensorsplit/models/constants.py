@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.tensors import (
     Constant,
     array_constant,

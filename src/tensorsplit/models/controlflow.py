@@ -14,7 +14,8 @@ import numpy as np
 from onnx import TypeProto, helper
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.errors import NODE_FAILED, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NODE_FAILED
 from tensorsplit.models.blocks import Block, Step
 from tensorsplit.models.frame import Frame
 

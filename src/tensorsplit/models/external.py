@@ -6,7 +6,8 @@ from pathlib import Path, PureWindowsPath
 
 from onnx import TensorProto
 
-from tensorsplit.errors import EXTERNAL_DATA, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import EXTERNAL_DATA
 from tensorsplit.models.naming import printable
 
 

@@ -8,16 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type, is_array
-from tensorsplit.errors import (
-    INPUT_SHAPE,
-    INPUT_TYPE,
-    MISSING_INPUT,
-    UNKNOWN_INPUT,
-    USAGE,
-    Kind,
-    SplitError,
-    show,
-)
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import INPUT_SHAPE, INPUT_TYPE, MISSING_INPUT, UNKNOWN_INPUT, USAGE, Kind
 from tensorsplit.models.naming import printable
 
 

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tensorsplit.errors import NODE_FAILED, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NODE_FAILED
 from tensorsplit.models.blocks import Block, Step
 from tensorsplit.models.naming import printable
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.nodes import FAMILY
 from tensorsplit.models.walk import MAX_BODIES, bodies, check_depth, domain_name, function_label
 

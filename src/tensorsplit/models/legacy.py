@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, helper
 
-from tensorsplit.errors import NODE_FAILED, UNSUPPORTED_NODE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NODE_FAILED, UNSUPPORTED_NODE
 from tensorsplit.models.blocks import Step
 
 Attributes: TypeAlias = dict[str, AttributeProto]

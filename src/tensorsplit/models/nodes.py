@@ -13,14 +13,14 @@ from onnx import AttributeProto, NodeProto
 
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.errors import (
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import (
     MALFORMED_MODEL,
     MISSING_OPERAND,
     NOT_AN_ARRAY,
     OPERAND_TYPE,
     OUTPUT_COUNT,
     UNKNOWN_OPERAND,
-    SplitError,
 )
 from tensorsplit.models.naming import printable
 from tensorsplit.models.walk import domain_name

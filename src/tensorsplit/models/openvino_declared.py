@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from tensorsplit.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError, show_int
+from tensorsplit.errors import SplitError, show_int
+from tensorsplit.kinds import EXTERNAL_DATA, MALFORMED_MODEL
 from tensorsplit.models.openvino_graph import Graph, Layer
 from tensorsplit.models.openvino_types import Array, byte_count, decode
 from tensorsplit.models.openvino_xml import whole

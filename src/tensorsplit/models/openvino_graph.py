@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tensorsplit.dims import Shape
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import MALFORMED_MODEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from tensorsplit.errors import (
-    INPUT_SHAPE,
-    MALFORMED_MODEL,
-    UNKNOWN_INPUT,
-    UNSUPPORTED_NODE,
-    SplitError,
-)
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import INPUT_SHAPE, MALFORMED_MODEL, UNKNOWN_INPUT, UNSUPPORTED_NODE
 from tensorsplit.models.feeds import DeclaredInput, check_feeds, show_shape
 from tensorsplit.models.openvino_declared import (
     CONSTANTS,

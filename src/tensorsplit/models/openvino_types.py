@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from tensorsplit.errors import EXTERNAL_DATA, UNSUPPORTED_NODE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import EXTERNAL_DATA, UNSUPPORTED_NODE
 from tensorsplit.models.packing import bits_of, unpack
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

@@ -10,12 +10,8 @@ from typing import Any
 from tensorsplit.arrays import execute
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.dims import Shape, is_known
-from tensorsplit.errors import (
-    MISSING_OPERAND,
-    UNKNOWN_COUNT,
-    UNKNOWN_OPERAND,
-    SplitError,
-)
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import MISSING_OPERAND, UNKNOWN_COUNT, UNKNOWN_OPERAND
 from tensorsplit.models.openvino_declared import CONSTANTS, constant_of, read_constant
 from tensorsplit.models.openvino_graph import Graph, Layer
 from tensorsplit.models.openvino_types import is_held

@@ -13,7 +13,8 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.blocks import Block, Step, plan_release
 from tensorsplit.models.constants import constant_of, initializers
 from tensorsplit.models.functions import Functions, passed_attributes

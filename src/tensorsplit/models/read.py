@@ -15,7 +15,8 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
 )
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
-from tensorsplit.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL, UNREADABLE_MODEL
 from tensorsplit.models.feeds import DeclaredInput
 from tensorsplit.models.tensors import element_name
 from tensorsplit.models.text import check_text

@@ -12,7 +12,8 @@ from typing import Any
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.reference import ReferenceEvaluator
 
-from tensorsplit.errors import UNSUPPORTED_NODE, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNSUPPORTED_NODE
 from tensorsplit.models.blocks import Step
 from tensorsplit.models.legacy import run_version
 from tensorsplit.models.naming import printable

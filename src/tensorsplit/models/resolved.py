@@ -7,7 +7,8 @@ from pathlib import Path
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from tensorsplit.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL, UNSUPPORTED_NODE
 from tensorsplit.models.tensors import inlined
 from tensorsplit.models.walk import domain_name
 

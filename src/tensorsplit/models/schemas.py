@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from onnx import AttributeProto, NodeProto, defs
 
-from tensorsplit.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL, UNSUPPORTED_NODE
 
 
 class Schema(NamedTuple):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.errors import NODE_FAILED, OPERAND_TYPE, SEQUENCE_INDEX, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NODE_FAILED, OPERAND_TYPE, SEQUENCE_INDEX
 
 
 def sequence_at(inputs: Sequence[Any]) -> Any:

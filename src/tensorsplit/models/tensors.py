@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.external import find_external, read_external
 from tensorsplit.models.naming import printable
 

@@ -14,7 +14,8 @@ from onnx import (
     ValueInfoProto,
 )
 
-from tensorsplit.errors import UNREADABLE_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import UNREADABLE_MODEL
 from tensorsplit.models.walk import bodies, walk
 
 

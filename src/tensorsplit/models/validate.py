@@ -14,7 +14,8 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.dims import Shape
-from tensorsplit.errors import UNKNOWN_COUNT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNKNOWN_COUNT
 from tensorsplit.models.blocks import Block, Step
 from tensorsplit.models.feeds import check_feeds
 from tensorsplit.models.nodes import UNKNOWN, Known, bind_node, is_split

@@ -14,7 +14,8 @@ from onnx import (
     OperatorSetIdProto,
 )
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.naming import printable
 
 MAX_DEPTH = 96

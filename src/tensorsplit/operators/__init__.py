@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from tensorsplit.dims import as_index
-from tensorsplit.errors import UNKNOWN_OPERATOR, SplitError, show, show_int
+from tensorsplit.errors import SplitError, show, show_int
+from tensorsplit.kinds import UNKNOWN_OPERATOR
 from tensorsplit.operators import onnx, openvino
 from tensorsplit.schema import Operator
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorsplit.errors import KINDS
+from tensorsplit.kinds import KINDS
 
 _GROUPS = {
     "TS1": "How the operator was called",
@@ -29,8 +29,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield (
         "Every refusal is a `SplitError`, which is a `ValueError`. Its `code` is stable: it is"
-        " never reused for something else. Its message names the operator version, the parameter, the"
-        " values seen and what would be right, and for a model the node. The same parts are"
+        " never reused for something else. Its message names the operator version, the parameter,"
+        " the values seen and what would be right, and for a model the node. The same parts are"
         " attributes: `operator`, `parameter`, `node`, `problem`, `fix`."
     )
     yield ""

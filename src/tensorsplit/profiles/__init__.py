@@ -14,7 +14,8 @@ from importlib import metadata
 from importlib.resources import files
 from typing import Any
 
-from tensorsplit.errors import UNKNOWN_ENGINE, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import UNKNOWN_ENGINE
 
 VERDICTS = ("refused", "wrong", "crash", "unsupported")
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of their own
 import pytest
 
-from tensorsplit.errors import KINDS
+from tensorsplit.kinds import KINDS
 from tensorsplit.models.check.checker import examine
 from tensorsplit.models.check.finding import Report
 from tensorsplit.models.check.report import as_json, as_sarif, as_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tensorsplit.errors import KINDS
+from tensorsplit.kinds import KINDS
 from tensorsplit.models.check.table import CHECKS, SEVERITIES
 
 ROOT = Path(__file__).parents[3]

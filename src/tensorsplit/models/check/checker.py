@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from onnx import ModelProto
 
 from tensorsplit import profiles
-from tensorsplit.errors import EXTERNAL_DATA, MALFORMED_MODEL, UNKNOWN_COUNT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import EXTERNAL_DATA, MALFORMED_MODEL, UNKNOWN_COUNT
 from tensorsplit.models.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.models.nodes import bind_node, is_split
 from tensorsplit.models.read import OnnxModel, read_model

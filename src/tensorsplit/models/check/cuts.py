@@ -8,7 +8,8 @@ from functools import lru_cache
 import onnx_ir as ir
 
 from tensorsplit.dims import Dim, Shape
-from tensorsplit.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NOT_AN_ARRAY, UNKNOWN_COUNT
 from tensorsplit.models.feeds import show_shape
 from tensorsplit.models.graph.places import Place, constant
 from tensorsplit.models.infer.engine import Facts

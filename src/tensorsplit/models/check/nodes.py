@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.check.cuts import look_at
 from tensorsplit.models.check.declared import contradictions
 from tensorsplit.models.check.finding import Finding, Report, gathered, of_error

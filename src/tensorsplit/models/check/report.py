@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tensorsplit.errors import KINDS, Kind
+from tensorsplit.kinds import KINDS, Kind
 from tensorsplit.models.check.finding import Finding, Report
 from tensorsplit.models.check.table import (
     CHECKS,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 import onnx_ir as ir
 
 from tensorsplit.dims import Shape, is_known
-from tensorsplit.errors import SEQUENCE_INDEX, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import SEQUENCE_INDEX
 from tensorsplit.models.check.cuts import as_text
 from tensorsplit.models.check.finding import Finding, of_check, of_error
 from tensorsplit.models.check.table import SEQUENCE_PARTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorsplit.errors import KINDS
+from tensorsplit.kinds import KINDS
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 

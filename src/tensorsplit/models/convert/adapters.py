@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensorsplit.errors import NO_ADAPTER, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NO_ADAPTER
 from tensorsplit.models.convert import (
     axes,
     broadcast,

@@ -8,7 +8,8 @@ import onnx_ir as ir
 from onnx import defs, helper
 
 from tensorsplit.dims import as_index
-from tensorsplit.errors import MALFORMED_MODEL, UNKNOWN_OPERATOR, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL, UNKNOWN_OPERATOR
 from tensorsplit.models.convert.adapters import convert_other
 from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.family import convert_split

@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from tensorsplit.dims import Dim, Shape, is_known
 from tensorsplit.emit import Computed, Emission, Runtime, Source, emit
-from tensorsplit.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import CANNOT_EXPRESS
 from tensorsplit.models.convert import lengths, slices
 from tensorsplit.models.convert.change import Change, link_of, linked_constant
 from tensorsplit.models.convert.site import Site

@@ -6,7 +6,8 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.emit import Computed
-from tensorsplit.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import CANNOT_EXPRESS
 from tensorsplit.models.convert.change import linked_constant
 from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder

@@ -10,7 +10,8 @@ from typing import Any
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.convert.site import Site
 
 

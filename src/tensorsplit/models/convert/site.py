@@ -8,7 +8,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from tensorsplit.errors import NO_ADAPTER, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import NO_ADAPTER
 from tensorsplit.models.graph.places import Scope
 
 

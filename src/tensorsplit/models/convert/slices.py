@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import CANNOT_EXPRESS
 from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.lengths import axis_value, ceil_size, dimension, zero_if
 from tensorsplit.models.convert.site import Site
@@ -26,8 +27,9 @@ def can_replace(intent: Intent, target: Operator) -> bool:
     source = None if intent.source is None else intent.operator.input(intent.source)
     holds_integers = source is None or source.type_str != intent.operator.inputs[0].type_str
     return (
-        target.name == "Split"
-        and target.attribute("split") is not None
+        not target.is_sequence
+        and any(lengths.spelling == "attribute" for lengths in target.lengths)
+        and target.since_version <= _LAST_OPSET
         and intent.rule in (explicit, ceil)
         and holds_integers
     )

@@ -12,7 +12,8 @@ import numpy as np
 import onnx_ir as ir
 from onnx import NodeProto
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.nodes import FAMILY, UNKNOWN, Known, bind_node
 from tensorsplit.models.tensors import check_external
 from tensorsplit.models.walk import check_depth, domain_name

@@ -10,7 +10,8 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
-from tensorsplit.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL, UNREADABLE_MODEL
 from tensorsplit.models.read import OnnxModel, read_model
 from tensorsplit.models.walk import bodies as body_protos
 

@@ -9,7 +9,8 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.dims import Dim
-from tensorsplit.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import INPUT_SHAPE, UNKNOWN_INPUT
 from tensorsplit.models.graph.places import Scope, bodies
 from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.infer.engine import Facts, analyse

@@ -8,7 +8,8 @@ from typing import Any
 import onnx_ir as ir
 
 from tensorsplit.dims import Shape
-from tensorsplit.errors import UNKNOWN_COUNT, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNKNOWN_COUNT
 from tensorsplit.models.graph.places import as_proto, is_split
 from tensorsplit.models.infer.facts import Fact, Sequence, Tensor, of_parts
 from tensorsplit.models.nodes import Known, bind_node

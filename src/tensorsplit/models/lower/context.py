@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import onnx_ir as ir
 
-from tensorsplit.errors import CANNOT_LOWER, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import CANNOT_LOWER
 from tensorsplit.models.graph.build import Names
 from tensorsplit.models.graph.places import Place
 from tensorsplit.models.infer.engine import Facts

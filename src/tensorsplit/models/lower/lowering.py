@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.features import (
     SEQUENCE_OPERATORS,
     VENDOR_DOMAIN,

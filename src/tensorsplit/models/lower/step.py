@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.errors import SEQUENCE_INDEX, SplitError
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import SEQUENCE_INDEX
 from tensorsplit.models.graph.places import Place
 from tensorsplit.models.infer.facts import Sequence
 from tensorsplit.models.lower.arithmetic import Arithmetic, Number
