@@ -15,9 +15,9 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupl
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MISSING_INPUT, UNKNOWN_ENGINE, UNKNOWN_INPUT, UNREADABLE_MODEL, USAGE
-from tensorsplit.models.evaluate import run_onnx
-from tensorsplit.models.program import compile_model
 from tensorsplit.models.read import OnnxModel, read_model
+from tensorsplit.models.running.evaluate import run_onnx
+from tensorsplit.models.running.program import compile_model
 from tensorsplit.operators import NEWEST_OPSET
 
 

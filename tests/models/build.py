@@ -20,8 +20,8 @@ from onnx import (
     numpy_helper,
 )
 
-from tensorsplit.models.evaluate import run_onnx
 from tensorsplit.models.read import OnnxModel, read_model
+from tensorsplit.models.running.evaluate import run_onnx
 from tensorsplit.models.validate import validate
 
 FLOAT, INT64, BOOL, STRING = (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.models.openvino_ir import read_ir, run_ir
+from tensorsplit.models.openvino.ir import read_ir, run_ir
 
 X = np.arange(1, 49, dtype=np.float32).reshape(6, 8)
 

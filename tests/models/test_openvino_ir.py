@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.models.openvino_ir import check_ir_feeds, read_ir, run_ir, validate_ir
+from tensorsplit.models.openvino.ir import check_ir_feeds, read_ir, run_ir, validate_ir
 from tests.models.ir_files import IrFile, Out, X, cut_file, refused, run
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.models.openvino_ir import read_ir, run_ir
+from tensorsplit.models.openvino.ir import read_ir, run_ir
 from tests.models.ir_files import IrFile, X, cut_file, refused, run
 
 Change = Callable[[IrFile], str]

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorsplit.models.packing import pack, packed_size, unpack
+from tensorsplit.models.openvino.packing import pack, packed_size, unpack
 
 
 @pytest.mark.parametrize(

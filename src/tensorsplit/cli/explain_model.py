@@ -23,7 +23,7 @@ from tensorsplit.plan import SplitPlan, UncountedPlan
 from tensorsplit.resolve import Intent, plan
 
 if TYPE_CHECKING:
-    from tensorsplit.models.openvino_ir import OpenVinoModel
+    from tensorsplit.models.openvino.ir import OpenVinoModel
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ def _given(intent: Intent) -> str:
 
 
 def _ir_cuts(model: OpenVinoModel) -> Iterator[Cut]:
-    from tensorsplit.models.openvino_walk import Value, Walk
+    from tensorsplit.models.openvino.walk import Value, Walk
 
     walker = Walk(model.weights, load_all=False)
     declared = zip(model.parameters, model.inputs, strict=True)

@@ -10,8 +10,8 @@ import openvino
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.engines.wire import EngineRefusal
-from tensorsplit.models.openvino_types import STORAGE
-from tensorsplit.models.packing import pack, unpack
+from tensorsplit.models.openvino.packing import pack, unpack
+from tensorsplit.models.openvino.types import STORAGE
 from tensorsplit.operators.openvino import ELEMENT_TYPES
 
 _NAMES = {ours: name for name, ours in ELEMENT_TYPES.items()}

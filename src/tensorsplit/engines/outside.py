@@ -16,10 +16,10 @@ from tensorsplit.engines.process import process_of
 from tensorsplit.engines.wire import Request
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX
-from tensorsplit.models.evaluate import run_onnx
 from tensorsplit.models.feeds import check_feeds
-from tensorsplit.models.openvino_ir import OpenVinoModel, check_ir_feeds, validate_ir
+from tensorsplit.models.openvino.ir import OpenVinoModel, check_ir_feeds, validate_ir
 from tensorsplit.models.read import OnnxModel
+from tensorsplit.models.running.evaluate import run_onnx
 from tensorsplit.models.tensors import check_external, inlined
 from tensorsplit.models.validate import validate
 from tensorsplit.models.walk import walk

@@ -24,7 +24,7 @@ from tensorsplit.models.text import check_text
 if TYPE_CHECKING:
     import onnx_ir
 
-    from tensorsplit.models.openvino_ir import OpenVinoModel
+    from tensorsplit.models.openvino.ir import OpenVinoModel
 
 _MAX_MESSAGE = (1 << 31) - 1
 
@@ -101,7 +101,7 @@ def _read_path(model: str | os.PathLike[str]) -> OnnxModel | OpenVinoModel:
     name = os.fsdecode(model)
     path = Path(name)
     if path.suffix.lower() == ".xml":
-        from tensorsplit.models.openvino_ir import read_ir
+        from tensorsplit.models.openvino.ir import read_ir
 
         return read_ir(path)
     proto = ModelProto()

@@ -16,11 +16,11 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.dims import Shape
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import UNKNOWN_COUNT
-from tensorsplit.models.blocks import Block, Step
 from tensorsplit.models.feeds import check_feeds
 from tensorsplit.models.nodes import UNKNOWN, Known, bind_node, is_split
-from tensorsplit.models.program import compile_model
 from tensorsplit.models.read import OnnxModel
+from tensorsplit.models.running.blocks import Block, Step
+from tensorsplit.models.running.program import compile_model
 from tensorsplit.models.tensors import Constant
 from tensorsplit.operands import Operand
 from tensorsplit.plan import SplitPlan, UncountedPlan

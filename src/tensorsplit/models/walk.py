@@ -16,7 +16,7 @@ from onnx import (
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
-from tensorsplit.models.naming import printable
+from tensorsplit.models.running.naming import printable
 
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""

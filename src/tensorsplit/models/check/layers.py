@@ -18,10 +18,10 @@ from tensorsplit.models.check.table import (
     Check,
 )
 from tensorsplit.models.check.targets import of_features, of_ir
-from tensorsplit.models.openvino_declared import ranges_of
-from tensorsplit.models.openvino_graph import Graph, Layer
-from tensorsplit.models.openvino_ir import OpenVinoModel
-from tensorsplit.models.openvino_walk import Value, Walk, record_of
+from tensorsplit.models.openvino.declared import ranges_of
+from tensorsplit.models.openvino.graph import Graph, Layer
+from tensorsplit.models.openvino.ir import OpenVinoModel
+from tensorsplit.models.openvino.walk import Value, Walk, record_of
 from tensorsplit.operators import operators
 from tensorsplit.operators.openvino import ELEMENT_TYPES
 from tensorsplit.profiles import Profile

@@ -17,8 +17,8 @@ from tensorsplit.models.check.targets import of_model, of_node
 from tensorsplit.models.graph.places import Place, is_split, places
 from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.infer.engine import Facts, analyse
-from tensorsplit.models.program import compile_model
 from tensorsplit.models.read import OnnxModel
+from tensorsplit.models.running.program import compile_model
 from tensorsplit.models.walk import domain_name
 from tensorsplit.profiles import Profile
 

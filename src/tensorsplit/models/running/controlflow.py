@@ -16,8 +16,8 @@ from onnx import TypeProto, helper
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import NODE_FAILED
-from tensorsplit.models.blocks import Block, Step
-from tensorsplit.models.frame import Frame
+from tensorsplit.models.running.blocks import Block, Step
+from tensorsplit.models.running.frame import Frame
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

@@ -15,13 +15,13 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
-from tensorsplit.models.blocks import Block, Step, plan_release
 from tensorsplit.models.constants import constant_of, initializers
-from tensorsplit.models.functions import Functions, passed_attributes
 from tensorsplit.models.nodes import bind_node, is_split
 from tensorsplit.models.read import OnnxModel
-from tensorsplit.models.resolved import resolved
-from tensorsplit.models.schemas import check_node
+from tensorsplit.models.running.blocks import Block, Step, plan_release
+from tensorsplit.models.running.functions import Functions, passed_attributes
+from tensorsplit.models.running.resolved import resolved
+from tensorsplit.models.running.schemas import check_node
 from tensorsplit.models.walk import (
     bodies,
     check_depth,

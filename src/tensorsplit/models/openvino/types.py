@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import EXTERNAL_DATA, UNSUPPORTED_NODE
-from tensorsplit.models.packing import bits_of, unpack
+from tensorsplit.models.openvino.packing import bits_of, unpack
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

@@ -16,7 +16,7 @@ from typing import Any
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import INPUT_SHAPE, MALFORMED_MODEL, UNKNOWN_INPUT, UNSUPPORTED_NODE
 from tensorsplit.models.feeds import DeclaredInput, check_feeds, show_shape
-from tensorsplit.models.openvino_declared import (
+from tensorsplit.models.openvino.declared import (
     CONSTANTS,
     Range,
     check_weights,
@@ -25,9 +25,9 @@ from tensorsplit.models.openvino_declared import (
     name_outputs,
     ranges_of,
 )
-from tensorsplit.models.openvino_graph import Graph, Layer
-from tensorsplit.models.openvino_walk import Value, Walk, record_of
-from tensorsplit.models.openvino_xml import read_xml
+from tensorsplit.models.openvino.graph import Graph, Layer
+from tensorsplit.models.openvino.walk import Value, Walk, record_of
+from tensorsplit.models.openvino.xml import read_xml
 from tensorsplit.operators.openvino import ELEMENT_TYPES
 
 

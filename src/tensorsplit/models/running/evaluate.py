@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tensorsplit.models import controlflow, sequences
-from tensorsplit.models.blocks import Step
 from tensorsplit.models.feeds import check_feeds
-from tensorsplit.models.frame import Frame, Runner
 from tensorsplit.models.nodes import FAMILY, cut
-from tensorsplit.models.program import compile_model
 from tensorsplit.models.read import OnnxModel
-from tensorsplit.models.reference import run_reference
+from tensorsplit.models.running import controlflow, sequences
+from tensorsplit.models.running.blocks import Step
+from tensorsplit.models.running.frame import Frame, Runner
+from tensorsplit.models.running.program import compile_model
+from tensorsplit.models.running.reference import run_reference
 from tensorsplit.models.validate import check_block, fed_facts
 
 

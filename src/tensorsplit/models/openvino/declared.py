@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from tensorsplit.errors import SplitError, show_int
 from tensorsplit.kinds import EXTERNAL_DATA, MALFORMED_MODEL
-from tensorsplit.models.openvino_graph import Graph, Layer
-from tensorsplit.models.openvino_types import Array, byte_count, decode
-from tensorsplit.models.openvino_xml import whole
+from tensorsplit.models.openvino.graph import Graph, Layer
+from tensorsplit.models.openvino.types import Array, byte_count, decode
+from tensorsplit.models.openvino.xml import whole
 from tensorsplit.operators.openvino import ELEMENT_TYPES
 
 Range: TypeAlias = "tuple[int, int | None]"

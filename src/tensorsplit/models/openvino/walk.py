@@ -12,10 +12,10 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.dims import Shape, is_known
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import MISSING_OPERAND, UNKNOWN_COUNT, UNKNOWN_OPERAND
-from tensorsplit.models.openvino_declared import CONSTANTS, constant_of, read_constant
-from tensorsplit.models.openvino_graph import Graph, Layer
-from tensorsplit.models.openvino_types import is_held
-from tensorsplit.models.openvino_xml import whole
+from tensorsplit.models.openvino.declared import CONSTANTS, constant_of, read_constant
+from tensorsplit.models.openvino.graph import Graph, Layer
+from tensorsplit.models.openvino.types import is_held
+from tensorsplit.models.openvino.xml import whole
 from tensorsplit.operands import Operand
 from tensorsplit.operators import operators
 from tensorsplit.operators.openvino import ELEMENT_TYPES

@@ -15,7 +15,7 @@ from onnx import AttributeProto, helper
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import NODE_FAILED, UNSUPPORTED_NODE
-from tensorsplit.models.blocks import Step
+from tensorsplit.models.running.blocks import Step
 
 Attributes: TypeAlias = dict[str, AttributeProto]
 Run: TypeAlias = Callable[[Sequence[Any], Attributes], list[Any]]

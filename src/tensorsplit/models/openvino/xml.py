@@ -15,7 +15,7 @@ from defusedxml.ElementTree import parse as parse_xml
 from tensorsplit.dims import Shape
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import MALFORMED_MODEL, UNREADABLE_MODEL, UNSAFE_XML
-from tensorsplit.models.openvino_graph import Graph, Layer, Port, Source, in_order
+from tensorsplit.models.openvino.graph import Graph, Layer, Port, Source, in_order
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

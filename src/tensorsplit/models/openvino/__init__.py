@@ -1,0 +1,1 @@
+"""OpenVINO IR: reading it, and running what is made of split layers."""

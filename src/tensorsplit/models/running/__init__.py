@@ -1,0 +1,1 @@
+"""Running ONNX models: resolved into steps first, then one step after the other."""
