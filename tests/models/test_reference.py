@@ -43,7 +43,8 @@ def test_an_operator_that_fails_is_named_with_its_place(x: Any) -> None:
         (18, node("NoSuchOperator", "x", "y"), "NoSuchOperator"),
         (13, node("Gelu", "x", "y"), "opset 13"),
         (10, node("Scatter", "x x x", "y"), "Scatter"),
-        (1, node("Reshape", "x", "y", shape=[-1]), "opset 1"),
+        (1, node("Cast", "x", "y", to="NOTHING"), "older version"),
+        (6, node("Dropout", "x", "y"), "older version"),
         (10, node("Resize", "x x", "y"), "older version"),
         (7, node("Upsample", "x", "y", scales=[1.0, 2.0, 2.0]), "older version"),
     ],
@@ -210,3 +211,58 @@ def test_bodies_of_other_operators(rng: np.random.Generator) -> None:
     held.external_data.add(key="location", value="secret.bin")
     with refused("TS509", "external data", "graph/FlexAttention[0]"):
         run(made, x=x)
+
+
+def channels(rng: np.random.Generator) -> dict[str, Any]:
+    """Scale, bias, mean and variance of three channels."""
+    return {name: rng.random(3).astype(np.float32) + 0.5 for name in "sbmv"}
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13, 15])
+def test_batch_normalization_with_one_output_uses_the_statistics_given(
+    opset: int, x: Any, rng: np.random.Generator
+) -> None:
+    given = channels(rng)
+    made = node("BatchNormalization", "x s b m v", "y", epsilon=0.25)
+    s, b, m, v = (item[:, None] for item in given.values())
+    expected = s * (x - m) / np.sqrt(v + 0.25) + b
+    assert np.allclose(result(opset, made, x=x, **given), expected, atol=1e-6)
+
+
+def test_batch_normalization_over_all_but_the_batch_is_refused(
+    x: Any, rng: np.random.Generator
+) -> None:
+    made = node("BatchNormalization", "x s b m v", "y", spatial=0)
+    with refused("TS509", "older version"):
+        result(7, made, x=x, **channels(rng))
+
+
+@pytest.mark.parametrize("opset", [1, 7, 19])
+def test_average_pooling_leaves_the_padding_out(opset: int) -> None:
+    made = node("AveragePool", "x", "y", kernel_shape=[2], pads=[1, 0])
+    got = result(opset, made, x=np.array([[[4.0, 6.0, 8.0]]], np.float32))
+    assert np.allclose(got, [[[4.0, 5.0, 7.0]]])
+
+
+def test_reshape_before_opset_5_has_its_shape_as_attribute(x: Any) -> None:
+    made = node("Reshape", "x", "y", shape=[0, -1])
+    assert np.array_equal(result(1, made, x=x), x.reshape(2, 12))
+
+
+def test_dropout_before_opset_7_passes_on_in_a_test(x: Any) -> None:
+    assert np.array_equal(result(6, node("Dropout", "x", "y", is_test=1), x=x), x)
+
+
+def test_gemm_before_opset_7_broadcasts_if_asked(x: Any) -> None:
+    left, right, added = x[0], x[1], np.array([2.0, 3.0, 4.0], np.float32)
+    made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0, broadcast=1)
+    got = result(6, made, a=left, b=right, c=added)
+    assert np.allclose(got, 0.5 * left @ right.T + 2 * added, atol=1e-6)
+    with refused("TS510", "broadcast"):
+        result(6, node("Gemm", "a b c", "y", transB=1), a=left, b=right, c=added)
+
+
+def test_cast_before_opset_6_names_its_element_type(x: Any) -> None:
+    got = result(1, node("Cast", "x", "y", to="INT32"), x=x * 9)
+    assert got.dtype == np.int32
+    assert np.array_equal(got, (x * 9).astype(np.int32))

@@ -6,6 +6,7 @@ ends with 130 and a closed pipe with 141, both without a word, as programs in C 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ class CommandLine(click.Group):
             SystemExit: Always, with the exit status.
         """
         extra.update(prog_name="tensorsplit", standalone_mode=False)
+        logging.getLogger("onnx_ir").setLevel(logging.CRITICAL)  # a failure is one line, and ours
         try:
             status = super().main(args, **extra)
             if sys.stdout is not None:
