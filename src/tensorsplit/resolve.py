@@ -126,7 +126,8 @@ def part_sizes(intent: Intent, dim: Dim) -> Sizes:
         else:
             sizes = _symbolic_sizes(intent.rule, dim, intent.given)
     except SplitError as error:
-        error.parameter = intent.source or "num_outputs"
+        counted = "num_outputs" if intent.outputs else intent.operator.lengths[0].operand
+        error.parameter = intent.source or counted
         raise
     if not isinstance(sizes, Chunks) and not intent.operator.is_sequence:
         _check_count(len(sizes), intent)

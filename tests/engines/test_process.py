@@ -165,6 +165,15 @@ def test_a_crash_in_one_thread_leaves_the_others_theirs(engine: EngineProcess) -
     assert answers == ["TS604" if number % 5 == 0 else number for number in range(20)]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler of SIGINT, which is missing in what a shell runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_call_leaves_no_stale_answer(engine: EngineProcess) -> None:
     pid = engine.call(("pid",))
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))

@@ -197,11 +197,13 @@ def _inputs(
             parameter=record.inputs[0].name,
         )
     if any(present[len(record.inputs) :]):
+        ways = [f"{entry.spelling} '{entry.operand}'" for entry in record.lengths]
         raise SplitError(
             UNKNOWN_OPERAND,
-            f"the node has {len(node.input)} inputs",
-            f"this version takes {', '.join(entry.name for entry in record.inputs)}",
-            parameter="input",
+            f"the node has {len(node.input)} inputs, but this version takes"
+            f" {', '.join(repr(entry.name) for entry in record.inputs)}",
+            f"give the lengths as {' or '.join(ways)}",
+            parameter=record.lengths[0].operand,
         )
     return [
         (entry.name, _operand(entry.name, value))
