@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
 from tensorsplit.dims import Dim, Shape
 from tensorsplit.models.infer.facts import UNKNOWN, Fact, Sequence, Tensor, join
-from tensorsplit.models.infer.sequences import Rule
-
-if TYPE_CHECKING:
-    from tensorsplit.models.infer.engine import Analysis, Frame
+from tensorsplit.models.infer.frame import Bodies, Frame, Rule
 
 _MAX_ROUNDS = 4
 """What a loop carries can only become less known, and does so in a few rounds."""
 
 
-def _if(analysis: Analysis, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _if(analysis: Bodies, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
     then_branch, else_branch = _body(node, "then_branch"), _body(node, "else_branch")
     if then_branch is None or else_branch is None:
         return None
@@ -30,7 +26,7 @@ def _if(analysis: Analysis, node: ir.Node, inputs: list[Fact], frame: Frame) -> 
     return [join(left, right) for left, right in zip(first, second, strict=False)]
 
 
-def _loop(analysis: Analysis, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _loop(analysis: Bodies, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
     body = _body(node, "body")
     if body is None or len(body.inputs) < 2 or not body.outputs:
         return None
@@ -71,7 +67,7 @@ def _is_true(value: ir.Value | None) -> bool:
     return known is not None and known.size == 1 and bool(known.item())
 
 
-def _scan(analysis: Analysis, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _scan(analysis: Bodies, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
     body = _body(node, "body")
     count = _integers(node, "num_scan_inputs")
     if body is None or not count or frame.opsets.get("", 0) < 9 or count[0] > len(inputs):

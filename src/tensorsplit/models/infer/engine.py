@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import onnx_ir as ir
@@ -20,6 +20,7 @@ from tensorsplit.models.infer.facts import (
     join,
     merge_declared,
 )
+from tensorsplit.models.infer.frame import Frame
 from tensorsplit.models.walk import check_depth, domain_name
 
 
@@ -72,25 +73,6 @@ def analyse(model: ir.Model, *, strict: bool = False) -> Facts:
     run.scope(model.graph, Frame("graph", domain_opsets(model.opset_imports)))
     run.uncalled_functions()
     return facts
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Where a scope stands.
-
-    Attributes:
-        path: The path of the graph or function.
-        opsets: The opset of each domain in force.
-        attributes: The values of a function's attributes, in the call under analysis.
-        depth: How many bodies and calls lie around it.
-        calls: The functions whose calls lie around it.
-    """
-
-    path: str
-    opsets: Mapping[str, int]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    depth: int = 0
-    calls: frozenset[Any] = frozenset()
 
 
 class Analysis:

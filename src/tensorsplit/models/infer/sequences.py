@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
 
 import onnx_ir as ir
 
@@ -16,14 +15,10 @@ from tensorsplit.models.infer.facts import (
     join_shapes,
     of_parts,
 )
-
-if TYPE_CHECKING:
-    from tensorsplit.models.infer.engine import Analysis, Frame
-
-Rule: TypeAlias = "Callable[[Analysis, ir.Node, list[Fact], Frame], list[Fact] | None]"
+from tensorsplit.models.infer.frame import Bodies, Frame, Rule
 
 
-def _at(_: Analysis, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _at(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -36,13 +31,13 @@ def _at(_: Analysis, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] 
     return [Tensor(sequence.element_type, shape)]
 
 
-def _length(_: Analysis, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact]:
+def _length(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact]:
     sequence = _sequence(inputs)
     values = None if sequence is None or sequence.count is None else (sequence.count,)
     return [Tensor(ir.DataType.INT64, (), values)]
 
 
-def _insert(_: Analysis, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+def _insert(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     tensor = inputs[1] if len(inputs) > 1 else UNKNOWN
     if sequence is None or not isinstance(tensor, Tensor):
@@ -58,7 +53,7 @@ def _insert(_: Analysis, node: ir.Node, inputs: list[Fact], __: Frame) -> list[F
     return [Sequence(element_type, common, add(sequence.count, 1))]
 
 
-def _erase(_: Analysis, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+def _erase(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -72,7 +67,7 @@ def _erase(_: Analysis, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fa
     return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
 
 
-def _construct(_: Analysis, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _construct(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     tensors = [fact for fact in inputs if isinstance(fact, Tensor)]
     if len(tensors) != len(inputs) or not tensors:
         return None
@@ -80,14 +75,14 @@ def _construct(_: Analysis, __: ir.Node, inputs: list[Fact], ___: Frame) -> list
     return [of_parts(next(known, None), [fact.shape for fact in tensors])]
 
 
-def _empty(_: Analysis, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]:
+def _empty(_: Bodies, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]:
     attribute = node.attributes.get("dtype")
     if attribute is None:
         return [of_parts(ir.DataType.FLOAT, [])]
     return [of_parts(None if attribute.is_ref() else ir.DataType(attribute.as_int()), [])]
 
 
-def _concat(_: Analysis, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _concat(_: Bodies, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     axis, new_axis = _integer(node, "axis", None), _integer(node, "new_axis", 0)
     if sequence is None:
@@ -113,7 +108,7 @@ def _total(sequence: Sequence, axis: int) -> Dim:
     return total
 
 
-def _identity(_: Analysis, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _identity(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     return inputs[:1] if isinstance(inputs[0], (Tensor, Sequence)) else None
 
 
