@@ -273,7 +273,7 @@ def test_a_link_inside_the_folder_is_fine(tmp_path: Path, rng: np.random.Generat
         ("", "not a path relative"),
         ("missing.bin", "no file"),
         (".", "no file"),
-        ("loop", "no usable path"),
+        ("loop", "'loop'"),  # what the path of a circle of links is depends on Python's version
         ("a\0b", "no usable path"),
         ("x" * 5000, "no usable path"),
     ],
