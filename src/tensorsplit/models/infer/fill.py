@@ -15,6 +15,8 @@ from tensorsplit.models.graph.places import Scope, bodies
 from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.infer.engine import Facts, analyse
 from tensorsplit.models.infer.facts import Sequence, Tensor
+from tensorsplit.models.openvino.export import as_onnx
+from tensorsplit.models.read import OnnxModel, read_model
 
 
 def infer_shapes(
@@ -29,17 +31,22 @@ def infer_shapes(
     expression such as ``N - 2`` where it follows from one with a name, and else left open.
 
     Args:
-        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is.
+        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is. The
+            path may be that of an OpenVINO IR (``.xml``).
         input_shapes: Shapes to give to inputs, by name; they must agree with what is declared.
 
     Returns:
         The model with the types filled in, of the kind that came in; a ModelProto for a path.
-        Weights are not read; nothing else is changed.
+        Weights are not read; nothing else is changed. An IR comes back as an ONNX message whose
+        nodes are its layers, in the domain ``org.openvinotoolkit``.
 
     Raises:
         SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS506,
             TS507 for a shape that fits no input.
     """
+    read = read_model(model)
+    if not isinstance(read, OnnxModel):
+        return as_onnx(read)
     opened = open_model(model)
     for name, shape in (input_shapes or {}).items():
         _give_shape(opened.model, name, shape)

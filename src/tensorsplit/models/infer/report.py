@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import onnx
 
 from tensorsplit.models.graph.store import graphs, open_model
+from tensorsplit.models.openvino.ir import OpenVinoModel
+from tensorsplit.models.read import read_model
 
 
 def filled_in(source: str | onnx.ModelProto, made: onnx.ModelProto) -> list[str]:
@@ -19,7 +21,10 @@ def filled_in(source: str | onnx.ModelProto, made: onnx.ModelProto) -> list[str]
     Returns:
         A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
     """
-    before = dict(_described(open_model(source).original))
+    read = source if isinstance(source, onnx.ModelProto) else read_model(source)
+    before = (
+        {} if isinstance(read, OpenVinoModel) else dict(_described(open_model(source).original))
+    )
     return [line for name, line in _described(made) if before.get(name) != line]
 
 

@@ -75,6 +75,7 @@ class Walk:
     Attributes:
         undecided: The paths of the split layers that could not be checked completely.
         cuts: The path of each split layer, what it asks for, and the shape of its data, if known.
+        known: What was found of each layer's outputs, by layer id, in the graph of the last `run`.
     """
 
     def __init__(self, weights: Path, *, load_all: bool) -> None:
@@ -82,6 +83,7 @@ class Walk:
         self._load_all = load_all
         self.undecided: list[str] = []
         self.cuts: list[tuple[str, Intent, Shape | None]] = []
+        self.known: dict[int, tuple[Value, ...]] = {}
 
     def run(self, graph: Graph, fed: Mapping[int, Value]) -> list[Value]:
         """Go through a graph.
@@ -113,6 +115,7 @@ class Walk:
                 values[layer.id] = (inputs[0],)
             else:
                 values[layer.id] = self._run_layer(layer, inputs)
+        self.known = values
         return [values[layer.id][0] for layer in graph.of_type("Result")]
 
     def _constant(self, layer: Layer, holds_operand: bool) -> Value:
