@@ -12,6 +12,7 @@ from tensorsplit import profiles
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import EXTERNAL_DATA, MALFORMED_MODEL, UNKNOWN_COUNT
 from tensorsplit.models.check.finding import Finding, Report, gathered, of_error
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.nodes import bind_node, is_split
 from tensorsplit.models.read import OnnxModel, read_model
 from tensorsplit.models.walk import Site, walk
@@ -49,6 +50,7 @@ def check(
     return list(examine(model, target).findings)
 
 
+@collector_paused()
 def examine(
     model: str | os.PathLike[str] | ModelProto | onnx_ir.Model, target: str | None = None
 ) -> Report:

@@ -14,6 +14,7 @@ from tensorsplit.models.convert.adapters import convert_other
 from tensorsplit.models.convert.change import Change
 from tensorsplit.models.convert.family import convert_split
 from tensorsplit.models.convert.site import Site
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.places import Place, Scope, is_split, places
 from tensorsplit.models.infer.engine import analyse
 from tensorsplit.models.walk import domain_name
@@ -44,6 +45,7 @@ def check_opset(opset: object) -> int:
     return number
 
 
+@collector_paused()
 def convert_model(model: ir.Model, target: int) -> bool:
     """Bring a model to another opset, in place.
 

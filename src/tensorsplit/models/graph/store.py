@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL, UNREADABLE_MODEL
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.read import OnnxModel, read_model
 from tensorsplit.models.walk import bodies as body_protos
 
@@ -36,6 +37,7 @@ class Opened:
         """The model as the kind that came in: onnx-ir for onnx-ir, else an ONNX message."""
         return self.model if self.was_ir else self.proto()
 
+    @collector_paused()
     def proto(self) -> onnx.ModelProto:
         """The model as an ONNX message; the original one if it is unchanged.
 
@@ -79,6 +81,7 @@ def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
         pending += [body for node in graph.node for _, body in body_protos(node.attribute)]
 
 
+@collector_paused()
 def open_model(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model) -> Opened:
     """Read a model for the tools that need its graph.
 

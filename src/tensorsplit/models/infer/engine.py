@@ -9,6 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from tensorsplit.errors import SplitError
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.places import Scope, bodies, domain_opsets, readable_constant
 from tensorsplit.models.infer import control, others, sequences, splits
 from tensorsplit.models.infer.facts import (
@@ -54,6 +55,7 @@ class Facts:
         self.errors += other.errors
 
 
+@collector_paused()
 def analyse(model: ir.Model, *, strict: bool = False) -> Facts:
     """Find what can be known of every value of a model.
 

@@ -14,6 +14,7 @@ from tensorsplit.models.features import (
     model_features,
 )
 from tensorsplit.models.graph.build import Names
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.places import Place, bodies, is_split, places
 from tensorsplit.models.infer.engine import Facts, analyse
 from tensorsplit.models.lower.branches import lower_if
@@ -32,6 +33,7 @@ from tensorsplit.models.walk import domain_name
 from tensorsplit.profiles import Entry, Profile, load
 
 
+@collector_paused()
 def lower_graph(model: ir.Model, target: str, version: str | None = None) -> Report:
     """Lower a model in place.
 
