@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from tensorsplit.cli.rewrite import PIPE, need_output, read_source, summary, write_result
+from tensorsplit.cli.rewrite import (
+    PIPE,
+    copying_weights,
+    need_output,
+    read_source,
+    summary,
+    to_output,
+    write_result,
+)
 from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.pictures.layout import printable
 
@@ -20,13 +28,9 @@ from tensorsplit.pictures.layout import printable
 @click.option(
     "--opset", metavar="N", type=int, required=True, help="The opset of ONNX's own operators."
 )
-@click.option("-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe.")
+@to_output
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
-@click.option(
-    "--copy-external-data",
-    is_flag=True,
-    help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
-)
+@copying_weights
 def convert(
     model: str, opset: int, out: str | None, dry_run: bool, copy_external_data: bool
 ) -> None:

@@ -7,7 +7,14 @@ from typing import cast
 
 import click
 
-from tensorsplit.cli.rewrite import PIPE, need_output, read_source, write_result
+from tensorsplit.cli.rewrite import (
+    PIPE,
+    copying_weights,
+    need_output,
+    read_source,
+    to_output,
+    write_result,
+)
 from tensorsplit.cli.screen import examples, working, write
 from tensorsplit.pictures.layout import printable
 
@@ -21,7 +28,7 @@ from tensorsplit.pictures.layout import printable
     )
 )
 @click.argument("model")
-@click.option("-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe.")
+@to_output
 @click.option(
     "--input-shape",
     "shapes",
@@ -30,11 +37,7 @@ from tensorsplit.pictures.layout import printable
     help="Give an input a shape, such as x:1,3,224,224 or x:1x3x224x224; may be repeated.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be filled in, and write nothing.")
-@click.option(
-    "--copy-external-data",
-    is_flag=True,
-    help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
-)
+@copying_weights
 def infer(
     model: str, out: str | None, shapes: Sequence[str], dry_run: bool, copy_external_data: bool
 ) -> None:

@@ -9,7 +9,15 @@ import click
 
 from tensorsplit.cli.inputs import read_feeds
 from tensorsplit.cli.random_inputs import random_feeds, read_shapes
-from tensorsplit.cli.rewrite import PIPE, need_output, read_source, summary, write_result
+from tensorsplit.cli.rewrite import (
+    PIPE,
+    copying_weights,
+    need_output,
+    read_source,
+    summary,
+    to_output,
+    write_result,
+)
 from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.errors import SplitError
 from tensorsplit.pictures.layout import printable
@@ -40,7 +48,7 @@ _MOST_CHANGES = 40
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
     " lengths, axes from the front).",
 )
-@click.option("-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe.")
+@to_output
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @click.option(
     "--verify",
@@ -63,11 +71,7 @@ _MOST_CHANGES = 40
     multiple=True,
     help="The shape of a random input, such as x:1,3,224,224 or x:1x3x224x224.",
 )
-@click.option(
-    "--copy-external-data",
-    is_flag=True,
-    help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
-)
+@copying_weights
 @click.pass_context
 def lower(  # noqa: PLR0917 - one for each option, which click gives by name
     ctx: click.Context,

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from tensorsplit.cli.files import write_files
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import UNREADABLE_MODEL, UNWRITABLE, USAGE
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
 
 PIPE = "-"
+
+to_output = click.option(
+    "-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe."
+)
+"""The option of every command that writes a model; see `need_output`."""
+
+copying_weights = click.option(
+    "--copy-external-data",
+    is_flag=True,
+    help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
+)
+"""The option of every command that calls `write_result`."""
 
 
 def read_source(model: str) -> str | ModelProto:
@@ -59,7 +73,8 @@ def write_result(made: ModelProto, model: str, out: str, copy_external_data: boo
             linked there, which costs no space.
 
     Raises:
-        SplitError: TS702 if it can't be written, or the weights can't be brought along.
+        SplitError: TS702 if it can't be written, or the weights can't be brought along; TS504 for
+            weights that have to be brought and lie outside the model's folder.
     """
     data = made.SerializeToString()
     if out == PIPE:
@@ -74,11 +89,10 @@ def write_result(made: ModelProto, model: str, out: str, copy_external_data: boo
 def _weights(made: ModelProto, model: str, target: Path, may_copy: bool) -> Iterator[None]:
     """Bring the files of external data to the folder of the result, and away again on failure."""
     folder = Path(model).parent if model != PIPE else Path()
-    locations = sorted(set(_locations(made)))
     brought: list[Path] = []
     try:
-        if locations and folder.resolve() != target.parent.resolve():
-            for location in locations:
+        if folder.resolve() != target.parent.resolve():
+            for location in _locations(made, folder):
                 _bring(folder / location, target.parent / location, may_copy, brought)
         yield
     except BaseException:
@@ -121,18 +135,15 @@ def _copy(source: Path, target: Path) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def _locations(made: ModelProto) -> Iterator[str]:
-    """The location of every tensor that lies outside the model file."""
-    from onnx import TensorProto
+def _locations(made: ModelProto, folder: Path) -> list[str]:
+    """Where tensors lie outside the model file; refused (TS504) if that is outside its folder."""
+    from tensorsplit.engines.external import tensors_outside
+    from tensorsplit.models.tensors import check_external
 
-    from tensorsplit.models.graph.store import graphs
-
-    for graph in graphs(made):
-        tensors = list(graph.initializer)
-        tensors += [a.t for node in graph.node for a in node.attribute if a.HasField("t")]
-        for tensor in tensors:
-            if tensor.data_location == TensorProto.EXTERNAL:
-                yield from (e.value for e in tensor.external_data if e.key == "location")
+    outside = list(tensors_outside(made))
+    for tensor in outside:
+        check_external(tensor, folder)
+    return sorted({e.value for t in outside for e in t.external_data if e.key == "location"})
 
 
 def summary(before: ModelProto, after: ModelProto) -> Any:

@@ -1,0 +1,47 @@
+"""Weights that lie beside a model come along with what is written to another folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from tests.cli.conftest import Command
+from tests.models.build import FLOAT, graph, model, node, value
+
+DATA = np.arange(1, 7, dtype=np.float32)
+
+
+def save(folder: Path, location: str) -> Path:
+    """A model whose only tensor lies at a location; its data is written there."""
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[6], data_location=TensorProto.EXTERNAL)
+    weights.external_data.add(key="location", value=location)
+    made = node("Split", "w", "a b", num_outputs=2)
+    folder.mkdir(parents=True)
+    (folder / location).write_bytes(DATA.tobytes())
+    outputs = [value(name, FLOAT, (3,)) for name in "ab"]
+    path = folder / "m.onnx"
+    onnx.save(model(graph([made], [], outputs, [weights])), path)
+    return path
+
+
+@pytest.mark.parametrize("option", [(), ("--copy-external-data",)])
+def test_they_are_linked_or_copied(
+    option: tuple[str, ...], tensorsplit: Command, tmp_path: Path
+) -> None:
+    source, out = save(tmp_path / "in", "w.bin"), tmp_path / "out" / "m.onnx"
+    assert tensorsplit("convert", source, "--opset", 13, "-o", out, *option).status == 0
+    brought = out.parent / "w.bin"
+    assert brought.read_bytes() == DATA.tobytes()
+    assert brought.samefile(source.parent / "w.bin") is not bool(option)
+
+
+def test_none_is_brought_from_outside_the_folder(tensorsplit: Command, tmp_path: Path) -> None:
+    source, out = save(tmp_path / "a" / "in", "../secret.bin"), tmp_path / "b" / "out" / "m.onnx"
+    ended = tensorsplit("convert", source, "--opset", 13, "-o", out)
+    assert ended.status == 2
+    assert "[TS504]" in ended.err
+    assert not (tmp_path / "b").exists()
