@@ -8,7 +8,7 @@ from itertools import accumulate
 from types import EllipsisType
 from typing import TypeAlias
 
-from tensorsplit.dims import Dim, Shape, compute, is_known
+from tensorsplit.dims import Dim, Shape, add, is_known
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import UNKNOWN_COUNT
 
@@ -42,7 +42,7 @@ class SplitPlan:
             return tuple(accumulate(self.sizes, initial=0))[:-1] if self.sizes else ()
         starts: list[Dim] = [0]
         for size in self.sizes[:-1]:
-            starts.append(_add(starts[-1], size))
+            starts.append(add(starts[-1], size))
         return tuple(starts)
 
     @cached_property
@@ -104,11 +104,3 @@ class UncountedPlan:
         """What is known of the shape of every part."""
         before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
         return (*before, self.size, *after) if self.keepdims else before + after
-
-
-def _add(left: Dim, right: Dim) -> Dim:
-    if left is None or right is None:
-        return None
-    if is_known(right):
-        return compute(lambda dim: dim + right, left)
-    return compute(lambda dim: dim + left, right)

@@ -5,39 +5,20 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import onnx
 import pytest
 
-from tensorsplit.cli.app import CommandLine
-from tensorsplit.cli.check import check
+from tests.cli.conftest import Command
 from tests.models.build import FLOAT, INT64, graph, model, node, value
 
 
-class Ended(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def _run(*args: object) -> Ended:
-        group = CommandLine("tensorsplit")
-        group.add_command(check)
-        with pytest.raises(SystemExit) as ended:
-            group.main(["check", *map(str, args)])
-        captured = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, captured.out, captured.err)
-
-    return _run
+def run(tensorsplit: Command) -> Command:
+    """Runs ``tensorsplit check``."""
+    return partial(tensorsplit, "check")
 
 
 def save(folder: Path, split: onnx.NodeProto, *inputs: onnx.ValueInfoProto) -> Path:
@@ -64,11 +45,11 @@ def warned(tmp_path: Path) -> Path:
     return save(tmp_path, node("Split", "x l", "a b", name="s"), X, value("l", INT64, [2]))
 
 
-def test_a_clean_model(run: Run, right: Path) -> None:
+def test_a_clean_model(run: Command, right: Path) -> None:
     assert run(right) == (0, "no findings in 1 split node\n", "")
 
 
-def test_an_error_is_status_1_and_no_name_steers_the_terminal(run: Run, wrong: Path) -> None:
+def test_an_error_is_status_1_and_no_name_steers_the_terminal(run: Command, wrong: Path) -> None:
     ended = run(wrong)
     assert ended.status == 1
     assert "error [TS305] num_outputs: " in ended.out
@@ -77,7 +58,7 @@ def test_an_error_is_status_1_and_no_name_steers_the_terminal(run: Run, wrong: P
 
 
 def test_a_terminal_gets_the_same_words(
-    run: Run, wrong: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, wrong: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "300")
@@ -88,12 +69,12 @@ def test_a_terminal_gets_the_same_words(
     assert "\x1b[31m" not in ended.out
 
 
-def test_warnings_count_if_strict(run: Run, warned: Path) -> None:
+def test_warnings_count_if_strict(run: Command, warned: Path) -> None:
     assert run(warned).status == 0
     assert run(warned, "--strict").status == 1
 
 
-def test_a_target(run: Run, tmp_path: Path) -> None:
+def test_a_target(run: Command, tmp_path: Path) -> None:
     split = node("Split", "x", "a b", name="s", num_outputs=2)
     path = save(tmp_path, split, value("x", FLOAT, ["N", 6]))
     assert run(path).status == 0
@@ -102,7 +83,7 @@ def test_a_target(run: Run, tmp_path: Path) -> None:
     assert "tensorsplit lower MODEL --for openvino" in ended.out
 
 
-def test_json_and_sarif(run: Run, wrong: Path) -> None:
+def test_json_and_sarif(run: Command, wrong: Path) -> None:
     ended = run(wrong, "--format", "json")
     assert ended.status == 1
     assert json.loads(ended.out)["model"] == str(wrong)
@@ -111,7 +92,7 @@ def test_json_and_sarif(run: Run, wrong: Path) -> None:
     assert json.loads(ended.out)["runs"][0]["results"][0]["ruleId"] == "TS305"
 
 
-def test_a_pipe(run: Run, wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe(run: Command, wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(wrong.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     ended = run("-", "--format", "json")
@@ -120,14 +101,16 @@ def test_a_pipe(run: Run, wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no model"])
-def test_a_pipe_that_holds_no_model(run: Run, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_that_holds_no_model(
+    run: Command, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     ended = run("-")
     assert (ended.status, ended.out) == (2, "")
     assert "[TS501]" in ended.err
 
 
-def test_what_cannot_be_read_is_status_2(run: Run, right: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_status_2(run: Command, right: Path, tmp_path: Path) -> None:
     for args, code in (
         ([tmp_path / "missing.onnx"], "TS501"),
         ([right, "--for", "tensorrt"], "TS601"),

@@ -5,42 +5,24 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import onnx
 import pytest
 
-from tensorsplit.cli.app import CommandLine
-from tensorsplit.cli.lower import lower
 from tensorsplit.models.lower import lower as lower_model
+from tests.cli.conftest import Command
 from tests.models.lower.corpus import CASES
 
 BY_NAME = {case.name: case for case in CASES}
 
 
-class Ended(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def _run(*args: object) -> Ended:
-        group = CommandLine("tensorsplit")
-        group.add_command(lower)
-        with pytest.raises(SystemExit) as ended:
-            group.main(["lower", *map(str, args)])
-        captured = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, captured.out, captured.err)
-
-    return _run
+def run(tensorsplit: Command) -> Command:
+    """Runs ``tensorsplit lower``."""
+    return partial(tensorsplit, "lower")
 
 
 @pytest.fixture
@@ -56,7 +38,9 @@ def save(tmp_path: Path) -> Callable[[str], Path]:
 Save = Callable[[str], Path]
 
 
-def test_it_writes_the_model_and_says_what_changed(run: Run, save: Save, tmp_path: Path) -> None:
+def test_it_writes_the_model_and_says_what_changed(
+    run: Command, save: Save, tmp_path: Path
+) -> None:
     out = tmp_path / "out.onnx"
     ended = run(save("split18_uneven_dynamic"), "--for", "portable", "-o", out)
     assert (ended.status, ended.err) == (0, "")
@@ -66,7 +50,7 @@ def test_it_writes_the_model_and_says_what_changed(run: Run, save: Save, tmp_pat
     assert onnx.load(out) == expected
 
 
-def test_a_model_that_the_target_runs_is_copied(run: Run, save: Save, tmp_path: Path) -> None:
+def test_a_model_that_the_target_runs_is_copied(run: Command, save: Save, tmp_path: Path) -> None:
     source, out = save("split2"), tmp_path / "out.onnx"
     ended = run(source, "--for", "openvino", "-o", out)
     assert ended.status == 0
@@ -74,21 +58,21 @@ def test_a_model_that_the_target_runs_is_copied(run: Run, save: Save, tmp_path: 
     assert out.read_bytes() == source.read_bytes()
 
 
-def test_a_dry_run_writes_nothing(run: Run, save: Save, tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing(run: Command, save: Save, tmp_path: Path) -> None:
     ended = run(save("chunk_dynamic"), "--for", "openvino", "--dry-run")
     assert ended.status == 0
     assert "SplitToSequence" in ended.out
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
 
 
-def test_the_same_path_may_be_input_and_output(run: Run, save: Save) -> None:
+def test_the_same_path_may_be_input_and_output(run: Command, save: Save) -> None:
     path = save("chunk_dynamic")
     assert run(path, "--for", "portable", "-o", path).status == 0
     assert "SplitToSequence" not in {node.op_type for node in onnx.load(path).graph.node}
 
 
 @pytest.mark.parametrize("shape", ["x:9,4", "x:9x4", "9x4"])
-def test_verify_runs_both_models(run: Run, save: Save, shape: str) -> None:
+def test_verify_runs_both_models(run: Command, save: Save, shape: str) -> None:
     ended = run(
         save("chunk_dynamic"),
         *("--for", "portable", "--dry-run", "--verify", "--input-shape", shape),
@@ -97,7 +81,7 @@ def test_verify_runs_both_models(run: Run, save: Save, shape: str) -> None:
     assert "verified: on random inputs, numpy gives the same bits" in ended.out
 
 
-def test_verify_takes_inputs_from_files(run: Run, save: Save, tmp_path: Path) -> None:
+def test_verify_takes_inputs_from_files(run: Command, save: Save, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((7, 2), np.float32))
     np.save(tmp_path / "i.npy", np.array(1))
     ended = run(
@@ -110,7 +94,7 @@ def test_verify_takes_inputs_from_files(run: Run, save: Save, tmp_path: Path) ->
 
 
 def test_a_mismatch_ends_with_1_and_writes_nothing(
-    run: Run, save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tensorsplit.engines.compare.compare", lambda *_, **__: ["it differs"])
     out = tmp_path / "out.onnx"
@@ -120,7 +104,7 @@ def test_a_mismatch_ends_with_1_and_writes_nothing(
     assert not out.exists()
 
 
-def test_random_inputs_that_do_not_fit_say_what_to_give(run: Run, save: Save) -> None:
+def test_random_inputs_that_do_not_fit_say_what_to_give(run: Command, save: Save) -> None:
     ended = run(save("sequence_runtime_index"), "--for", "portable", "--dry-run", "--verify")
     assert ended.status == 2
     assert "--input NAME=FILE" in ended.err
@@ -136,14 +120,16 @@ def test_random_inputs_that_do_not_fit_say_what_to_give(run: Run, save: Save) ->
         (("--for", "portable", "--dry-run", "--verify", "--input-shape", "z:1"), "TS703"),
     ],
 )
-def test_wrong_usage_is_one_line(run: Run, save: Save, args: tuple[str, ...], code: str) -> None:
+def test_wrong_usage_is_one_line(
+    run: Command, save: Save, args: tuple[str, ...], code: str
+) -> None:
     ended = run(save("chunk_dynamic"), *args)
     assert ended.status == 2
     assert code in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_a_refusal_leaves_the_old_file(run: Run, save: Save, tmp_path: Path) -> None:
+def test_a_refusal_leaves_the_old_file(run: Command, save: Save, tmp_path: Path) -> None:
     out = tmp_path / "out.onnx"
     out.write_bytes(b"old")
     ended = run(save("sequence_output"), "--for", "openvino", "-o", out)
@@ -152,7 +138,7 @@ def test_a_refusal_leaves_the_old_file(run: Run, save: Save, tmp_path: Path) -> 
     assert out.read_bytes() == b"old"
 
 
-def test_pipes_carry_models(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_carry_models(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     class Pipe:
         def __init__(self, data: bytes) -> None:
             self.buffer = io.BytesIO(data)

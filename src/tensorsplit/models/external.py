@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import EXTERNAL_DATA
-from tensorsplit.models.running.naming import printable
+from tensorsplit.models.naming import printable
 
 
 def read_external(name: str, tensor: TensorProto, folder: Path | None, size: int) -> bytes:

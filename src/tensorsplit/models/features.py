@@ -18,6 +18,7 @@ from tensorsplit.models.graph.places import Place
 from tensorsplit.models.infer.engine import Facts
 from tensorsplit.models.infer.facts import Sequence, Tensor
 from tensorsplit.models.infer.splits import bind_facts, is_split
+from tensorsplit.models.openvino.export import DOMAIN
 from tensorsplit.models.walk import domain_name
 from tensorsplit.operators import in_force, operators
 from tensorsplit.resolve import Intent, part_sizes
@@ -25,9 +26,6 @@ from tensorsplit.rules import Chunks, ceil, chunk, equal, explicit, ones
 
 Features: TypeAlias = dict[str, Any]
 """Features that are there, by name; the value is True, or what the feature says."""
-
-VENDOR_DOMAIN = "org.openvinotoolkit"
-"""The domain under which ONNX models hold OpenVINO's own operators."""
 
 SEQUENCE_OPERATORS = frozenset(
     {
@@ -85,7 +83,7 @@ _BODIES = frozenset({"If", "Loop", "Scan"})
 
 def is_vendor_split(node: ir.Node) -> bool:
     """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
-    return node.op_type == _VENDOR_SPLIT and node.domain == VENDOR_DOMAIN
+    return node.op_type == _VENDOR_SPLIT and node.domain == DOMAIN
 
 
 def is_sequence(value: ir.Value | None, facts: Facts) -> bool:

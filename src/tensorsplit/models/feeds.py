@@ -10,7 +10,7 @@ import numpy as np
 from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import INPUT_SHAPE, INPUT_TYPE, MISSING_INPUT, UNKNOWN_INPUT, USAGE, Kind
-from tensorsplit.models.running.naming import printable
+from tensorsplit.models.naming import printable
 
 
 class DeclaredInput(NamedTuple):

@@ -22,7 +22,7 @@ from tensorsplit.kinds import (
     OUTPUT_COUNT,
     UNKNOWN_OPERAND,
 )
-from tensorsplit.models.running.naming import printable
+from tensorsplit.models.naming import printable
 from tensorsplit.models.walk import domain_name
 from tensorsplit.operands import Operand
 from tensorsplit.operators import in_force, operators

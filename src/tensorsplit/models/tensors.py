@@ -15,7 +15,7 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.external import find_external, read_external
-from tensorsplit.models.running.naming import printable
+from tensorsplit.models.naming import printable
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

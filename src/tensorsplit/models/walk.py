@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from onnx import (
     AttributeProto,
@@ -16,7 +17,7 @@ from onnx import (
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
-from tensorsplit.models.running.naming import printable
+from tensorsplit.models.naming import printable
 
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
@@ -95,12 +96,40 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
         )
 
 
-def node_label(node: NodeProto, index: int) -> str:
+class Named(Protocol):
+    """A node, as a message or in onnx-ir."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name, if it has one."""
+
+    @property
+    def op_type(self) -> str:
+        """Its operator."""
+
+
+class NamedFunction(Protocol):
+    """A function, as a message or in onnx-ir."""
+
+    @property
+    def domain(self) -> str:
+        """Its domain."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def overload(self) -> str:
+        """Which of several of one name it is."""
+
+
+def node_label(node: Named, index: int) -> str:
     """A node's name, or its operator and its place among its siblings if it has none."""
-    return printable(node.name) or f"{printable(node.op_type)}[{index}]"
+    return printable(node.name or "") or f"{printable(node.op_type)}[{index}]"
 
 
-def function_label(function: FunctionProto) -> str:
+def function_label(function: NamedFunction) -> str:
     """Such as ``function custom::F``, or ``function custom::F:overload``."""
     overload = f":{printable(function.overload)}" if function.overload else ""
     return f"function {printable(function.domain)}::{printable(function.name)}{overload}"

@@ -21,14 +21,10 @@ from tensorsplit.models.check.targets import of_features, of_ir
 from tensorsplit.models.openvino.declared import ranges_of
 from tensorsplit.models.openvino.graph import Graph, Layer
 from tensorsplit.models.openvino.ir import OpenVinoModel
-from tensorsplit.models.openvino.walk import Value, Walk, record_of
-from tensorsplit.operators import operators
+from tensorsplit.models.openvino.walk import FAMILY, Value, Walk, record_of
 from tensorsplit.operators.openvino import ELEMENT_TYPES
 from tensorsplit.profiles import Profile
 from tensorsplit.schema import Operator
-
-FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "openvino")
-"""The layer types that this package defines."""
 
 _WIDE = ("int64", "uint64", "double")
 """Element types whose large values OpenVINO does not keep (D16)."""

@@ -17,7 +17,7 @@ from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.places import Place, Scope, is_split, places
 from tensorsplit.models.infer.engine import analyse
-from tensorsplit.models.walk import domain_name
+from tensorsplit.models.walk import domain_name, function_label
 from tensorsplit.operators import NEWEST_OPSET
 
 _FIRST_IR_WITH_OPSETS = 3
@@ -63,7 +63,7 @@ def convert_model(model: ir.Model, target: int) -> bool:
         model.opset_imports[""] = 1
     scopes: list[tuple[str, Scope]] = [("graph", model.graph)]
     for function in model.functions.values():
-        scopes.append((f"function {function.domain}::{function.name}", function))
+        scopes.append((function_label(function), function))
     imports = [(path, scope, _own_domain(scope, path)) for path, scope in scopes]
     if all(not names or scope.opset_imports[names[0]] == target for _, scope, names in imports):
         return False

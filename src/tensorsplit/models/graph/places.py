@@ -16,7 +16,7 @@ from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.nodes import FAMILY, UNKNOWN, Known, bind_node
 from tensorsplit.models.tensors import check_external
-from tensorsplit.models.walk import check_depth, domain_name
+from tensorsplit.models.walk import check_depth, domain_name, function_label, node_label
 from tensorsplit.operands import Operand
 from tensorsplit.resolve import Intent
 
@@ -57,9 +57,9 @@ def places(model: ir.Model) -> Iterator[Place]:
     """
     yield from _places(model.graph, "graph", domain_opsets(model.opset_imports), None, 0)
     for function in tuple(model.functions.values()):
-        overload = f":{function.overload}" if function.overload else ""
-        path = f"function {function.domain}::{function.name}{overload}"
-        yield from _places(function, path, domain_opsets(function.opset_imports), function, 0)
+        yield from _places(
+            function, function_label(function), domain_opsets(function.opset_imports), function, 0
+        )
 
 
 def _places(
@@ -67,7 +67,7 @@ def _places(
 ) -> Iterator[Place]:
     check_depth(depth, path)
     for index, node in enumerate(tuple(scope)):
-        here = f"{path}/{node.name or f'{node.op_type}[{index}]'}"
+        here = f"{path}/{node_label(node, index)}"
         yield Place(node, here, opsets, scope, function)
         for label, body in bodies(node):
             yield from _places(body, f"{here}.{label}", opsets, function, depth + 1)
@@ -108,11 +108,7 @@ def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
     tensor = value.const_value
     if tensor is None:
         producer = value.producer()
-        if (
-            producer is None
-            or producer.op_type != "Constant"
-            or producer.domain not in ("", "ai.onnx")
-        ):
+        if producer is None or producer.op_type != "Constant" or domain_name(producer.domain) != "":
             return None
         tensor = _constant_tensor(producer)
     if tensor is None or tensor.size > _LARGEST_CONSTANT:

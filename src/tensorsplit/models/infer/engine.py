@@ -22,7 +22,7 @@ from tensorsplit.models.infer.facts import (
     merge_declared,
 )
 from tensorsplit.models.infer.frame import Frame
-from tensorsplit.models.walk import check_depth, domain_name
+from tensorsplit.models.walk import check_depth, domain_name, function_label, node_label
 
 
 class Facts:
@@ -103,7 +103,7 @@ class Analysis:
                 if not value.is_graph_input():
                     self.facts.set(value, of_constant(value))
         for index, node in enumerate(scope):
-            path = f"{frame.path}/{node.name or f'{node.op_type}[{index}]'}"
+            path = f"{frame.path}/{node_label(node, index)}"
             found = self._node(node, path, frame)
             for position, value in enumerate(node.outputs):
                 fact = found[position] if position < len(found) else UNKNOWN
@@ -187,9 +187,8 @@ class Analysis:
     ) -> list[Fact]:
         self._called.add(key)
         outer, self.facts = self.facts, Facts()
-        overload = f":{function.overload}" if function.overload else ""
         inside = Frame(
-            f"function {function.domain}::{function.name}{overload}",
+            function_label(function),
             domain_opsets(function.opset_imports),
             attributes,
             frame.depth + 1,

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import onnx
 
-from tensorsplit.models.graph.store import graphs, open_model
-from tensorsplit.models.openvino.ir import OpenVinoModel
-from tensorsplit.models.read import read_model
+from tensorsplit.models.graph.store import graphs
+from tensorsplit.models.read import OnnxModel, read_model
 
 
 def filled_in(source: str | onnx.ModelProto, made: onnx.ModelProto) -> list[str]:
@@ -21,10 +20,8 @@ def filled_in(source: str | onnx.ModelProto, made: onnx.ModelProto) -> list[str]
     Returns:
         A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
     """
-    read = source if isinstance(source, onnx.ModelProto) else read_model(source)
-    before = (
-        {} if isinstance(read, OpenVinoModel) else dict(_described(open_model(source).original))
-    )
+    read = read_model(source)
+    before = dict(_described(read.proto)) if isinstance(read, OnnxModel) else {}
     return [line for name, line in _described(made) if before.get(name) != line]
 
 

@@ -8,7 +8,6 @@ from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.features import (
     SEQUENCE_OPERATORS,
-    VENDOR_DOMAIN,
     features_of,
     is_vendor_split,
     model_features,
@@ -29,6 +28,7 @@ from tensorsplit.models.lower.report import Change, Report
 from tensorsplit.models.lower.sequences import HANDLERS
 from tensorsplit.models.lower.splits import lower_split
 from tensorsplit.models.lower.step import Reps, Step
+from tensorsplit.models.openvino.export import DOMAIN
 from tensorsplit.models.walk import domain_name
 from tensorsplit.profiles import Entry, Profile, load
 
@@ -214,5 +214,5 @@ class Lowering:
         if not self._had_vendor_splits:
             return
         used = {place.node.domain for place in places(self.context.model)}
-        if VENDOR_DOMAIN not in used:
-            self.context.model.graph.opset_imports.pop(VENDOR_DOMAIN, None)
+        if DOMAIN not in used:
+            self.context.model.graph.opset_imports.pop(DOMAIN, None)

@@ -23,7 +23,8 @@ from tensorsplit.plan import SplitPlan
 from tensorsplit.resolve import Intent, bind, part_sizes, plan
 from tensorsplit.schema import Operator
 
-_FAMILY = {record.name for record in operators.values() if record.vendor == "openvino"}
+FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "openvino")
+"""The layer types that this package defines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def record_of(layer: Layer) -> Operator | None:
     Raises:
         SplitError: TS101 for a split layer of a version that there is not.
     """
-    if layer.type not in _FAMILY:
+    if layer.type not in FAMILY:
         return None
     try:
         return operators[f"openvino.{layer.type}-{layer.version.removeprefix('opset')}"]
@@ -101,7 +102,7 @@ class Walk:
         holds_operands = {
             source.layer
             for layer in graph.order
-            if layer.type in _FAMILY
+            if layer.type in FAMILY
             for source in layer.sources[1:]
         }
         values: dict[int, tuple[Value, ...]] = {}

@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import NODE_FAILED
+from tensorsplit.models.naming import printable
 from tensorsplit.models.running.blocks import Block, Step
-from tensorsplit.models.running.naming import printable
 
 Runner: TypeAlias = "Callable[[Step, Sequence[Any], Frame], Sequence[Any]]"
 """Runs one node: the node, its inputs (None for an absent one) and the frame it stands in."""

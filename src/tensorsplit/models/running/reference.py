@@ -14,9 +14,9 @@ from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import UNSUPPORTED_NODE
+from tensorsplit.models.naming import printable
 from tensorsplit.models.running.blocks import Step
 from tensorsplit.models.running.legacy import run_version
-from tensorsplit.models.running.naming import printable
 from tensorsplit.models.running.oprun import NEW_OPS
 from tensorsplit.models.walk import bodies
 
