@@ -44,10 +44,10 @@ def convert(
     from tensorsplit.models.graph.store import open_model
 
     wanted = check_opset(opset)
-    opened = open_model(read_source(model))
     with working("converting"):
+        opened = open_model(read_source(model))
         changed = convert_model(opened.model, wanted)
-    made = opened.proto() if changed else opened.original
+        made = opened.proto(changed)
     if target != PIPE or dry_run:
         if not changed:
             write(f"{printable(model)} is at opset {wanted} already\n")

@@ -95,10 +95,10 @@ def lower(  # noqa: PLR0917 - one for each option, which click gives by name
     from tensorsplit.models.lower import lower_graph
 
     source = read_source(model)
-    opened = open_model(source)
     with working("lowering"):
+        opened = open_model(source)
         report = lower_graph(opened.model, target)
-    made = opened.proto()
+        made = opened.proto(bool(report.changes))
     lines: list[str] = []
     same = True
     if verify:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from tensorsplit.pictures.layout import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.progress import Progress, TaskID
 
 _LONGEST_MESSAGE = 2000
+_REDRAWN = 0.05
 
 
 def examples(*commands: str) -> str:
@@ -44,17 +47,44 @@ def write(text: str) -> None:
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that a command is at work, on standard error and only if that is a terminal."""
+    """Show how far a command is, on standard error and only if that is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    from tensorsplit.models.progress import watched_by
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what, total=None)
-        yield
+        bar = _Bar(progress, progress.add_task(what, total=None))
+        with watched_by(bar):
+            yield
+
+
+class _Bar:
+    """A progress bar as what is told of the work; drawn some times a second, not at each step."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+        self._done, self._drawn = 0, 0.0
+
+    def begin(self, what: str, total: int | None) -> None:
+        self._done, self._drawn = 0, 0.0
+        self._progress.reset(self._task, total=total, description=what)
+
+    def step(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._drawn > _REDRAWN:
+            self._drawn = now
+            self._progress.update(self._task, completed=self._done)
 
 
 def complain(message: str) -> None:

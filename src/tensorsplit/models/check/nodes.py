@@ -44,7 +44,7 @@ def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
     refused = _by_node(facts.errors)
     count = 0
     called = {_key(place.node) for place in places(model)}
-    for place in places(model):
+    for place in places(model, "checking"):
         if _is_open(place, called):
             refused.pop(place.path, None)
         findings += refused.pop(place.path, ())

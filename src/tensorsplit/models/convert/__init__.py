@@ -39,6 +39,4 @@ def convert(
     """
     target = check_opset(opset)
     opened = open_model(model)
-    if not convert_model(opened.model, target) and not opened.was_ir:
-        return opened.original
-    return opened.back()
+    return opened.back(convert_model(opened.model, target))

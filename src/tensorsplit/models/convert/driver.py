@@ -75,7 +75,7 @@ def convert_model(model: ir.Model, target: int) -> bool:
     functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
     constants: list[Site] = []
     _check_outputs(model)
-    for place in places(model):
+    for place in places(model, "converting"):
         _check_inputs(place)
         if _needs_work(place, target, functions):
             _convert_place(place, change, wrong, constants)

@@ -98,9 +98,10 @@ class Builder:
     def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""
         array = np.array(value, dtype)
-        output = self.op("Constant", [], {"value": ir.tensor(array)})
-        output.shape, output.type = (
-            ir.Shape(array.shape),
-            ir.TensorType(ir.DataType.from_numpy(array.dtype)),
-        )
+        # Said in full: what onnx-ir finds out for itself costs more than the node
+        shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
+        tensor = ir.Tensor(array, element, shape=shape)
+        attribute = ir.Attr("value", ir.AttributeType.TENSOR, tensor)
+        output = self.op("Constant", [], {"value": attribute})
+        output.shape, output.type = ir.Shape(array.shape), ir.TensorType(element)
         return output

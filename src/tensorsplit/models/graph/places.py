@@ -15,6 +15,7 @@ from onnx import NodeProto
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.nodes import FAMILY, UNKNOWN, Known, bind_node
+from tensorsplit.models.progress import counted
 from tensorsplit.models.tensors import check_external
 from tensorsplit.models.walk import check_depth, domain_name, function_label, node_label
 from tensorsplit.operands import Operand
@@ -50,27 +51,38 @@ class Place:
         return self.opsets.get("", 0)
 
 
-def places(model: ir.Model) -> Iterator[Place]:
+def places(model: ir.Model, what: str = "looking at the nodes") -> Iterator[Place]:
     """Every node of a model: the main graph's in order, each before its bodies, then functions'.
 
     Nodes may be replaced while this runs, but not those that come later.
+
+    Args:
+        model: The model.
+        what: What is done with them, for who watches.
     """
-    yield from _places(model.graph, "graph", domain_opsets(model.opset_imports), None, 0)
+    yield from _places(model.graph, "graph", domain_opsets(model.opset_imports), what=what)
     for function in tuple(model.functions.values()):
         yield from _places(
-            function, function_label(function), domain_opsets(function.opset_imports), function, 0
+            function, function_label(function), domain_opsets(function.opset_imports), function
         )
 
 
 def _places(
-    scope: Scope, path: str, opsets: Mapping[str, int], function: ir.Function | None, depth: int
+    scope: Scope,
+    path: str,
+    opsets: Mapping[str, int],
+    function: ir.Function | None = None,
+    *,
+    depth: int = 0,
+    what: str = "",
 ) -> Iterator[Place]:
     check_depth(depth, path)
-    for index, node in enumerate(tuple(scope)):
+    nodes = tuple(scope)
+    for index, node in enumerate(counted(what, nodes) if what else nodes):
         here = f"{path}/{node_label(node, index)}"
         yield Place(node, here, opsets, scope, function)
         for label, body in bodies(node):
-            yield from _places(body, f"{here}.{label}", opsets, function, depth + 1)
+            yield from _places(body, f"{here}.{label}", opsets, function, depth=depth + 1)
 
 
 def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:

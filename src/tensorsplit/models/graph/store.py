@@ -13,6 +13,7 @@ import onnx_ir as ir
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL, UNREADABLE_MODEL
 from tensorsplit.models.graph.collector import collector_paused
+from tensorsplit.models.progress import begin
 from tensorsplit.models.read import OnnxModel, read_model
 from tensorsplit.models.walk import bodies as body_protos
 
@@ -33,20 +34,30 @@ class Opened:
     folder: Path | None
     was_ir: bool
 
-    def back(self) -> onnx.ModelProto | ir.Model:
-        """The model as the kind that came in: onnx-ir for onnx-ir, else an ONNX message."""
-        return self.model if self.was_ir else self.proto()
+    def back(self, changed: bool) -> onnx.ModelProto | ir.Model:
+        """The model as the kind that came in: onnx-ir for onnx-ir, else an ONNX message.
+
+        Args:
+            changed: As for `proto`.
+        """
+        return self.model if self.was_ir else self.proto(changed)
 
     @collector_paused()
-    def proto(self) -> onnx.ModelProto:
-        """The model as an ONNX message; the original one if it is unchanged.
+    def proto(self, changed: bool) -> onnx.ModelProto:
+        """The model as an ONNX message.
+
+        Args:
+            changed: Whether the model was changed; if not, the message is the original one, byte
+                for byte, and nothing has to be written.
 
         Raises:
             SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8.
         """
+        if not changed:
+            return self.original
+        begin("writing")
         try:
             made = ir.serde.serialize_model(self.model)
-            again = ir.serde.serialize_model(ir.serde.deserialize_model(self.original))
         except Exception as error:  # onnx-ir raises of many kinds for what it can't write
             raise SplitError(
                 MALFORMED_MODEL,
@@ -54,8 +65,6 @@ class Opened:
                 "repair the model",
                 node="graph",
             ) from error
-        if made == again:
-            return self.original
         described = {value.name for graph in graphs(self.original) for value in graph.value_info}
         for graph in graphs(made):
             _drop_descriptions(graph, described)
@@ -91,6 +100,7 @@ def open_model(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model) -> Op
     Raises:
         SplitError: TS501 for what is no ONNX model; TS502 for a graph that can't be understood.
     """
+    begin("reading")
     read = read_model(model)
     if not isinstance(read, OnnxModel):
         raise SplitError(

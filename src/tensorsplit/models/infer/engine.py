@@ -22,6 +22,7 @@ from tensorsplit.models.infer.facts import (
     merge_declared,
 )
 from tensorsplit.models.infer.frame import Frame
+from tensorsplit.models.progress import counted
 from tensorsplit.models.walk import check_depth, domain_name, function_label, node_label
 
 
@@ -102,7 +103,8 @@ class Analysis:
             for value in scope.initializers.values():
                 if not value.is_graph_input():
                     self.facts.set(value, of_constant(value))
-        for index, node in enumerate(scope):
+        is_main = scope is self.model.graph
+        for index, node in enumerate(counted("finding shapes", scope) if is_main else scope):
             path = f"{frame.path}/{node_label(node, index)}"
             found = self._node(node, path, frame)
             for position, value in enumerate(node.outputs):

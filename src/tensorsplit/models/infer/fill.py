@@ -50,8 +50,8 @@ def infer_shapes(
     opened = open_model(model)
     for name, shape in (input_shapes or {}).items():
         _give_shape(opened.model, name, shape)
-    fill(opened.model, analyse(opened.model, strict=True))
-    return opened.back()
+    changed = fill(opened.model, analyse(opened.model, strict=True))
+    return opened.back(changed or bool(input_shapes))
 
 
 def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:
@@ -77,22 +77,21 @@ def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:
     value.shape = ir.Shape(shape)
 
 
-def fill(model: ir.Model, facts: Facts) -> None:
-    """Write the facts into the values of the main graph and its bodies."""
-    for value in _values(model.graph):
-        _fill_value(value, facts)
+def fill(model: ir.Model, facts: Facts) -> bool:
+    """Write the facts into the values of the main graph and its bodies; whether any was new."""
+    return sum(_fill_value(value, facts) for value in _values(model.graph)) > 0
 
 
 def _values(scope: Scope) -> Iterator[ir.Value]:
     for node in scope:
-        yield from node.outputs
+        yield from (value for value in node.outputs if value.name)
         for _, body in bodies(node):
             yield from body.inputs
             yield from _values(body)
 
 
-def _fill_value(value: ir.Value, facts: Facts) -> None:
-    fact = facts.of(value)
+def _fill_value(value: ir.Value, facts: Facts) -> bool:
+    fact, before = facts.of(value), (value.type, value.shape)
     if isinstance(fact, Tensor):
         if fact.element_type is not None and not isinstance(value.type, ir.TensorType):
             value.type = ir.TensorType(fact.element_type)
@@ -102,9 +101,10 @@ def _fill_value(value: ir.Value, facts: Facts) -> None:
             value.type = ir.SequenceType(ir.TensorType(fact.element_type))
         shape = fact.part
     else:
-        return
+        return False
     if shape is not None and value.type is not None and not _says(value.shape, shape):
         value.shape = ir.Shape([_dim(dim) for dim in shape])
+    return before[0] is not value.type or before[1] is not value.shape
 
 
 def _says(declared: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:

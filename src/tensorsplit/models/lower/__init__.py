@@ -36,5 +36,5 @@ def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target:
             node that is wrong; TS513 for what can't be lowered, with the reason and the node.
     """
     opened = open_model(model)
-    lower_graph(opened.model, target)
-    return opened.back()
+    report = lower_graph(opened.model, target)
+    return opened.back(bool(report.changes))

@@ -29,6 +29,7 @@ from tensorsplit.models.lower.sequences import HANDLERS
 from tensorsplit.models.lower.splits import lower_split
 from tensorsplit.models.lower.step import Reps, Step
 from tensorsplit.models.openvino.export import DOMAIN
+from tensorsplit.models.progress import counted
 from tensorsplit.models.walk import domain_name
 from tensorsplit.profiles import Entry, Profile, load
 
@@ -144,7 +145,8 @@ class Lowering:
         self._drop_vendor_import()
 
     def _walk(self, graph: ir.Graph, path: str) -> None:
-        for index, node in enumerate(tuple(graph)):
+        nodes, is_main = tuple(graph), graph is self.context.model.graph
+        for index, node in enumerate(counted("lowering", nodes) if is_main else nodes):
             here = f"{path}/{node.name or f'{node.op_type}[{index}]'}"
             place = Place(node, here, self._opsets, graph, None)
             try:

@@ -1,0 +1,58 @@
+"""Progress is shown on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.models.build import FLOAT, graph, model, node, value
+
+pty = pytest.importorskip("pty")
+COUNT = 400
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    nodes = [node("Split", "x", f"a{i} b{i}", num_outputs=2) for i in range(COUNT)]
+    path = tmp_path / "large.onnx"
+    made = model(graph(nodes, [value("x", FLOAT, [4])], [f"a{i}" for i in range(COUNT)]))
+    onnx.save(made, path)
+    return path
+
+
+def error_stream(path: Path, terminal: bool) -> str:
+    command = [sys.executable, "-m", "tensorsplit", "convert", str(path), "--opset", "13"]
+    command += ["-o", str(path.with_suffix(".out.onnx"))]
+    if not terminal:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stderr
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+    ) as run:
+        os.close(theirs)
+        seen = bytearray()
+        try:
+            while piece := os.read(ours, 65536):
+                seen += piece
+        except OSError:  # Linux says so when the other end is gone
+            pass
+        assert run.wait() == 0
+    os.close(ours)
+    return seen.decode()
+
+
+def test_a_terminal_shows_how_many_nodes_are_done(large: Path) -> None:
+    seen = error_stream(large, terminal=True)
+    assert "converting" in seen
+    assert f"/{COUNT}" in seen
+
+
+def test_a_pipe_shows_nothing(large: Path) -> None:
+    assert error_stream(large, terminal=False) == ""
