@@ -14,6 +14,8 @@ from tensorsplit.models.graph.build import Builder
 from tensorsplit.rules import ceil, equal
 
 _FIRST_WITH_VALUE_INT = 12
+_WRITTEN_OUT = 8
+"""Up to so many lengths are listed one by one; more are repeated by an operator."""
 
 
 def axis_value(site: Site, builder: Builder) -> ir.Value:
@@ -65,10 +67,12 @@ def computed(site: Site, builder: Builder, said: Computed) -> ir.Value:
     if count == 1:
         result = dim
     else:
-        taken = builder.op("Mul", [size, builder.constant([count - 1])])
+        taken = builder.op("Mul", [size, builder.constant([count - 1])]) if count > 2 else size
         last = builder.op("Sub", [dim, taken])
-        sizes = builder.op("Expand", [size, builder.constant([count - 1])])
-        result = builder.op("Concat", [sizes, last], {"axis": 0})
+        full = [size] * (count - 1)
+        if count > _WRITTEN_OUT:
+            full = [builder.op("Expand", [size, builder.constant([count - 1])])]
+        result = builder.op("Concat", [*full, last], {"axis": 0})
     result.shape, result.type = ir.Shape([count]), ir.TensorType(ir.DataType.INT64)
     return result
 
