@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import EXTERNAL_DATA
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 
 
 def read_external(name: str, tensor: TensorProto, folder: Path | None, size: int) -> bytes:
@@ -97,5 +97,5 @@ def _unusable(name: str, problem: str) -> SplitError:
         EXTERNAL_DATA,
         problem,
         "keep external data in the model's folder, whole, and name it relative to the model",
-        parameter=printable(name) or "tensor",
+        parameter=short_name(name) or "tensor",
     )

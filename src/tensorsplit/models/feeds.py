@@ -10,7 +10,7 @@ import numpy as np
 from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import INPUT_SHAPE, INPUT_TYPE, MISSING_INPUT, UNKNOWN_INPUT, USAGE, Kind
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 
 
 class DeclaredInput(NamedTuple):
@@ -75,12 +75,12 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
                 UNKNOWN_INPUT,
                 f"the model has no input {show(name)}",
                 f"its inputs are {', '.join(map(show, names[:12])) or 'none'}",
-                parameter=printable(str(name)),
+                parameter=short_name(str(name)),
             )
     for entry in declared:
         if entry.name not in feeds and not entry.has_default:
             raise SplitError(
-                MISSING_INPUT, "it was not fed", f"feed a {entry}", parameter=printable(entry.name)
+                MISSING_INPUT, "it was not fed", f"feed a {entry}", parameter=short_name(entry.name)
             )
     return {
         entry.name: _check(entry, feeds[entry.name]) for entry in declared if entry.name in feeds
@@ -128,10 +128,10 @@ def _fits(declared: tuple[int | str | None, ...], shape: tuple[int, ...]) -> boo
 
 def show_shape(shape: Sequence[int | str | None]) -> str:
     """A shape as text, with ``?`` for a dimension of which nothing is declared."""
-    dims = ["?" if dim is None else printable(str(dim)) for dim in shape[:12]]
+    dims = ["?" if dim is None else short_name(str(dim)) for dim in shape[:12]]
     dims += ["..."] if len(shape) > 12 else []
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
 
 
 def _misfit(kind: Kind, entry: DeclaredInput, problem: str) -> SplitError:
-    return SplitError(kind, problem, f"feed a {entry}", parameter=printable(entry.name))
+    return SplitError(kind, problem, f"feed a {entry}", parameter=short_name(entry.name))

@@ -7,7 +7,7 @@ from tensorsplit.errors import show
 _LONGEST = 120
 
 
-def printable(name: str | bytes) -> str:
+def short_name(name: str | bytes) -> str:
     """A name as it is where it can be printed, else escaped and cut short.
 
     Protobuf gives names that are not UTF-8 as bytes.

@@ -22,7 +22,7 @@ from tensorsplit.kinds import (
     OUTPUT_COUNT,
     UNKNOWN_OPERAND,
 )
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 from tensorsplit.models.walk import domain_name
 from tensorsplit.operands import Operand
 from tensorsplit.operators import in_force, operators
@@ -155,9 +155,9 @@ def _attributes(node: NodeProto, linked: Mapping[str, Any]) -> list[tuple[str, O
                 MALFORMED_MODEL,
                 "the node has this attribute more than once",
                 "give it once",
-                parameter=printable(attribute.name),
+                parameter=short_name(attribute.name),
             )
-        operands.append((printable(attribute.name), _attribute(attribute, linked)))
+        operands.append((short_name(attribute.name), _attribute(attribute, linked)))
     return operands
 
 
@@ -178,7 +178,7 @@ def _attribute(attribute: AttributeProto, linked: Mapping[str, Any]) -> Operand:
         OPERAND_TYPE,
         f"the attribute is {str(value)[:80]}",
         "give it as INT or INTS",
-        parameter=printable(attribute.name),
+        parameter=short_name(attribute.name),
     )
 
 

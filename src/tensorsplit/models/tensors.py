@@ -15,7 +15,7 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.external import find_external, read_external
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -251,5 +251,5 @@ def _malformed(name: str, problem: str) -> SplitError:
         MALFORMED_MODEL,
         problem,
         "write the tensor anew",
-        parameter=printable(name) or "tensor",
+        parameter=short_name(name) or "tensor",
     )

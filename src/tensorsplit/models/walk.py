@@ -17,7 +17,7 @@ from onnx import (
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
@@ -126,13 +126,13 @@ class NamedFunction(Protocol):
 
 def node_label(node: Named, index: int) -> str:
     """A node's name, or its operator and its place among its siblings if it has none."""
-    return printable(node.name or "") or f"{printable(node.op_type)}[{index}]"
+    return short_name(node.name or "") or f"{short_name(node.op_type)}[{index}]"
 
 
 def function_label(function: NamedFunction) -> str:
     """Such as ``function custom::F``, or ``function custom::F:overload``."""
-    overload = f":{printable(function.overload)}" if function.overload else ""
-    return f"function {printable(function.domain)}::{printable(function.name)}{overload}"
+    overload = f":{short_name(function.overload)}" if function.overload else ""
+    return f"function {short_name(function.domain)}::{short_name(function.name)}{overload}"
 
 
 def domain_name(domain: str) -> str:

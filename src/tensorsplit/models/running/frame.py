@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import NODE_FAILED
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 from tensorsplit.models.running.blocks import Block, Step
 
 Runner: TypeAlias = "Callable[[Step, Sequence[Any], Frame], Sequence[Any]]"
@@ -93,7 +93,7 @@ class Frame:
         except Exception as error:  # an operator of someone else's may raise anything
             raise SplitError(
                 NODE_FAILED,
-                f"{printable(step.node.op_type)} failed on {describe(inputs)} ({_reason(error)})",
+                f"{short_name(step.node.op_type)} failed on {describe(inputs)} ({_reason(error)})",
                 "give it what its opset allows",
                 node=step.path,
             ) from error
@@ -101,7 +101,7 @@ class Frame:
         if len(outputs) < count:
             raise SplitError(
                 NODE_FAILED,
-                f"{printable(step.node.op_type)} gave {len(outputs)} of {count} outputs",
+                f"{short_name(step.node.op_type)} gave {len(outputs)} of {count} outputs",
                 "name no more than it has",
                 node=step.path,
             )

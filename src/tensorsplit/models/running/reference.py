@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import UNSUPPORTED_NODE
-from tensorsplit.models.naming import printable
+from tensorsplit.models.naming import short_name
 from tensorsplit.models.running.blocks import Step
 from tensorsplit.models.running.legacy import run_version
 from tensorsplit.models.running.oprun import NEW_OPS
@@ -66,7 +66,7 @@ def _kernel(step: Step, attributes: Mapping[str, AttributeProto]) -> ReferenceEv
     try:
         return ReferenceEvaluator(graph, opsets=dict(step.opsets), new_ops=list(NEW_OPS))
     except (NotImplementedError, RuntimeError, ImportError) as error:
-        name = f"{printable(step.domain or 'ai.onnx')}::{printable(step.node.op_type)}"
+        name = f"{short_name(step.domain or 'ai.onnx')}::{short_name(step.node.op_type)}"
         raise SplitError(
             UNSUPPORTED_NODE,
             f"{name} has no implementation at opset {step.opset}",
