@@ -120,3 +120,22 @@ def test_what_is_no_model_is_refused(refused: Callable[..., str], tmp_path: Path
     path.write_bytes(b"\x0a\x05hello, this is no model")
     refused("TS501", "convert", path, "--opset", 13, "-o", path)
     refused("TS501", "convert", tmp_path / "none.onnx", "--opset", 13, "-o", path)
+
+
+def test_splits_become_variadic_and_come_back(
+    tensorsplit: Command, source: Path, tmp_path: Path
+) -> None:
+    out, back = tmp_path / "variadic.onnx", tmp_path / "back.onnx"
+    ended = tensorsplit("convert", source, "--opset", 13, "--to-variadic", "-o", out)
+    assert (ended.status, ended.err) == (0, "")
+    rows = [line.split() for line in ended.out.splitlines()]
+    assert ["VariadicSplit", "-", "1"] in rows
+    assert onnx.load(out) == convert(source, 13, variadic=True)
+    assert tensorsplit("lower", out, "--for", "portable", "-o", back).status == 0
+    assert [entry.op_type for entry in onnx.load(back).graph.node][-1] == "Split"
+
+
+def test_one_of_the_two_must_be_asked_for(tensorsplit: Command, source: Path) -> None:
+    ended = tensorsplit("convert", source, "--dry-run")
+    assert ended.status == 2
+    assert "--to-variadic" in ended.err

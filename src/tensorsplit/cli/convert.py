@@ -14,6 +14,8 @@ from tensorsplit.cli.rewrite import (
     write_result,
 )
 from tensorsplit.cli.screen import examples, show, working, write
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import USAGE
 from tensorsplit.pictures.layout import printable
 
 
@@ -21,36 +23,53 @@ from tensorsplit.pictures.layout import printable
     epilog=examples(
         "convert model.onnx --opset 18 -o model.onnx",
         "convert model.onnx --opset 11 --dry-run",
+        "convert model.onnx --to-variadic -o variadic.onnx",
         "convert - --opset 13 -o - < model.onnx > converted.onnx",
     )
 )
 @click.argument("model")
+@click.option("--opset", metavar="N", type=int, help="The opset of ONNX's own operators.")
 @click.option(
-    "--opset", metavar="N", type=int, required=True, help="The opset of ONNX's own operators."
+    "--to-variadic",
+    is_flag=True,
+    help="Make OpenVINO's VariadicSplit, in the domain org.openvinotoolkit, of every Split; `lower`"
+    " goes the way back.",
 )
 @to_output
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @copying_weights
-def convert(
-    model: str, opset: int, out: str | None, dry_run: bool, copy_external_data: bool
+def convert(  # noqa: PLR0917 - one for each option, which click gives by name
+    model: str,
+    opset: int | None,
+    to_variadic: bool,
+    out: str | None,
+    dry_run: bool,
+    copy_external_data: bool,
 ) -> None:
     """Bring an ONNX model to another opset, up or down, with its bodies and functions.
 
+    Or say its splits as OpenVINO does, with --to-variadic; both may be asked for at once.
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
     fine; 2 something has no form at that opset, or the input can't be read.
     """
     target = need_output(out, dry_run)
+    if opset is None and not to_variadic:
+        raise SplitError(USAGE, "there is no --opset N", "give it, or --to-variadic, or both")
     from tensorsplit.models.convert.driver import check_opset, convert_model
+    from tensorsplit.models.convert.variadic import to_variadic as convert_splits
     from tensorsplit.models.graph.store import open_model
 
-    wanted = check_opset(opset)
+    wanted = None if opset is None else check_opset(opset)
     with working("converting"):
         opened = open_model(read_source(model))
-        changed = convert_model(opened.model, wanted)
+        changed = wanted is not None and convert_model(opened.model, wanted)
+        if to_variadic:
+            changed |= convert_splits(opened.model)
         made = opened.proto(changed)
     if target != PIPE or dry_run:
         if not changed:
-            write(f"{printable(model)} is at opset {wanted} already\n")
+            already = "has no Split" if wanted is None else f"is at opset {wanted} already"
+            write(f"{printable(model)} {already}\n")
         show(summary(opened.original, made))
     if not dry_run:
         write_result(made, model, target, copy_external_data)

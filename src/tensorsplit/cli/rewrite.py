@@ -167,7 +167,7 @@ def summary(before: ModelProto, after: ModelProto) -> Any:
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
     from tensorsplit.models.graph.store import graphs
-    from tensorsplit.models.nodes import FAMILY
+    from tensorsplit.operators import operators
 
     facts = {
         f"opset {entry.domain or 'ai.onnx'}": str(entry.version) for entry in model.opset_import
@@ -175,8 +175,9 @@ def _facts(model: ModelProto) -> Mapping[str, str]:
     nodes = [node for graph in graphs(model) for node in graph.node]
     nodes += [node for function in model.functions for node in function.node]
     facts["nodes"] = str(len(nodes))
+    family = {record.name for record in operators.values()}
     kinds = Counter(
-        node.op_type for node in nodes if node.op_type in FAMILY or "Sequence" in node.op_type
+        node.op_type for node in nodes if node.op_type in family or "Sequence" in node.op_type
     )
     facts.update({kind: str(count) for kind, count in sorted(kinds.items())})
     facts["inputs"] = _names(model.graph, "input")

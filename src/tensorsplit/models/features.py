@@ -14,13 +14,12 @@ import onnx_ir as ir
 
 from tensorsplit.dims import is_known
 from tensorsplit.errors import SplitError
-from tensorsplit.models.graph.places import Place
+from tensorsplit.models.graph.places import Place, is_vendor_split
 from tensorsplit.models.infer.engine import Facts
 from tensorsplit.models.infer.facts import Sequence, Tensor
 from tensorsplit.models.infer.splits import bind_facts, is_split
-from tensorsplit.models.openvino.export import DOMAIN
 from tensorsplit.models.walk import domain_name
-from tensorsplit.operators import in_force, operators
+from tensorsplit.operators import in_force
 from tensorsplit.resolve import Intent, part_sizes
 from tensorsplit.rules import Chunks, ceil, chunk, equal, explicit, ones
 
@@ -76,14 +75,8 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 )
 """The features of a model, each with what it means."""
 
-_VENDOR_SPLIT = operators["openvino.VariadicSplit-1"].name
 _WIDE = frozenset({"int64", "uint64", "double"})
 _BODIES = frozenset({"If", "Loop", "Scan"})
-
-
-def is_vendor_split(node: ir.Node) -> bool:
-    """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
-    return node.op_type == _VENDOR_SPLIT and node.domain == DOMAIN
 
 
 def is_sequence(value: ir.Value | None, facts: Facts) -> bool:

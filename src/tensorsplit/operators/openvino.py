@@ -5,6 +5,9 @@ from __future__ import annotations
 from tensorsplit.rules import equal, remainder
 from tensorsplit.schema import Attribute, Lengths, Operator, Parameter, TypeConstraint
 
+DOMAIN = "org.openvinotoolkit"
+"""The domain under which ONNX models hold OpenVINO's own operators."""
+
 ELEMENT_TYPES = {
     "boolean": "bool",
     "bf16": "bfloat16",

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tensorsplit.models.convert.driver import check_opset, convert_model
+from tensorsplit.models.convert.variadic import to_variadic
 from tensorsplit.models.graph.store import open_model
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ __all__ = ["convert"]
 
 
 def convert(
-    model: str | os.PathLike[str] | onnx.ModelProto | onnx_ir.Model, opset: int
+    model: str | os.PathLike[str] | onnx.ModelProto | onnx_ir.Model,
+    opset: int | None = None,
+    *,
+    variadic: bool = False,
 ) -> onnx.ModelProto | onnx_ir.Model:
     """The whole model at another opset of ONNX's own domain, up or down.
 
@@ -26,17 +30,23 @@ def convert(
 
     Args:
         model: A path, or a model in memory, which is left as it is. External data is not read.
-        opset: The opset, from 1 on.
+        opset: The opset, from 1 on; with `variadic` it may be None, which leaves it as it is.
+        variadic: Whether every split node that gives one tensor for each part becomes OpenVINO's
+            ``VariadicSplit``, in the domain ``org.openvinotoolkit``. `tensorsplit.lower` goes the
+            way back.
 
     Returns:
-        The model, of the same kind (a ``ModelProto`` for a path). A model that is at this opset
-        already comes back unchanged.
+        The model, of the same kind (a ``ModelProto`` for a path). A model in which nothing is to
+        be done comes back unchanged.
 
     Raises:
         SplitError: TS101 for an opset that does not exist, TS1xx to TS3xx for split nodes that
             are wrong, TS310 and TS201 for those that the opset can't say, TS512 for other
             operators that have no form there, TS501, TS502 for what is no well-formed model.
     """
-    target = check_opset(opset)
+    target = None if opset is None and variadic else check_opset(opset)
     opened = open_model(model)
-    return opened.back(convert_model(opened.model, target))
+    changed = target is not None and convert_model(opened.model, target)
+    if variadic:
+        changed |= to_variadic(opened.model)
+    return opened.back(changed)

@@ -13,7 +13,7 @@ from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder
 from tensorsplit.rules import ceil, equal
 
-_FIRST_WITH_VALUE_INT = 12
+FIRST_WITH_VALUE_INT = 12
 _WRITTEN_OUT = 8
 """Up to so many lengths are listed one by one; more are repeated by an operator."""
 
@@ -27,11 +27,11 @@ def axis_value(site: Site, builder: Builder) -> ir.Value:
     attribute = site.node.attributes.get("axis")
     if attribute is None or not attribute.is_ref():
         return builder.constant([0 if attribute is None else attribute.value])
-    if builder.opset < _FIRST_WITH_VALUE_INT:
+    if builder.opset < FIRST_WITH_VALUE_INT:
         raise SplitError(
             CANNOT_EXPRESS,
             "the axis is given by the function's caller, and the lengths must be calculated from"
-            f" it; before opset {_FIRST_WITH_VALUE_INT} there are no constants for that",
+            f" it; before opset {FIRST_WITH_VALUE_INT} there are no constants for that",
             "give the axis in the function",
             parameter="axis",
         )

@@ -19,9 +19,14 @@ from tensorsplit.models.progress import counted
 from tensorsplit.models.tensors import check_external
 from tensorsplit.models.walk import check_depth, domain_name, function_label, node_label
 from tensorsplit.operands import Operand
+from tensorsplit.operators import operators
+from tensorsplit.operators.openvino import DOMAIN
 from tensorsplit.resolve import Intent
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
+
+VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
+"""The operator of OpenVINO that ONNX models may hold."""
 
 _LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
@@ -105,6 +110,11 @@ def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
 def is_split(node: ir.Node) -> bool:
     """Whether the node is one of the operators of this package."""
     return node.op_type in FAMILY and domain_name(node.domain) == ""
+
+
+def is_vendor_split(node: ir.Node) -> bool:
+    """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
+    return node.op_type == VENDOR_SPLIT.name and node.domain == DOMAIN
 
 
 def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:

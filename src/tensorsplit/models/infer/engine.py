@@ -132,7 +132,7 @@ class Analysis:
         function = self._functions.get(key)
         if function is not None:
             return self._call(key, function, node, inputs, replace(frame, path=path))
-        if splits.is_split(node):
+        if splits.is_split(node) or splits.is_vendor_split(node):
             return self._split(node, inputs, path, frame)
         here = replace(frame, path=path)
         if key[0] == "":

@@ -9,12 +9,11 @@ from tensorsplit.kinds import MALFORMED_MODEL
 from tensorsplit.models.features import (
     SEQUENCE_OPERATORS,
     features_of,
-    is_vendor_split,
     model_features,
 )
 from tensorsplit.models.graph.build import Names
 from tensorsplit.models.graph.collector import collector_paused
-from tensorsplit.models.graph.places import Place, bodies, is_split, places
+from tensorsplit.models.graph.places import Place, bodies, is_split, is_vendor_split, places
 from tensorsplit.models.infer.engine import Facts, analyse
 from tensorsplit.models.lower.branches import lower_if
 from tensorsplit.models.lower.clusters import Clusters, must_go
@@ -28,9 +27,9 @@ from tensorsplit.models.lower.report import Change, Report
 from tensorsplit.models.lower.sequences import HANDLERS
 from tensorsplit.models.lower.splits import lower_split
 from tensorsplit.models.lower.step import Reps, Step
-from tensorsplit.models.openvino.export import DOMAIN
 from tensorsplit.models.progress import counted
 from tensorsplit.models.walk import domain_name
+from tensorsplit.operators.openvino import DOMAIN
 from tensorsplit.profiles import Entry, Profile, load
 
 

@@ -9,16 +9,13 @@ import onnx_ir as ir
 
 from tensorsplit.dims import is_known
 from tensorsplit.errors import SplitError
-from tensorsplit.models.features import is_vendor_split, known_lengths
-from tensorsplit.models.graph.places import Place, operand
+from tensorsplit.models.features import known_lengths
+from tensorsplit.models.graph.places import Place, is_vendor_split
 from tensorsplit.models.infer.splits import bind_facts
 from tensorsplit.models.lower.arithmetic import Arithmetic, Number
 from tensorsplit.models.lower.context import Context, Home, refusal
 from tensorsplit.models.lower.cuts import split
-from tensorsplit.models.nodes import Known
-from tensorsplit.operands import Operand
-from tensorsplit.operators import operators
-from tensorsplit.resolve import Intent, bind, part_sizes
+from tensorsplit.resolve import Intent, part_sizes
 from tensorsplit.rules import Chunks, ceil, equal, explicit, remainder
 
 
@@ -78,35 +75,11 @@ def lower_split(context: Context, place: Place, reasons: Mapping[str, str]) -> N
 
 def _intent(context: Context, place: Place) -> Intent:
     node = place.node
-    if is_vendor_split(node):
-        return _vendor_intent(place)
     inputs = [context.facts.of(value) for value in node.inputs]
-    return bind_facts(node, inputs, place.opset, {})
-
-
-def _vendor_intent(place: Place) -> Intent:
-    """VariadicSplit takes data, axis and lengths as inputs, as in OpenVINO."""
-    node, record = place.node, operators["openvino.VariadicSplit-1"]
-    if len(node.inputs) != len(record.inputs) or None in node.inputs:
-        raise refusal(f"it has {len(node.inputs)} inputs", place, "give data, axis and lengths")
-    pairs = zip(record.inputs[1:], node.inputs[1:], strict=True)
     try:
-        return bind(
-            record,
-            [(entry.name, _operand(operand(value))) for entry, value in pairs if value is not None],
-            len(node.outputs),
-        )
+        return bind_facts(node, inputs, place.opset, {})
     except SplitError as error:
         raise error.located(node=place.path) from None
-
-
-def _operand(known: Known) -> Operand:
-    if isinstance(known, Operand):
-        return known
-    if known is None or isinstance(known, list):
-        return Operand(None, None, None, "input")
-    name = ir.DataType.from_numpy(known.dtype).name.lower()
-    return Operand(tuple(known.reshape(-1).tolist()), known.ndim, name, "input")
 
 
 def _axis(context: Context, place: Place, intent: Intent) -> int:

@@ -19,9 +19,7 @@ from tensorsplit.models.openvino.declared import CONSTANTS, constant_of
 from tensorsplit.models.openvino.graph import Layer, Source
 from tensorsplit.models.openvino.ir import OpenVinoModel
 from tensorsplit.models.openvino.walk import Value, Walk
-
-DOMAIN = "org.openvinotoolkit"
-"""The domain under which ONNX models hold OpenVINO's own operators."""
+from tensorsplit.operators.openvino import DOMAIN
 
 _OPSET = 18
 _IR_VERSION = 10

@@ -1,0 +1,40 @@
+"""OpenVINO: the operators whose names would clash with ONNX's, and extensions of its import."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from tensorsplit.api import openvino_split as split
+from tensorsplit.api import variadic_split
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import ENGINE_MISSING
+
+__all__ = ["extensions", "split", "variadic_split"]
+
+
+def extensions() -> list[Any]:
+    """Extensions with which OpenVINO's own ONNX import reads the splits that it refuses.
+
+    Among them uneven ``num_outputs`` on a dynamic axis, ``SplitToSequence`` on a dynamic axis with
+    ``SequenceAt`` and ``SequenceLength``, and ``VariadicSplit`` of the domain
+    ``org.openvinotoolkit``. A split that is wrong is refused with the text of a `SplitError`; see
+    ``docs/openvino-extensions.md`` for what was measured, and the limits.
+
+    Returns:
+        What ``openvino.Core.add_extension`` and the ``extension`` of ``openvino.convert_model``
+        take.
+
+    Raises:
+        SplitError: TS602 if OpenVINO is not installed.
+    """
+    if find_spec("openvino") is None:
+        raise SplitError(
+            ENGINE_MISSING,
+            "openvino is not installed",
+            "pip install 'tensorsplit[openvino]'",
+            parameter="engine",
+        )
+    from tensorsplit.openvino.conversions import conversions
+
+    return conversions()

@@ -1,0 +1,139 @@
+"""What a node of an ONNX model gives, as OpenVINO's import shows it to an extension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorsplit.dims import Shape
+from tensorsplit.openvino.arithmetic import Value
+from tensorsplit.operands import Operand
+from tensorsplit.operators import operators
+from tensorsplit.operators.openvino import ELEMENT_TYPES
+from tensorsplit.schema import Lengths, Operator
+
+_ABSENT = "NullNode"
+
+
+class Given(NamedTuple):
+    """A split node as far as an extension is told of it.
+
+    Attributes:
+        operator: The version that it is read as.
+        operands: What it gives, by the names of the standard.
+        data: The tensor to cut.
+        values: The inputs behind the data that are given, by name.
+    """
+
+    operator: Operator
+    operands: list[tuple[str, Operand]]
+    data: Value
+    values: dict[str, Value]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its operands say how many parts there are, or it makes a sequence."""
+        ways = {entry.operand for entry in self.operator.lengths}
+        return self.operator.is_sequence or any(name in ways for name, _ in self.operands)
+
+
+def read(context: Any, name: str, vendor: str) -> Given:
+    """Read a split node.
+
+    OpenVINO tells neither the opset nor the number of outputs. So a node is read as the newest
+    version that has all the operands that it gives; versions that share their operands differ in
+    nothing that a node shows here.
+
+    Args:
+        context: An ``openvino.frontend.NodeContext``.
+        name: The operator's name.
+        vendor: Whose operator it is.
+    """
+    versions = [
+        record for record in operators.values() if (record.vendor, record.name) == (vendor, name)
+    ]
+    versions.sort(key=lambda record: record.since_version, reverse=True)
+    data, *rest = (context.get_input(place) for place in range(context.get_input_size()))
+    inputs = [None if value.get_node().get_type_name() == _ABSENT else value for value in rest]
+    attributes = _attributes(context, versions)
+    record = next((one for one in versions if _takes(one, attributes, inputs)), versions[0])
+    names = [parameter.name for parameter in record.inputs[1:]]
+    names += [f"input {place}" for place in range(len(names) + 1, len(inputs) + 1)]
+    values = {name: value for name, value in zip(names, inputs, strict=False) if value is not None}
+    operands = [*attributes.items(), *((name, operand(value)) for name, value in values.items())]
+    return Given(record, operands, data, values)
+
+
+def _attributes(context: Any, versions: Sequence[Operator]) -> dict[str, Operand]:
+    names = dict.fromkeys(entry.name for record in versions for entry in record.attributes)
+    found = {}
+    for name in names:
+        if context.has_attribute(name):
+            value = context.get_attribute(name)
+            values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+            rank = int(isinstance(value, (list, tuple)))
+            found[name] = Operand(values, rank, None, "attribute")
+    return found
+
+
+def _takes(
+    record: Operator, attributes: dict[str, Operand], inputs: Sequence[Value | None]
+) -> bool:
+    """Whether a version has these operands, and can do with no others."""
+    if any(record.attribute(name) is None for name in attributes):
+        return False
+    places = zip(record.inputs[1:], inputs, strict=False)
+    given = {entry.name: operand(value) for entry, value in places if value is not None}
+    if len(given) < sum(value is not None for value in inputs):
+        return False
+    return (
+        record.absent is not None
+        or any(_gives(entry, attributes, given) for entry in record.lengths)
+    ) and all(
+        entry.element_type in (None, *record.types_of(parameter).element_types)
+        for parameter in record.inputs[1:]
+        if (entry := given.get(parameter.name)) is not None
+    )
+
+
+def _gives(lengths: Lengths, attributes: dict[str, Operand], inputs: dict[str, Operand]) -> bool:
+    return lengths.operand in (attributes if lengths.spelling == "attribute" else inputs)
+
+
+def operand(value: Value) -> Operand:
+    """What is known of an input: all of a constant, else its rank and element type."""
+    rank = value.get_partial_shape().rank
+    known_rank = rank.get_length() if rank.is_static else None
+    return Operand(constant_values(value), known_rank, element_type(value), "input")
+
+
+def constant_values(value: Value) -> tuple[int | float, ...] | None:
+    """The elements of a constant of numbers; None for anything else."""
+    node = value.get_node()
+    if node.get_type_name() != "Constant":
+        return None
+    kind = element_type(value)
+    if kind is None or kind not in _NUMBERS:
+        return None
+    return tuple(np.asarray(node.data).reshape(-1).tolist())
+
+
+_NUMBERS = frozenset(
+    {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    | {"float16", "float", "double"}
+)
+
+
+def element_type(value: Value) -> str | None:
+    """The element type in the package's spelling; None if it is not known."""
+    return ELEMENT_TYPES.get(value.get_element_type().get_type_name())
+
+
+def shape_of(value: Value) -> Shape | None:
+    """The shape, with None for dimensions that are not known; None if not even the rank is."""
+    shape = value.get_partial_shape()
+    if shape.rank.is_dynamic:
+        return None
+    return tuple(size.get_length() if size.is_static else None for size in shape)
