@@ -34,7 +34,7 @@ def test_a_plan_is_made_once() -> None:
     for _ in range(3):
         for split in ([2, 4], (2, 4), np.array([2, 4])):
             ts.split(X, split)
-    assert len(api._cache) == 2  # a list and a tuple say the same
+    assert len(api._cache) == 3
     first = next(iter(api._cache.values()))
     ts.split(X + 1, [2, 4])
     assert next(iter(api._cache.values())) is first
@@ -153,20 +153,84 @@ def test_an_object_that_changes_is_asked_each_time() -> None:
     assert shapes(ts.split(X, [part, rest])) == [(3, 4), (3, 4)]
 
 
-def test_a_list_that_changes_while_it_is_read_is_not_remembered(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("make", [list, np.array])
+def test_lengths_that_change_in_the_middle_of_a_call_are_read_once(
+    make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lengths = [2, 4]
+    lengths = make([2, 4])
 
     def bind_later(*arguments: Any) -> Any:
-        lengths[:] = [3, 3]  # as another thread might, after the list was looked up
+        lengths[:] = [3, 3]  # as another thread might
         return bind_values(*arguments)
 
     monkeypatch.setattr("tensorsplit.api.bind_values", bind_later)
-    assert shapes(ts.split(X, lengths)) == [(3, 4), (3, 4)]
-    assert not api._cache
+    assert shapes(ts.split(X, lengths)) == [(2, 4), (4, 4)]
     monkeypatch.undo()
-    assert shapes(ts.split(X, [2, 4])) == [(2, 4), (4, 4)]
+    assert shapes(ts.split(X, lengths)) == [(3, 4), (3, 4)]
+    assert shapes(ts.split(X, make([2, 4]))) == [(2, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    "other", [b"\x02\x00\x00\x00", "2", 2.0, True, np.float32(2), bytearray(8), memoryview(b"2")]
+)
+def test_what_is_spelled_like_lengths_is_not_taken_for_them(other: Any) -> None:
+    ts.split_to_sequence(X, 2)
+    ts.split_to_sequence(X, np.array(2))
+    ts.split(X, [2, 4])
+    ts.split(X, np.array([2, 4]))
+    for _ in range(2):
+        with pytest.raises(ts.SplitError):
+            ts.split_to_sequence(X, other)
+        with pytest.raises(ts.SplitError):
+            ts.split(X, other)
+        with pytest.raises(ts.SplitError):
+            ts.split(X, [other, 4])
+
+
+def test_integers_of_numpy_with_the_same_bytes_are_not_the_same() -> None:
+    x = np.zeros(256)
+    for _ in range(2):
+        assert shapes(ts.split(x, [np.uint8(200), 56])) == [(200,), (56,)]
+        with refused("TS301", "-56"):
+            ts.split(x, [np.int8(-56), 56])
+        with refused("TS105", parameter="split"):
+            ts.split(x, [b"\xc8", 56])
+
+
+@pytest.mark.parametrize("lengths", [np.array([2, 4], object), np.array([2.0, 4.0])])
+def test_an_array_of_a_wrong_type_is_refused_each_time(lengths: Any) -> None:
+    ts.split(X, np.array([2, 4]))
+    for _ in range(2):
+        with refused("TS105", parameter="split"):
+            ts.split(X, lengths)
+
+
+def test_a_list_of_a_kind_of_its_own_is_asked_each_time() -> None:
+    class Lengths(list[int]):
+        pass
+
+    lengths = Lengths([2, 4])
+    assert shapes(ts.split(X, lengths)) == [(2, 4), (4, 4)]
+    assert not api._cache
+    lengths[:] = [5, 1]
+    assert shapes(ts.split(X, lengths)) == [(5, 4), (1, 4)]
+
+
+@pytest.mark.parametrize("axis", [np.int64(1), np.array(1), np.int8(-1)])
+def test_integers_of_numpy_are_remembered_too(axis: Any) -> None:
+    for _ in range(2):
+        assert shapes(ts.split(X, [np.int64(1), np.int32(3)], axis=axis)) == [(6, 1), (6, 3)]
+    assert len(api._cache) == 1
+
+
+def test_copies_and_buffers_of_a_remembered_call_are_checked() -> None:
+    assert_same(ts.split(X, [2, 4]), slices(X, 0, (2, 4)))
+    copies = ts.split(X, [2, 4], copy=True)
+    assert not any(np.shares_memory(part, X) for part in copies)
+    with refused("TS401", parameter="out"):
+        ts.split(X, [2, 4], out=[])
+    with refused("TS105", parameter="copy"):
+        ts.split(X, [2, 4], copy="no")  # type: ignore[arg-type]
 
 
 def test_refusals_are_not_remembered() -> None:

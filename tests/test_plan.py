@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -88,6 +90,69 @@ def test_an_array_of_an_element_type_the_version_lacks_is_refused() -> None:
     plan = ts.plan("onnx.Split-1", (6,), [2, 4])
     with refused("TS201", "int64", operator="onnx.Split-1", parameter="input"):
         plan(np.arange(6))
+
+
+def test_another_element_type_is_looked_at_each_time() -> None:
+    plan = ts.plan("onnx.Split-1", (6,), [2, 4])
+    for _ in range(2):
+        for dtype in (np.float32, np.float64, ">f4"):
+            x = np.arange(6).astype(dtype)
+            assert_same(plan(x), slices(x, 0, (2, 4)))
+        with refused("TS201", "int64", operator="onnx.Split-1", parameter="input"):
+            plan(np.arange(6))
+
+
+def test_a_plan_that_has_run_checks_the_next_array() -> None:
+    plan = ts.plan("onnx.Split-18", (7, 4), num_outputs=3)
+    x = np.arange(28.0).reshape(7, 4)
+    plan(x)
+    for other in (x.T, x[:6], x.ravel(), x[None]):
+        with refused("TS206", other.shape):
+            plan(other)
+    with refused("TS401", parameter="out"):
+        plan(x, out=())
+    with refused("TS105", parameter="copy"):
+        plan(x, copy=None)  # type: ignore[arg-type]
+    x.shape = (4, 7)
+    with refused("TS206", (4, 7)):
+        plan(x)
+
+
+def test_a_plan_that_has_run_is_still_a_value() -> None:
+    plan = ts.plan("onnx.Split-18", (6,), [1, 2, 3])
+    parts = plan(np.arange(6))
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan == copy.copy(plan)
+    assert hash(again) == hash(plan)
+    assert_same(again(np.arange(6)), parts)
+
+
+def test_threads_share_a_plan() -> None:
+    plan = ts.plan("onnx.Split-1", (60, 2), [10, 20, 30])
+
+    def work(number: int) -> None:
+        x = np.full((60, 2), number, [np.float16, np.float32, np.float64][number % 3])
+        for _ in range(300):
+            assert_same(plan(x, copy=number % 2 == 0), slices(x, 0, (10, 20, 30)))
+            with refused("TS201"):
+                plan(np.zeros((60, 2), int))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(work, range(6)))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 3, 9])
+def test_any_number_of_parts(parts: int) -> None:
+    x = np.arange(parts * 2).reshape(2, parts)
+    plan = ts.plan("onnx.SplitToSequence-24", (2, parts), axis=1)
+    for _ in range(2):
+        assert_same(plan(x), slices(x, 1, (1,) * parts))
+        assert_same(ts.split_to_sequence(x, axis=1), slices(x, 1, (1,) * parts))
 
 
 def test_lengths_that_are_floats_fix_the_element_type_of_the_data() -> None:

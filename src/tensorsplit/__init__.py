@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorsplit import openvino
 from tensorsplit.api import split, split_to_sequence, variadic_split
+from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.compare import OperatorDiff, diff
 from tensorsplit.errors import SplitError
 from tensorsplit.operators import operators
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BufferPool",
     "OperatorDiff",
     "PreparedSplit",
     "SequenceShape",

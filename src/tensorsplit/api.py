@@ -5,11 +5,15 @@ They are thin: values become operands, `resolve` decides, `arrays` cuts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from marshal import dumps
 from typing import Any
+
+from numpy import ndarray
 
 from tensorsplit import arrays
 from tensorsplit.arguments import bind_values, fingerprint
+from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.operators import NEWEST_OPSET, in_force, operators
 from tensorsplit.plan import SplitPlan
 from tensorsplit.prepared import counted
@@ -25,7 +29,7 @@ def split(
     num_outputs: int | None = None,
     opset: int = NEWEST_OPSET,
     copy: bool = False,
-    out: Sequence[Any] | None = None,
+    out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
     """Cut a tensor along an axis, as ONNX Split does.
 
@@ -38,7 +42,8 @@ def split(
         num_outputs: The attribute of Split-18; before it, how many outputs the node has.
         opset: The model's opset, which selects the version: 12 means Split-11.
         copy: Return new C-contiguous arrays; by default the parts are views.
-        out: Arrays to write the parts to, one for each; implies a copy and is returned.
+        out: Arrays to write the parts to, one for each, which are returned; or a `BufferPool` to
+            take them from. Implies a copy.
 
     Returns:
         The parts, in order, as arrays of the library of `input`.
@@ -49,7 +54,7 @@ def split(
     See Also:
         https://onnx.ai/onnx/operators/onnx__Split.html
     """
-    return _run(input, copy, out, _bind_split, split, axis, num_outputs, opset)
+    return _run(_bind_split, input, (split, axis, num_outputs, opset), copy, out)
 
 
 def split_to_sequence(
@@ -60,7 +65,7 @@ def split_to_sequence(
     keepdims: int = 1,
     opset: int = NEWEST_OPSET,
     copy: bool = False,
-    out: Sequence[Any] | None = None,
+    out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
     """Cut a tensor into a sequence, as ONNX SplitToSequence does.
 
@@ -72,7 +77,8 @@ def split_to_sequence(
         keepdims: 0 drops the axis from parts of length 1; ignored if `split` is given (D8).
         opset: The model's opset, from 11 on.
         copy: Return new C-contiguous arrays; by default the parts are views.
-        out: Arrays to write the parts to, one for each; implies a copy and is returned.
+        out: Arrays to write the parts to, one for each, which are returned; or a `BufferPool` to
+            take them from. Implies a copy.
 
     Returns:
         The sequence, as a list of arrays of the library of `input`.
@@ -83,7 +89,7 @@ def split_to_sequence(
     See Also:
         https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
     """
-    return _run(input, copy, out, _bind_split_to_sequence, split, axis, keepdims, opset)
+    return _run(_bind_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
 
 
 def variadic_split(
@@ -92,7 +98,7 @@ def variadic_split(
     split_lengths: Any,
     *,
     copy: bool = False,
-    out: Sequence[Any] | None = None,
+    out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
     """Cut a tensor along an axis, as OpenVINO VariadicSplit-1 does.
 
@@ -101,7 +107,8 @@ def variadic_split(
         axis: The axis, in [-rank, rank-1]: an integer, or an integer array of shape () or [1].
         split_lengths: The length of each part, of which one may be -1 for the remainder.
         copy: Return new C-contiguous arrays; by default the parts are views.
-        out: Arrays to write the parts to, one for each; implies a copy and is returned.
+        out: Arrays to write the parts to, one for each, which are returned; or a `BufferPool` to
+            take them from. Implies a copy.
 
     Returns:
         The parts, in order, as arrays of the library of `data`.
@@ -112,7 +119,7 @@ def variadic_split(
     See Also:
         The page named by ``operators["openvino.VariadicSplit-1"].source``.
     """
-    return _run(data, copy, out, _bind_variadic_split, axis, split_lengths)
+    return _run(_bind_variadic_split, data, (split_lengths, axis), copy, out)
 
 
 def openvino_split(
@@ -121,7 +128,7 @@ def openvino_split(
     num_splits: int,
     *,
     copy: bool = False,
-    out: Sequence[Any] | None = None,
+    out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
     """Cut a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
 
@@ -130,7 +137,8 @@ def openvino_split(
         axis: The axis, in [-rank, rank-1]: an integer, or an integer array of shape ().
         num_splits: How many parts; it divides the dimension.
         copy: Return new C-contiguous arrays; by default the parts are views.
-        out: Arrays to write the parts to, one for each; implies a copy and is returned.
+        out: Arrays to write the parts to, one for each, which are returned; or a `BufferPool` to
+            take them from. Implies a copy.
 
     Returns:
         The parts, in order, as arrays of the library of `data`.
@@ -141,7 +149,7 @@ def openvino_split(
     See Also:
         The page named by ``operators["openvino.Split-1"].source``.
     """
-    return _run(data, copy, out, _bind_openvino_split, axis, num_splits)
+    return _run(_bind_openvino_split, data, (num_splits, axis), copy, out)
 
 
 def _bind_split(split: Any, axis: Any, num_outputs: Any, opset: int) -> Intent:
@@ -155,59 +163,100 @@ def _bind_split_to_sequence(split: Any, axis: Any, keepdims: Any, opset: int) ->
     return bind_values(record, {"split": split, "axis": axis, "keepdims": keepdims})
 
 
-def _bind_variadic_split(axis: Any, split_lengths: Any) -> Intent:
+def _bind_variadic_split(split_lengths: Any, axis: Any) -> Intent:
     record = operators["openvino.VariadicSplit-1"]
     return bind_values(record, {"axis": axis, "split_lengths": split_lengths})
 
 
-def _bind_openvino_split(axis: Any, num_splits: Any) -> Intent:
+def _bind_openvino_split(num_splits: Any, axis: Any) -> Intent:
     record = operators["openvino.Split-1"]
     return bind_values(record, {"axis": axis, "num_splits": num_splits})
 
 
 _CACHED_PLANS = 1024
 _CACHED_PARTS = 64
-_cache: dict[tuple[Any, ...], SplitPlan] = {}
+_cache: dict[Hashable, SplitPlan] = {}
 
 
 def _run(
+    bind: Callable[..., Intent],
     data: Any,
+    arguments: tuple[Any, ...],
     copy: bool,
-    out: Sequence[Any] | None,
-    bind_arguments: Callable[..., Intent],
-    *arguments: Any,
+    out: Sequence[Any] | BufferPool | None,
 ) -> list[Any]:
-    """Cut an array; the plan of a call with the same arguments, shape and type is reused.
+    """Cut an array: at once if a call with the same arguments was validated for one like it.
 
-    The key holds the arguments' values and types (True is not 1, nor is 1.0), so a list that has
-    changed since is another key.
+    The first of the arguments is what gives the lengths. ``marshal`` spells them out with their
+    types, so that True is not 1, nor is 1.0, and a list as it is at this moment; of an array it
+    spells the bytes only. Version 2 of its format has one spelling for each value.
     """
-    library = arrays.find_library(data)
-    key, plan = None, None
-    if library is not None:
+    plan = None
+    if type(data) is ndarray:
         try:
-            key = (bind_arguments, data.shape, data.dtype, *map(fingerprint, arguments))
+            key = (bind, data.shape, data.dtype, dumps(arguments, 2))
             plan = _cache.get(key)
-        except TypeError:  # an argument that can't be told apart from others
-            key = None
+            if plan is None and type(arguments[0]) is ndarray:
+                plan = _cache.get((key, arguments[0].dtype, arguments[0].shape))
+        except (MemoryError, TypeError, ValueError):  # what has no spelling, or no hash
+            pass
+        if plan is not None and copy is False and out is None:
+            return plan.cut(data)
+    library = arrays.find_library(data)
     if library is None or plan is None:
-        intent = bind_arguments(*arguments)
+        library, plan = _validate(bind, data, tuple(map(_snapshot, arguments)))
+    return arrays.execute(plan, data, library, copy, out)
+
+
+def _snapshot(value: Any) -> Any:
+    """A value as it is now, which no one else can change; large arrays are never remembered."""
+    if type(value) is list:
+        return value.copy()
+    if isinstance(value, ndarray) and value.size <= _CACHED_PARTS:
+        return value.copy()
+    return value
+
+
+def _validate(
+    bind: Callable[..., Intent], data: Any, arguments: tuple[Any, ...]
+) -> tuple[arrays.ArrayLibrary, SplitPlan]:
+    """Decide the cut, and remember it; nobody else can change the arguments."""
+    key = _key(bind, data, arguments)
+    library, plan = arrays.find_library(data), _cache.get(key)
+    if library is None or plan is None:
+        intent = bind(*arguments)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
         plan = counted(plan_intent(intent, tuple(data.shape)))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
-        if key is not None:
-            _remember(key, plan, arguments)
-    return arrays.execute(plan, data, library, copy, out)
+        if key is not None and len(plan.sizes) <= _CACHED_PARTS:
+            if len(_cache) >= _CACHED_PLANS:
+                _cache.clear()
+            _cache[key] = plan
+    return library, plan
 
 
-def _remember(key: tuple[Any, ...], plan: SplitPlan, arguments: tuple[Any, ...]) -> None:
-    """Keep a plan, unless it is long, or another thread changed an argument as it was made."""
+def _key(bind: Callable[..., Intent], data: Any, arguments: tuple[Any, ...]) -> Hashable:
+    """What a call is remembered by; None if it must not be, as it can't be told from others."""
+    lengths, *others = arguments
+    key: Hashable
     try:
-        unchanged = key[3:] == tuple(map(fingerprint, arguments))
-    except TypeError:
-        unchanged = False
-    if unchanged and len(plan.sizes) <= _CACHED_PARTS:
-        if len(_cache) >= _CACHED_PLANS:
-            _cache.clear()
-        _cache[key] = plan
+        spelled = (bind, data.shape, data.dtype, dumps(arguments, 2))
+        plain = type(data) is ndarray and all(map(_is_plain, others))
+        if plain and _is_plain(lengths):
+            key = spelled
+        elif plain and type(lengths) is ndarray and lengths.dtype.kind in "iu":
+            key = (spelled, lengths.dtype, lengths.shape)
+        else:
+            key = (bind, data.shape, data.dtype, *map(fingerprint, arguments))
+        hash(key)
+    except (AttributeError, MemoryError, TypeError, ValueError):
+        return None
+    return key
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether nothing else is spelled as this value is."""
+    if type(value) in (list, tuple):
+        return all(type(item) is int for item in value)
+    return value is None or type(value) is int

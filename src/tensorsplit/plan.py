@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from types import EllipsisType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tensorsplit.dims import Dim, Shape, add, is_known
 from tensorsplit.errors import SplitError
@@ -77,6 +79,27 @@ class SplitPlan:
             (*head, slice(start, start + size))
             for start, size in zip(self.offsets, self.sizes, strict=True)
         )
+
+    @cached_property
+    def cut(self) -> Callable[[Any], list[Any]]:
+        """Indexes an array with each of the `indices`; written out where that is fastest.
+
+        Raises:
+            SplitError: TS309 if a size is symbolic.
+        """
+        match self.indices:
+            case ():
+                return lambda _: []
+            case (first,):
+                return lambda array: [array[first]]
+            case (first, second):
+                return lambda array: [array[first], array[second]]
+        parts = itemgetter(*self.indices)  # faster than a loop
+        return lambda array: [*parts(array)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the fields, and not what was derived from them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True)

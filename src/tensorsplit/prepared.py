@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from numpy import ndarray
+
 from tensorsplit import arrays
 from tensorsplit.arguments import bind_values
+from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.dims import Dim, Shape, as_shape
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import PLAN_MISMATCH, UNKNOWN_COUNT
@@ -24,9 +27,11 @@ class PreparedSplit(SplitPlan):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
 
     intent: Intent | None = field(default=None, repr=False)
+    _seen: object = field(default=None, init=False, repr=False, compare=False)
+    """The type object of the last array that fitted; the same object needs no second look."""
 
     def __call__(
-        self, input: Any, *, copy: bool = False, out: Sequence[Any] | None = None
+        self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
     ) -> list[Any]:
         """Cut an array of the planned shape.
 
@@ -34,7 +39,8 @@ class PreparedSplit(SplitPlan):
             input: The array. Where the planned shape has symbolic dimensions, any array that
                 agrees with its numbers; its lengths are then decided anew.
             copy: Return new C-contiguous arrays and not views.
-            out: Arrays to write the parts to, one for each; implies a copy and is returned.
+            out: Arrays to write the parts to, one for each, which are returned; or a
+                `BufferPool` to take them from. Implies a copy.
 
         Returns:
             The parts, in order, as arrays of the library of `input`.
@@ -43,15 +49,27 @@ class PreparedSplit(SplitPlan):
             SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
                 buffers that don't.
         """
-        library = arrays.library_of(input, self.operator, self._data)
-        shape = input.shape
+        if (
+            type(input) is ndarray
+            and input.dtype is self._seen
+            and input.shape == self.input_shape
+            and copy is False
+            and out is None
+        ):
+            return self.cut(input)
+        return self._cut(input, copy, out)
+
+    def _cut(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:
+        """Cut what is not known to fit."""
+        library = arrays.library_of(data, self.operator, self._data)
         check_element_type(
-            self.operator, library.element_type(input), self.element_types, self._data
+            self.operator, library.element_type(data), self.element_types, self._data
         )
         plan: SplitPlan = self
-        if shape != self.input_shape:
-            plan = self._for_shape(tuple(shape))
-        return arrays.execute(plan, input, library, copy=copy, out=out)
+        if data.shape != self.input_shape:
+            plan = self._for_shape(tuple(data.shape))
+        object.__setattr__(self, "_seen", data.dtype)
+        return arrays.execute(plan, data, library, copy=copy, out=out)
 
     def _for_shape(self, shape: Shape) -> SplitPlan:
         fits = len(shape) == len(self.input_shape) and all(

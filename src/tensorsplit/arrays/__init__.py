@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import NOT_AN_ARRAY, OPERAND_TYPE
 from tensorsplit.plan import SplitPlan
@@ -85,7 +86,7 @@ def execute(
     array: Any,
     library: ArrayLibrary,
     copy: object = False,
-    out: Sequence[Any] | None = None,
+    out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
     """Cut an array along a plan made for its shape.
 
@@ -94,7 +95,7 @@ def execute(
         array: The array, of the shape that the plan was made for.
         library: The library of the array.
         copy: Whether to return new contiguous arrays and not views.
-        out: Buffers to write the parts to; implies a copy.
+        out: Buffers to write the parts to, or a pool to take them from; implies a copy.
 
     Returns:
         A list of arrays of the same library: views, or copies, or the buffers.
@@ -105,6 +106,8 @@ def execute(
     if copy is not True and copy is not False:
         copy = _flag(copy, plan)
     if out is not None:
+        if isinstance(out, BufferPool):
+            out = [out.empty(shape, array.dtype) for shape in plan.output_shapes]
         return library.copies_into(array, plan, out)
     return library.copies(array, plan) if copy else library.views(array, plan)
 

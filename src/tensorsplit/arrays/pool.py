@@ -1,0 +1,196 @@
+"""A pool of memory for the parts of a cut, so that copies need no fresh pages each time."""
+
+from __future__ import annotations
+
+import mmap
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import count
+from typing import Any, NoReturn, TypeAlias
+from weakref import WeakMethod
+
+import numpy as np
+
+from tensorsplit.dims import as_index
+from tensorsplit.errors import SplitError, show
+from tensorsplit.kinds import OPERAND_TYPE, OPERAND_VALUE
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Block: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
+
+_ALIGNMENT = 64
+_HUGE_FROM = 4 << 20
+_HUGE_PAGE = 2 << 20
+
+
+class BufferPool:
+    """Memory for the parts of a cut that is used again when they are gone.
+
+    Give it as ``out=`` wherever buffers can be given: ``ts.split(x, 4, out=pool)``. Each part is
+    then a C-contiguous array of its own, aligned to 64 bytes; when the last reference to it, or to
+    a view of it, has gone, its memory goes back to the pool, and a later part of about its size
+    takes it. A part that is kept pins its own memory and no other's, even beyond the pool's life.
+
+    Threads may share a pool; after a fork, parent and child each have their own.
+
+    Args:
+        max_bytes: How much memory the pool keeps at most while no array uses it. What comes back
+            beyond that is given back to the system, the longest unused first. Arrays in use do not
+            count: they are the caller's.
+
+    Raises:
+        SplitError: TS105, TS107 for a `max_bytes` that is no integer of 0 or more.
+    """
+
+    # Parts may die in any thread, and in the garbage collector in the middle of any method here.
+    # So there is no lock: each step below is one atomic operation of a dict or a deque.
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = _checked_size(max_bytes)
+        self._idle: dict[int, deque[tuple[int, Block]]] = {}
+        self._lent: dict[int, int] = {}
+        self._clock = count()
+        self._take_back = WeakMethod(self._reclaim)
+
+    @property
+    def max_bytes(self) -> int:
+        """How much idle memory is kept at most."""
+        return self._max_bytes
+
+    @property
+    def idle_bytes(self) -> int:
+        """How much memory is kept for parts to come."""
+        return sum(size * len(self._idle[size]) for size in list(self._idle))
+
+    @property
+    def in_use_bytes(self) -> int:
+        """How much memory of the pool is in arrays that are still referenced."""
+        return sum(list(self._lent.values()))
+
+    def clear(self) -> None:
+        """Give all idle memory back to the system; arrays in use are not touched."""
+        for blocks in list(self._idle.values()):
+            blocks.clear()
+
+    def empty(self, shape: Iterable[int], dtype: Any) -> Array:
+        """An array whose elements are not set, like `numpy.empty`.
+
+        Args:
+            shape: The shape.
+            dtype: The element type. Arrays without elements, and of element types that hold
+                references (object, StringDType), are ordinary ones and not of the pool.
+
+        Returns:
+            A writable C-contiguous array.
+
+        Raises:
+            MemoryError, TypeError, ValueError: As `numpy.empty` does.
+        """
+        shape, dtype = tuple(shape), np.dtype(dtype)
+        size = dtype.itemsize
+        for length in shape:
+            size *= length
+        if size <= 0 or dtype.hasobject:
+            return np.empty(shape, dtype)
+        block = self._take(_size_class(size))
+        owner = _Owner(block, self._take_back)
+        self._lent[id(owner)] = block.size
+        return np.ndarray(shape, dtype, owner.as_array())
+
+    def _take(self, size: int) -> Block:
+        blocks = self._idle.get(size) or self._idle.setdefault(size, deque())
+        with suppress(IndexError):
+            return blocks.pop()[1]
+        try:
+            return _allocate(size)
+        except MemoryError:
+            self.clear()
+            return _allocate(size)
+
+    def _reclaim(self, owner: int, block: Block) -> None:
+        """Take back the block of an array that is gone."""
+        self._lent.pop(owner, None)
+        self._idle[block.size].append((next(self._clock), block))
+        while self.idle_bytes > self._max_bytes:
+            with suppress(IndexError, ValueError):  # another thread was faster
+                min((each for each in list(self._idle.values()) if each), key=_age).popleft()
+
+    def __repr__(self) -> str:
+        idle, bound, used = map(_show_bytes, (self.idle_bytes, self.max_bytes, self.in_use_bytes))
+        return f"<BufferPool: {used} in use, {idle} idle of at most {bound}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a BufferPool can't be copied or pickled; make one in each process")
+
+
+class _Owner:
+    """The base of one array: lives as long as the array or any view of it."""
+
+    __slots__ = ("__array_interface__", "_block", "_take_back")
+
+    def __init__(
+        self, block: Block, take_back: Callable[[], Callable[[int, Block], None] | None]
+    ) -> None:
+        self._block = block
+        self._take_back = take_back
+
+    def as_array(self) -> Block:
+        """The block as an array whose base is this; made once, so that nothing outlives it."""
+        self.__array_interface__ = self._block.__array_interface__
+        array = np.asarray(self)
+        del self.__array_interface__
+        return array
+
+    def __del__(self) -> None:
+        reclaim = self._take_back()
+        if reclaim is not None:
+            reclaim(id(self), self._block)
+
+
+def _age(blocks: deque[tuple[int, Block]]) -> int:
+    return blocks[0][0]
+
+
+def _size_class(size: int) -> int:
+    """The size of the block for a part: an eighth of a power of two more at most, so aligned."""
+    step = max(_ALIGNMENT, 1 << max(0, (size - 1).bit_length() - 4))
+    return -(-size // step) * step
+
+
+def _allocate(size: int) -> Block:
+    """A fresh block; a large one is a mapping of its own, so that it goes back when it dies."""
+    if size >= _HUGE_FROM and hasattr(mmap, "MAP_ANONYMOUS"):
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # private: a forked child gets its own
+        try:
+            mapping = mmap.mmap(-1, size + _HUGE_PAGE, flags=flags)
+        except (OSError, OverflowError) as error:
+            raise MemoryError(f"{size} bytes can't be had") from error
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # a kernel without them
+                mapping.madvise(mmap.MADV_HUGEPAGE)
+        return _aligned(np.frombuffer(mapping, np.uint8), _HUGE_PAGE, size)
+    return _aligned(np.empty(size + _ALIGNMENT, np.uint8), _ALIGNMENT, size)
+
+
+def _aligned(memory: Block, alignment: int, size: int) -> Block:
+    start = -memory.ctypes.data % alignment
+    return memory[start : start + size]
+
+
+def _checked_size(max_bytes: object) -> int:
+    size = as_index(max_bytes)
+    if size is None:
+        problem = f"it is {show(max_bytes)} of type {type(max_bytes).__name__}"
+        raise SplitError(OPERAND_TYPE, problem, "give a number of bytes", parameter="max_bytes")
+    if size < 0:
+        raise SplitError(
+            OPERAND_VALUE, f"it is {show(size)}", "give 0 or more", parameter="max_bytes"
+        )
+    return size
+
+
+def _show_bytes(size: int) -> str:
+    unit = min(max(size.bit_length() - 1, 0) // 10, 4)
+    amount = size / (1 << 10 * unit)
+    return f"{amount:.{0 if amount.is_integer() else 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
