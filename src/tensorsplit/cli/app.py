@@ -15,7 +15,9 @@ from typing import Any
 import click
 
 from tensorsplit import __version__
+from tensorsplit.cli.bench import bench
 from tensorsplit.cli.check import check
+from tensorsplit.cli.conformance import conformance
 from tensorsplit.cli.convert import convert
 from tensorsplit.cli.diff import diff
 from tensorsplit.cli.explain import explain
@@ -133,5 +135,5 @@ def main(ctx: click.Context) -> None:
         write(f"{ctx.get_help()}\n")
 
 
-for _command in (run, check, infer, convert, lower, explain, ops, diff):
+for _command in (run, check, infer, convert, lower, explain, ops, diff, bench, conformance):
     main.add_command(_command)

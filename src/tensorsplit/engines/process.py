@@ -9,14 +9,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from tensorsplit.engines.death import ProcessDied, last_words
 from tensorsplit.engines.wire import STARTED, Call, Reply, pack, receive, send
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED, INPUT_TYPE, USAGE
@@ -33,13 +34,17 @@ class EngineProcess:
     Args:
         name: The engine's name, for messages.
         adapter: The module whose ``run`` the process calls.
+        environment: Environment variables that it has besides those of this process.
 
     Calls from several threads take turns.
     """
 
-    def __init__(self, name: str, adapter: str) -> None:
+    def __init__(
+        self, name: str, adapter: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
         self._adapter = adapter
+        self._environment = dict(environment or {})
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
@@ -62,18 +67,10 @@ class EngineProcess:
             SplitError: TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its
                 process dies or takes longer than it may; whatever the adapter itself refuses.
         """
-        seconds = timeout()
         try:
-            packed = pack(Call(self._adapter, request))
-        except Exception as error:  # noqa: BLE001 - what is fed may be of any class
-            raise SplitError(
-                INPUT_TYPE,
-                f"what is fed can't be passed to {self.name}: {error}",
-                "feed arrays, lists of arrays, or None",
-                parameter="inputs",
-            ) from None
-        with self._lock:
-            reply = self._exchange(packed, seconds)
+            reply = self.ask(request, timeout())
+        except ProcessDied as death:
+            raise self._crash(death) from None
         if isinstance(reply.error, SplitError):
             raise reply.error
         if reply.missing is not None:
@@ -88,6 +85,30 @@ class EngineProcess:
                 ENGINE_REFUSED, f"{self.name} says: {reply.refusal}", parameter="engine"
             )
         return reply.result
+
+    def ask(self, request: Any, seconds: float) -> Reply:
+        """Have the engine run something, whatever comes of it.
+
+        Args:
+            request: What the adapter's ``run`` is called with; picklable.
+            seconds: How long it may take.
+
+        Raises:
+            ProcessDied: If the process dies or takes longer.
+            SplitError: TS508 if the request can't be passed on; TS604 if no process can be
+                started.
+        """
+        try:
+            packed = pack(Call(self._adapter, request))
+        except Exception as error:  # noqa: BLE001 - what is fed may be of any class
+            raise SplitError(
+                INPUT_TYPE,
+                f"what is fed can't be passed to {self.name}: {error}",
+                "feed arrays, lists of arrays, or None",
+                parameter="inputs",
+            ) from None
+        with self._lock:
+            return self._exchange(packed, seconds)
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -162,7 +183,7 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={**os.environ, "PYTHONPATH": _search_path()},
+                env={**os.environ, **self._environment, "PYTHONPATH": _search_path()},
                 start_new_session=True,  # Ctrl-C is for the caller, who then ends this one
             )
         except OSError as error:
@@ -174,37 +195,23 @@ class EngineProcess:
             ) from None
         return self._process
 
-    def _died(self, seconds: float | None) -> SplitError:
+    def _died(self, seconds: float | None) -> ProcessDied:
         process = self._process
         if process is not None and seconds is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(5)
         status = None if process is None else process.poll()
-        words = self._last_words()
+        words = "" if self._errors is None else last_words(self._errors)
         self._end()
-        if seconds is not None:
-            return SplitError(
-                ENGINE_CRASHED,
-                f"{self.name} gave no answer within {seconds:g} s and was stopped",
-                f"set {TIMEOUT_VARIABLE} to give it more seconds",
-                parameter="engine",
-            )
-        return SplitError(
-            ENGINE_CRASHED,
-            f"the process of {self.name} {_ending(status)}{words}",
-            "the model or its inputs make the engine crash; use another engine",
-            parameter="engine",
-        )
+        return ProcessDied(status, words, seconds)
 
-    def _last_words(self) -> str:
-        """The last line that the process wrote to its error stream."""
-        if self._errors is None:
-            return ""
-        size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - 2000))
-        lines = self._errors.read().decode("utf-8", "replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f", having said: {said[-1][:200]}" if said else ""
+    def _crash(self, death: ProcessDied) -> SplitError:
+        if death.seconds is not None:
+            what, fix = self.name, f"set {TIMEOUT_VARIABLE} to give it more seconds"
+        else:
+            what = f"the process of {self.name}"
+            fix = "the model or its inputs make the engine crash; use another engine"
+        return SplitError(ENGINE_CRASHED, f"{what} {death}", fix, parameter="engine")
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -222,17 +229,6 @@ class EngineProcess:
 def _search_path() -> str:
     """Where this process finds modules, so that the other one finds the same ones."""
     return os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
-
-
-def _ending(status: int | None) -> str:
-    if status is None:
-        return "gave an answer that is none"
-    if status >= 0:
-        return f"ended with exit status {status}"
-    try:
-        return f"was ended by {signal.Signals(-status).name} (signal {-status})"
-    except ValueError:
-        return f"was ended by signal {-status}"
 
 
 def timeout() -> float:

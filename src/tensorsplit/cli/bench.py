@@ -1,0 +1,164 @@
+"""``tensorsplit bench``: how long cuts take here, beside other libraries."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tensorsplit.cli.files import Writer, write_files
+from tensorsplit.cli.screen import examples, show, write
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNWRITABLE
+
+if TYPE_CHECKING:
+    from tensorsplit.bench.figures import Figures
+    from tensorsplit.bench.timing import Effort
+    from tensorsplit.bench.workloads import Workload
+
+WRONG = 1
+
+_File = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(
+    epilog=examples(
+        "bench",
+        "bench attention 'rgb*' --peer torch",
+        "bench --format json -o bench.json --svg bench.svg",
+        "bench --quick",
+    )
+)
+@click.argument("workload", nargs=-1)
+@click.option("--list", "listed", is_flag=True, help="List the workloads and the peers, and stop.")
+@click.option(
+    "--peer",
+    "peers",
+    metavar="PEER",
+    multiple=True,
+    help="Compare with this library only; may be repeated. By default all that are installed.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Time N rounds of each workload, and not as many as it takes for the medians to settle.",
+)
+@click.option("--quick", is_flag=True, help="One round: check every result, and time roughly.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to write the figures.",
+)
+@click.option(
+    "-o", "--output", type=_File, help="Write the figures to this file, not standard output."
+)
+@click.option("--svg", type=_File, help="Draw the figures into this file as well.")
+@click.pass_context
+def bench(
+    ctx: click.Context,
+    *,
+    workload: tuple[str, ...],
+    listed: bool,
+    peers: tuple[str, ...],
+    repeat: int | None,
+    quick: bool,
+    style: str,
+    output: Path | None,
+    svg: Path | None,
+) -> None:
+    """Time cuts beside the libraries that are installed, and check every result.
+
+    WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in a minute or two. Each
+    time is a multiple of that of copying the same bytes with two threads, taken in turns with it;
+    a median, and from the 10th to the 90th percentile. The exit status is 1 if a result is wrong.
+    """
+    from tensorsplit.bench.timing import Effort
+    from tensorsplit.bench.workloads import choose
+
+    if quick and repeat is not None:
+        raise click.UsageError("--quick is --repeat 1; give one of them")
+    chosen = choose(workload)
+    if listed:
+        write("".join(f"{line}\n" for line in _listing(chosen)))
+        return
+    _check_places([place for place in (output, svg) if place is not None])
+    figures = _measure(chosen, peers, Effort(rounds=1 if quick else repeat))
+    _save(figures, style, output, svg)
+    if figures.wrong:
+        ctx.exit(WRONG)
+
+
+def _measure(chosen: Sequence[Workload], peers: tuple[str, ...], effort: Effort) -> Figures:
+    from tensorsplit.bench.figures import Figures
+    from tensorsplit.bench.machine import describe
+    from tensorsplit.bench.peers import choose
+    from tensorsplit.bench.runner import measure
+
+    entries = choose(peers)
+    measured = tuple(measure(entry, entries, effort) for entry in _counted(chosen))
+    return Figures(describe(effort), measured)
+
+
+def _counted(chosen: Sequence[Workload]) -> Iterable[Workload]:
+    """Each workload, named on a terminal before it is measured.
+
+    Nothing is drawn meanwhile: a moving bar would take time from what is timed.
+    """
+    stream = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+    for number, workload in enumerate(chosen, 1):
+        if stream is not None:
+            stream.write(f"\r\x1b[K[{number}/{len(chosen)}] {workload.name}")
+            stream.flush()
+        yield workload
+    if stream is not None:
+        stream.write("\r\x1b[K")
+
+
+def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
+    from tensorsplit.bench import words
+    from tensorsplit.bench.peers import PEERS, installed
+
+    width = max(len(workload.name) for workload in chosen)
+    for workload in chosen:
+        yield f"{workload.name:{width}}  {workload.stands_for}"
+        yield f"{'':{width}}  {words.cut(workload)}; beside {workload.baseline}"
+    here = installed()
+    yield "peers: " + ", ".join(f"{peer} {here.get(peer, '(not installed)')}" for peer in PEERS)
+
+
+def _check_places(places: Sequence[Path]) -> None:
+    """Refuse a place that can't be written before a minute is spent, not after it."""
+    for place in places:
+        folder = place.parent
+        if folder.exists() and not folder.is_dir():
+            raise SplitError(UNWRITABLE, f"{folder} is not a folder", "give another place")
+    if len(set(places)) < len(places):
+        raise click.UsageError("-o and --svg are the same file")
+
+
+def _save(figures: Figures, style: str, output: Path | None, svg: Path | None) -> None:
+    from tensorsplit.bench.figures import as_json
+    from tensorsplit.bench.picture import picture
+    from tensorsplit.bench.table import as_text, lines
+
+    files: dict[Path, Writer] = {}
+    if svg is not None:
+        drawn = picture(figures).encode()
+        files[svg] = lambda file: file.write(drawn)
+    if output is not None:
+        text = (as_json(figures) if style == "json" else as_text(figures)).encode()
+        files[output] = lambda file: file.write(text)
+    elif style == "json":
+        write(as_json(figures))
+    elif sys.stdout is not None and sys.stdout.isatty():
+        show(*lines(figures))
+    else:
+        write(as_text(figures))
+    write_files(files)

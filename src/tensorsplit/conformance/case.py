@@ -1,0 +1,107 @@
+"""A case: one model, what to feed it, and what the standard says comes out.
+
+Cases are data. Nothing here, nor in `oracle`, `data`, `models` and `cases`, imports the rest of the
+package but for its error type: what decides lengths there can't be wrong here in the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+SHAPE_CLASSES = ("static", "dynamic-axis", "dynamic-other", "zero-size")
+SPELLINGS = ("attribute", "initializer", "constant", "runtime", "overridable", "absent")
+PLACES = ("graph", "if", "loop", "scan", "function")
+USES = (
+    *("", "output", "SequenceAt", "SequenceLength", "SequenceInsert", "SequenceErase"),
+    *("ConcatFromSequence", "Loop", "SequenceMap"),
+)
+PARTS, REFUSAL = "parts", "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is cut, for a picture of it and for filters.
+
+    Attributes:
+        shape: The shape of the data.
+        axis: The axis as the model says it, maybe negative.
+        sizes: The length of each part.
+        keepdims: Whether the parts keep the axis.
+    """
+
+    shape: tuple[int, ...]
+    axis: int
+    sizes: tuple[int, ...]
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The files of a case.
+
+    Attributes:
+        model: A serialised ONNX ``ModelProto``, or the ``.xml`` of an OpenVINO IR.
+        weights: The ``.bin`` of an IR; empty for ONNX.
+        inputs: An array for each input that is fed, by name.
+        expected: An array, or for a sequence a list of arrays, for each output, by name and in the
+            order of the model; None where the standard asks for a refusal.
+    """
+
+    model: bytes
+    weights: bytes
+    inputs: dict[str, Any]
+    expected: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing that the standard says, and a model to see whether an engine does it.
+
+    Attributes:
+        id: Stable and unique: segments of ``[A-Za-z0-9._-]+`` between slashes.
+        operator: The operator version, such as ``onnx.Split-18``.
+        element_type: The element type of the data: ``float``, ``int64``, ``string`` and so on.
+        shape_class: One of `SHAPE_CLASSES`: what the model declares of the data's shape.
+        rank: The rank of the data.
+        spelling: One of `SPELLINGS`: how the model says the lengths, or how many parts there are.
+        place: One of `PLACES`: where the split node is; for a node inside two, the outer one.
+        use: One of `USES`: what is done with a sequence; empty for operators without one.
+        rule: What the standard says, in our words, and where it says so.
+        decision: Where the standard leaves it open, the decision of docs/errata.md: ``D1`` to
+            ``D20``.
+        expects: ``parts`` or ``refusal``.
+        cut: What is cut; None for refusals.
+        model_format: ``onnx``, or ``ir`` for OpenVINO IR.
+        opset: The opset that the model imports; for an IR, that of its split layer.
+        recipe: What makes the files from a random generator.
+    """
+
+    id: str
+    operator: str
+    element_type: str
+    shape_class: str
+    rank: int
+    spelling: str
+    place: str
+    use: str
+    rule: str
+    decision: str
+    expects: str
+    cut: Cut | None
+    model_format: str
+    opset: int
+    recipe: Callable[[np.random.Generator], Built] = field(repr=False, compare=False)
+
+    def build(self, seed: int = 0) -> Built:
+        """The model, random inputs and what comes out.
+
+        Args:
+            seed: Another seed gives other elements; the same one gives the same bytes.
+        """
+        digest = hashlib.sha256(self.id.encode()).digest()
+        return self.recipe(np.random.default_rng([seed, *digest[:16]]))

@@ -1,0 +1,42 @@
+"""All cases, a file for each group of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import cache
+
+from tensorsplit.conformance.case import Case
+
+_GROUPS = (
+    *("cuts", "edges", "element_types", "matrix", "operands", "refusals", "sequences"),
+    *("openvino", "openvino_refusals"),
+)
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    """Every case, sorted by id; their models are built only when asked for."""
+    found: dict[str, Case] = {}
+    for group in _GROUPS:
+        for case in importlib.import_module(f"{__name__}.{group}").cases():
+            if case.id in found:
+                raise ValueError(f"two cases are called {case.id}")
+            found[case.id] = case
+    return tuple(found[name] for name in sorted(found))
+
+
+def find(patterns: Iterable[str]) -> tuple[Case, ...]:
+    """The cases whose id matches one of the patterns, sorted by id.
+
+    Args:
+        patterns: Shell patterns, in which ``*`` stands for slashes too; none at all means every
+            case.
+    """
+    wanted = tuple(patterns)
+    return tuple(
+        case
+        for case in all_cases()
+        if not wanted or any(fnmatchcase(case.id, pattern) for pattern in wanted)
+    )

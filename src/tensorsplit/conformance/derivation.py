@@ -1,0 +1,223 @@
+"""From what came of cases to what an engine does not do right: entries of a profile.
+
+A case has conditions: the features of its nodes and of its model, each alone, with the operator it
+was seen with, with its value, or with both. An entry is one condition.
+
+1. Where all cases with a condition fail, and too many to be chance, the condition explains them
+   (extent ``all``). Of such conditions the one that explains most of what is left becomes an entry,
+   of several the most general one, until none explains more.
+2. What is left depends on more than one feature. One after the other, the condition that explains
+   most, with few passes beside the failures, becomes an entry: ``some`` if ordinary inputs fail,
+   ``edge`` if all failures have a dimension of 0. What too few have in common to be told apart from
+   chance is left unexplained.
+3. Wrong data that is nothing but 64 bits squeezed into 32 is ``values`` of the feature
+   ``wide_values``; it hides no other failure.
+4. A model that is illegal for what is fed at run time, and runs, is an ``edge`` of the feature that
+   says that it is known only then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tensorsplit.conformance.document import Result
+from tensorsplit.models.features import NODE_FEATURES
+
+_ORDINARY = 0.25
+_CHANCE = 0.01
+_LEAST = 3
+_MENTIONED = 0.1
+_PURITY = 4
+_OPERATORS = ("version", "operator")
+_RUNTIME = ("runtime_lengths", "runtime_axis", "runtime_sequence_index", "count_on_dynamic_axis")
+_VERDICTS = {
+    "crash": "crash",
+    "hang": "crash",
+    "wrong": "wrong",
+    "accepted-but-illegal": "wrong",
+    "refused-but-legal": "refused",
+    "unsupported-type": "refused",
+}
+_WORST = ("crash", "wrong", "refused")
+
+
+class Condition(NamedTuple):
+    """A feature that a case has; an empty operator or value stands for any.
+
+    The operator is a type, such as ``Split``, or a version, such as ``onnx.Split-1``.
+    """
+
+    feature: str
+    operator: str = ""
+    value: str = ""
+
+    @property
+    def generality(self) -> tuple[int, int, str]:
+        """More is more general; among equals, what features of nodes say comes first."""
+        order = list(NODE_FEATURES)
+        place = order.index(self.feature) if self.feature in order else len(order)
+        narrow = bool(self.operator) + ("." in self.operator) + bool(self.value)
+        return -narrow, -place, f"{self.operator}/{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A case that an engine ran.
+
+    Attributes:
+        result: What came of it.
+        conditions: What it asked for.
+        is_legal: Whether the standard gives it a meaning.
+        is_rare: Whether it has a dimension of 0.
+        narrows: The element type, if the result is wrong and nothing but 64 bits in 32.
+    """
+
+    result: Result
+    conditions: frozenset[Condition]
+    is_legal: bool = True
+    is_rare: bool = False
+    narrows: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A condition under which an engine fails.
+
+    Attributes:
+        condition: The condition.
+        verdict: Of `tensorsplit.profiles.VERDICTS`.
+        extent: Of `tensorsplit.profiles.EXTENTS`.
+        failed: How many of the cases that it is about failed.
+        cases: How many cases it is about: those under the condition that no finding before it
+            explains.
+        example: The result of one that failed.
+    """
+
+    condition: Condition
+    verdict: str
+    extent: str
+    failed: int
+    cases: int
+    example: Result
+
+
+def derive(observations: Sequence[Observation]) -> tuple[list[Finding], list[Observation]]:
+    """What an engine does not do right.
+
+    Args:
+        observations: What came of the cases.
+
+    Returns:
+        The findings, and the failures that none of them explains.
+    """
+    found = list(_narrowing(observations))
+    left = [entry for entry in observations if entry.is_legal and not entry.narrows]
+    for search in (_always, _mostly):
+        while finding := search(left):
+            found.append(finding)
+            left = [entry for entry in left if finding.condition not in entry.conditions]
+    found += _unchecked(observations)
+    return found, list(filter(_fails, left))
+
+
+def _fails(entry: Observation) -> bool:
+    return entry.result.is_deviation
+
+
+def _share(entries: Sequence[Observation]) -> float:
+    """How large a part of the cases fails."""
+    return sum(map(_fails, entries)) / len(entries)
+
+
+def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) -> Finding:
+    """A finding about the cases under a condition."""
+    failed = [entry.result for entry in entries if _fails(entry)]
+    counts = Counter(_VERDICTS[result.verdict] for result in failed)
+    verdict = next(name for name in _WORST if counts[name] >= _MENTIONED * len(failed))
+    example = next(result for result in failed if _VERDICTS[result.verdict] == verdict)
+    return Finding(condition, verdict, extent, len(failed), len(entries), example)
+
+
+def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]:
+    """The cases under each condition."""
+    found: dict[Condition, list[Observation]] = defaultdict(list)
+    for entry in entries:
+        for condition in entry.conditions:
+            found[condition].append(entry)
+    return found
+
+
+def _always(left: Sequence[Observation]) -> Finding | None:
+    """The condition under which nothing works that explains most of what is left."""
+    under = _under(left)
+    best: Condition | None = None
+    for condition, entries in under.items():
+        if not all(map(_fails, entries)):
+            continue
+        beside = next((under[item] for item in _operators(condition) if item in under), left)
+        others = [entry for entry in beside if condition not in entry.conditions]
+        if others and _share(others) ** len(entries) > _CHANCE:
+            continue
+        if best is None or _rank(condition, under) > _rank(best, under):
+            best = condition
+    return None if best is None else _finding(best, "all", under[best])
+
+
+def _operators(condition: Condition) -> tuple[Condition, ...]:
+    """The conditions that are nothing but the operator of this one."""
+    return tuple(Condition(feature, value=condition.operator) for feature in _OPERATORS)
+
+
+def _rank(condition: Condition, under: Mapping[Condition, Sequence[Observation]]) -> Any:
+    return len(under[condition]), *condition.generality
+
+
+def _mostly(left: Sequence[Observation]) -> Finding | None:
+    """The condition that has most to do with what is left."""
+    under = {
+        condition: entries
+        for condition, entries in _under(left).items()
+        if _weight(condition, entries)
+    }
+    if not under:
+        return None
+    best = max(
+        under, key=lambda condition: (_weight(condition, under[condition]), *condition.generality)
+    )
+    rare = all(entry.is_rare for entry in under[best] if _fails(entry))
+    return _finding(best, "edge" if rare else "some", under[best])
+
+
+def _weight(condition: Condition, entries: Sequence[Observation]) -> float:
+    """How much a condition explains: how many cases, and how purely; 0 for what may be chance."""
+    failed = [entry for entry in entries if _fails(entry)]
+    if len(failed) < _LEAST:
+        return 0.0
+    if all(entry.is_rare for entry in failed):
+        if condition.feature == "element_type":  # it is the dimension of 0, whatever the type
+            return 0.0
+        entries = [entry for entry in entries if entry.is_rare]
+    share = _share(entries)
+    return len(entries) * share**_PURITY if share >= _ORDINARY else 0.0
+
+
+def _narrowing(observations: Sequence[Observation]) -> Iterator[Finding]:
+    narrowed = [entry for entry in observations if entry.narrows]
+    for value in sorted(Counter(entry.narrows for entry in narrowed)):
+        entries = [entry for entry in narrowed if entry.narrows == value]
+        yield _finding(Condition("wide_values", value=value), "values", entries)
+
+
+def _unchecked(observations: Sequence[Observation]) -> Iterator[Finding]:
+    """What runs although the values that arrive are illegal."""
+    illegal = [entry for entry in observations if not entry.is_legal]
+    for condition, entries in sorted(_under(illegal).items()):
+        if (
+            condition.feature in _RUNTIME
+            and "." in condition.operator
+            and any(map(_fails, entries))
+        ):
+            yield _finding(condition, "edge", entries)

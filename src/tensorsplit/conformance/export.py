@@ -1,0 +1,152 @@
+"""Cases as files, in the layout of ONNX's backend tests, for any runtime's own test runner."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from onnx import SequenceProto, TensorProto, numpy_helper
+
+from tensorsplit.conformance.case import Built, Case
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import UNWRITABLE
+
+MANIFEST = "manifest.json"
+_FIELDS = (
+    *("id", "operator", "element_type", "shape_class", "rank", "spelling", "place", "use"),
+    *("rule", "decision", "expects", "model_format", "opset"),
+)
+
+
+def export(
+    cases: Sequence[Case],
+    folder: Path,
+    seed: int = 0,
+    *,
+    progress: Callable[[int], object] | None = None,
+) -> None:
+    """Write cases into a new folder.
+
+    Each case has a folder of its own: ``parts/test_*`` for ONNX models that run, ``refusal/test_*``
+    for those that are to be refused and so have no outputs, ``ir/test_*`` for OpenVINO IR. In it
+    are ``model.onnx`` (or ``model.xml`` and ``model.bin``), ``test_data_set_0/input_0.pb``,
+    ``output_0.pb`` and so on, a ``SequenceProto`` where it is a sequence, and a ``data.json`` that
+    asks for exact equality. ``manifest.json`` says which folder holds which case and what is
+    expected of it.
+
+    Args:
+        cases: The cases.
+        folder: Where they go. It must not be there yet, or be empty.
+        seed: What the elements are drawn by.
+        progress: Called after each case, with how many were written since.
+
+    Raises:
+        SplitError: TS702 if the folder holds something, or can't be written; nothing is left then.
+    """
+    with _refusing(folder):
+        if folder.is_symlink() or (folder.exists() and not _is_empty_folder(folder)):
+            raise SplitError(
+                UNWRITABLE,
+                f"{folder} is not empty",
+                "give a folder that is not there yet; cases are not mixed with other files",
+                parameter="export",
+            )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".tensorsplit-", dir=folder.parent))
+        try:
+            draft.chmod(0o755)
+            _write(cases, draft, seed, progress)
+            if folder.exists():
+                folder.rmdir()
+            draft.rename(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def directory(case: Case) -> str:
+    """Where a case is in the folder: no id holds two underscores, so that none is taken twice."""
+    kind = case.expects if case.model_format == "onnx" else case.model_format
+    return f"{kind}/test_{case.id.replace('/', '__')}"
+
+
+def _is_empty_folder(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _write(
+    cases: Iterable[Case], folder: Path, seed: int, progress: Callable[[int], object] | None
+) -> None:
+    entries = []
+    for case in cases:
+        built = case.build(seed)
+        place = folder / directory(case)
+        data = place / "test_data_set_0"
+        data.mkdir(parents=True)
+        _write_model(case, built, place)
+        for name, content in _tensors(built):
+            (data / name).write_bytes(content)
+        entries.append(_entry(case, built))
+        if progress is not None:
+            progress(1)
+    manifest = {
+        "suite": "tensorsplit conformance",
+        "version": metadata.version("tensorsplit"),
+        "seed": seed,
+        "cases": entries,
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def _write_model(case: Case, built: Built, place: Path) -> None:
+    if case.model_format == "ir":
+        (place / "model.xml").write_bytes(built.model)
+        (place / "model.bin").write_bytes(built.weights)
+        return
+    (place / "model.onnx").write_bytes(built.model)
+    (place / "data.json").write_text('{"rtol": 0, "atol": 0}\n', encoding="utf-8")
+
+
+def _tensors(built: Built) -> Iterator[tuple[str, bytes]]:
+    """The files of a data set: what is fed, in the order of the graph, and what comes out."""
+    for kind, values in (("input", built.inputs), ("output", built.expected or {})):
+        for number, (name, value) in enumerate(values.items()):
+            message = _message(name, value)
+            yield f"{kind}_{number}.pb", message.SerializeToString(deterministic=True)
+
+
+def _message(name: str, value: Any) -> TensorProto | SequenceProto:
+    if not isinstance(value, list):
+        return numpy_helper.from_array(value, name)
+    tensors = [numpy_helper.from_array(item) for item in value]
+    return SequenceProto(name=name, elem_type=SequenceProto.TENSOR, tensor_values=tensors)
+
+
+def _entry(case: Case, built: Built) -> dict[str, Any]:
+    """What the manifest says of a case."""
+    return {
+        **{name: getattr(case, name) for name in _FIELDS},
+        "directory": directory(case),
+        "inputs": list(built.inputs),
+        "outputs": None if built.expected is None else list(built.expected),
+    }
+
+
+@contextlib.contextmanager
+def _refusing(folder: Path) -> Iterator[None]:
+    """Turn what the file system raises into a refusal."""
+    try:
+        yield
+    except OSError as error:
+        raise SplitError(
+            UNWRITABLE,
+            f"{folder}: {error.strerror or error}",
+            "give a place that can be written; nothing was",
+            parameter="export",
+        ) from None

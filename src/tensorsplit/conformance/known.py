@@ -1,0 +1,274 @@
+"""Known deviations: what each engine and tool was seen to do otherwise, and since which version.
+
+A run is compared with this file. A deviation that is not in it is new. One that is in it, for the
+version that ran, and does not occur is stale: it was mended, or the entry says too much. Either
+fails the run, so that the file stays true.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tensorsplit.conformance.document import Document, Result
+from tensorsplit.conformance.patterns import covering, matching
+from tensorsplit.errors import SplitError
+from tensorsplit.kinds import USAGE
+from tensorsplit.profiles import version_key
+
+FILE = "known.json"
+"""The file of this package."""
+
+_CONDITION = re.compile(r"(>=|<=|==|!=|<|>)\s*([0-9][A-Za-z0-9.+-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A known deviation.
+
+    Attributes:
+        id: A name that stays.
+        subject: Who deviates.
+        versions: The versions that do, as conditions between commas: ``>=1.31.1,<1.33``.
+        verdicts: The verdicts it shows as; several where memory decides.
+        cases: Patterns of the cases that show it (see `patterns.matches`); each of them does.
+        seen: What was seen.
+        link: An issue of the project it belongs to, where there is one.
+    """
+
+    id: str
+    subject: str
+    versions: str
+    verdicts: tuple[str, ...]
+    cases: tuple[str, ...]
+    seen: str
+    link: str = ""
+
+    def covers(self, version: str) -> bool:
+        """Whether it is said of a version."""
+        return all(_holds(version, *condition) for condition in _conditions(self.versions))
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A known deviation that does not occur as it is said to.
+
+    Attributes:
+        deviation: The entry of the file.
+        cases: The cases that should show it and don't; empty if it matches none of the suite.
+    """
+
+    deviation: Deviation
+    cases: tuple[str, ...]
+
+    def __str__(self) -> str:
+        name = self.deviation.id
+        if not self.cases:
+            return f"{name}: its patterns match no case"
+        more = f" and {len(self.cases) - 1} more" if len(self.cases) > 1 else ""
+        return f"{name}: no longer seen with {self.cases[0]}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A run beside the known deviations.
+
+    Attributes:
+        document: The run, each deviation with the id of the entry that it belongs to.
+        new: The deviations that belong to none, worst first.
+        stale: The entries that say too much.
+    """
+
+    document: Document
+    new: tuple[Result, ...]
+    stale: tuple[Stale, ...]
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the run shows what is known, and nothing else."""
+        return not self.new and not self.stale
+
+
+def load(path: Path | None = None) -> tuple[Deviation, ...]:
+    """Read known deviations.
+
+    Args:
+        path: The file; that of this package if None.
+
+    Raises:
+        SplitError: TS703 if it holds none.
+    """
+    try:
+        text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
+        return tuple(_entry(content) for content in json.loads(text)["deviations"])
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise SplitError(
+            USAGE,
+            f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
+            "see docs/conformance.md for what such a file holds",
+            parameter="known",
+        ) from None
+
+
+def dumps(deviations: Iterable[Deviation]) -> str:
+    """Known deviations as the text of a file."""
+    content = {"deviations": [asdict(deviation) for deviation in deviations]}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def compare(
+    document: Document, known: Iterable[Deviation], suite: Collection[str] = ()
+) -> Comparison:
+    """Compare a run with what is known.
+
+    Args:
+        document: The run.
+        known: The known deviations.
+        suite: The ids of all cases there are, of which the run may have only some.
+    """
+    versions = {subject.name: subject.version for subject in document.subjects}
+    entries = [
+        entry
+        for entry in known
+        if entry.subject in versions and entry.covers(versions[entry.subject])
+    ]
+    results = {(result.case, result.subject): result for result in document.results}
+    names = [case.id for case in document.cases]
+    owners: dict[tuple[str, str], str] = {}
+    stale = []
+    for entry in entries:
+        cases = matching(names, entry.cases)
+        fixed = [name for name in cases if not _shows(results.get((name, entry.subject)), entry)]
+        if fixed or not (cases or matching(suite, entry.cases)):
+            stale.append(Stale(entry, tuple(fixed)))
+        for name in set(cases) - set(fixed):
+            owners.setdefault((name, entry.subject), entry.id)
+    marked = tuple(
+        replace(result, deviation=owners.get((result.case, result.subject), ""))
+        for result in document.results
+    )
+    document = replace(document, results=marked)
+    new = tuple(result for result in document.deviations() if not result.deviation)
+    return Comparison(document, new, tuple(stale))
+
+
+def _shows(result: Result | None, entry: Deviation) -> bool:
+    """Whether a result is what the entry says, or was not measured at all."""
+    return result is None or result.verdict in (*entry.verdicts, "skipped")
+
+
+def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, ...]:
+    """Known deviations that fit a run, for a person to review.
+
+    Args:
+        document: The run; a whole one, or what it leaves out is taken as it was.
+        known: The deviations known so far. What is not about a subject of the run stays; an entry
+            that a new version no longer shows at all ends before that version.
+
+    Returns:
+        The entries; those that are new are named by their subject and a number.
+    """
+    comparison = compare(document, known)
+    names = {case.id for case in document.cases}
+    stale = {entry.deviation.id: set(entry.cases) for entry in comparison.stale}
+    kept = [
+        entry if entry.id not in stale else _mended(entry, stale[entry.id], document, names)
+        for entry in known
+    ]
+    taken = {entry.id for entry in kept}
+    for first, patterns in _groups(comparison.new, names):
+        entry = _added(first, patterns, document, taken)
+        taken.add(entry.id)
+        kept.append(entry)
+    return tuple(sorted(kept, key=lambda entry: (entry.subject, entry.id)))
+
+
+def _mended(entry: Deviation, fixed: set[str], document: Document, names: set[str]) -> Deviation:
+    """An entry without the cases that no longer show it."""
+    left = set(matching(names, entry.cases)) - fixed
+    if left:
+        return replace(entry, cases=covering(left, names - left))
+    version = next(info.version for info in document.subjects if info.name == entry.subject)
+    return replace(entry, versions=",".join(filter(None, (entry.versions, f"<{version}"))))
+
+
+def _groups(results: Sequence[Result], names: set[str]) -> Iterator[tuple[Result, list[str]]]:
+    """New results by cause: the first one of each, and the patterns of all.
+
+    Patterns are found for a subject and a verdict; those whose cases say the same are one cause.
+    """
+    by_verdict: dict[tuple[str, str], dict[str, Result]] = defaultdict(dict)
+    for result in results:
+        by_verdict[result.subject, result.verdict][result.case] = result
+    for found in by_verdict.values():
+        causes: dict[str, list[str]] = defaultdict(list)
+        first: dict[str, Result] = {}
+        for pattern in covering(found, names - set(found)):
+            shown = [found[name] for name in matching(found, [pattern])]
+            cause, _ = Counter(map(reason, shown)).most_common(1)[0]
+            causes[cause].append(pattern)
+            first.setdefault(cause, next(item for item in shown if reason(item) == cause))
+        for cause, patterns in causes.items():
+            yield first[cause], patterns
+
+
+def reason(result: Result) -> str:
+    """What results of one cause have in common: the detail without names and numbers."""
+    if result.verdict not in ("refused-but-legal", "unsupported-type"):
+        return result.signal
+    text = re.sub(r"'[^']*'|\"[^\"]*\"|\([^)]*\)|0x[0-9a-f]+|[-+]?\d+", "", result.detail)
+    return " ".join(text.split()[:12])
+
+
+def _added(
+    first: Result, patterns: Sequence[str], document: Document, taken: Collection[str]
+) -> Deviation:
+    """An entry for results that are new."""
+    version = next(info.version for info in document.subjects if info.name == first.subject)
+    number = next(n for n in range(1, len(taken) + 2) if f"{first.subject}-{n}" not in taken)
+    return Deviation(
+        f"{first.subject}-{number}",
+        first.subject,
+        f">={version}",
+        (first.verdict,),
+        tuple(patterns),
+        first.detail,
+    )
+
+
+def _entry(content: Mapping[str, Any]) -> Deviation:
+    values = {
+        name: tuple(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in content.items()
+    }
+    entry = Deviation(**values)  # type: ignore[arg-type]
+    list(_conditions(entry.versions))
+    return entry
+
+
+def _conditions(text: str) -> Iterator[tuple[str, str]]:
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _CONDITION.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part!r} is no condition on a version")
+        yield match[1], match[2]
+
+
+def _holds(version: str, comparison: str, other: str) -> bool:
+    left, right = version_key(version), version_key(other)
+    width = max(len(left), len(right))
+    left, right = (key + (0,) * (width - len(key)) for key in (left, right))
+    return {
+        ">=": left >= right,
+        "<=": left <= right,
+        "==": left == right,
+        "!=": left != right,
+        "<": left < right,
+        ">": left > right,
+    }[comparison]

@@ -1,0 +1,1 @@
+"""Building the models of the cases: ONNX and OpenVINO IR."""

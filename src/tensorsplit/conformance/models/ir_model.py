@@ -1,0 +1,193 @@
+"""OpenVINO IR files of one split layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorsplit.conformance import data, oracle
+from tensorsplit.conformance.case import Built
+from tensorsplit.conformance.models.onnx_model import Shape
+from tensorsplit.conformance.oracle import Array
+
+
+@dataclass(frozen=True, slots=True)
+class IrOperand:
+    """An axis or lengths.
+
+    Attributes:
+        value: A number for a scalar, or a tuple.
+        spelling: ``constant`` or ``runtime``.
+        element_type: The element type.
+        declared: The shape that a Parameter of it declares; None: that of the value.
+    """
+
+    value: Any
+    spelling: str = "constant"
+    element_type: str = "int64"
+    declared: Shape | None = None
+
+    @property
+    def array(self) -> Array:
+        """The tensor."""
+        return np.asarray(self.value, data.dtype_of(self.element_type))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IrModel:
+    """A model of Parameters, Consts, a split layer and Results.
+
+    Attributes:
+        operator: The operator version.
+        element_type: The element type of the data.
+        shape: The shape of the data that is fed.
+        declared: The shape that the model declares for it.
+        axis: The second input.
+        lengths: The third input of VariadicSplit; None for Split.
+        num_splits: The attribute of Split.
+        outputs: How many outputs the layer has.
+        cut_axis: The axis that `sizes` lie on.
+        sizes: The lengths of the parts; None if the model is to be refused.
+        extreme: Whether the data holds NaNs, infinities and the like.
+    """
+
+    operator: str
+    element_type: str = "float"
+    shape: tuple[int, ...]
+    declared: Shape
+    axis: IrOperand
+    lengths: IrOperand | None = None
+    num_splits: int | None = None
+    outputs: int
+    cut_axis: int = 0
+    sizes: tuple[int, ...] | None = None
+    extreme: bool = False
+
+
+class _Writer:
+    """An IR file in the making."""
+
+    def __init__(self) -> None:
+        self.layers: list[str] = []
+        self.edges: list[str] = []
+        self.weights = b""
+        self.feeds: dict[str, Any] = {}
+
+    def operand(self, name: str, operand: IrOperand) -> int:
+        """A Const or Parameter with an axis or lengths; its id."""
+        array, kind = operand.array, operand.element_type
+        if operand.spelling == "constant":
+            raw = pack(array, kind)
+            where = f'offset="{len(self.weights)}" size="{len(raw)}"'
+            self.weights += raw
+            form = f'element_type="{data.IR_NAMES[kind]}" shape="{_dims(array.shape)}" {where}'
+            return self.layer("Const", name, f"<data {form}/>", (), [(kind, array.shape, "")])
+        return self.parameter(name, kind, array, operand.declared)
+
+    def parameter(self, name: str, element_type: str, array: Array, declared: Shape | None) -> int:
+        """A Parameter and what is fed for it; its id."""
+        shape = array.shape if declared is None else declared
+        self.feeds[name] = array
+        form = f'shape="{_dims(shape)}" element_type="{data.IR_NAMES[element_type]}"'
+        return self.layer("Parameter", name, f"<data {form}/>", (), [(element_type, shape, name)])
+
+    def layer(
+        self,
+        kind: str,
+        name: str,
+        attributes: str,
+        inputs: Sequence[tuple[int, int, str, Shape]],
+        outputs: Sequence[tuple[str, Shape, str]],
+    ) -> int:
+        """Any layer, from the ends of its edges and the types, shapes and names it gives."""
+        number = len(self.layers)
+        text = f'<layer id="{number}" name="{name}" type="{kind}" version="opset1">{attributes}'
+        if inputs:
+            ports = [_port(place, *given[2:]) for place, given in enumerate(inputs)]
+            text += f"<input>{''.join(ports)}</input>"
+        if outputs:
+            first = len(inputs)
+            ports = [_port(first + place, *given) for place, given in enumerate(outputs)]
+            text += f"<output>{''.join(ports)}</output>"
+        self.layers.append(text + "</layer>")
+        form = '<edge from-layer="{}" from-port="{}" to-layer="{}" to-port="{}"/>'
+        self.edges += [form.format(*given[:2], number, place) for place, given in enumerate(inputs)]
+        return number
+
+    def text(self) -> str:
+        """The ``.xml``."""
+        return (
+            '<?xml version="1.0"?>\n<net name="case" version="11">\n<layers>'
+            + "\n".join(self.layers)
+            + "</layers>\n<edges>"
+            + "\n".join(self.edges)
+            + "</edges>\n</net>\n"
+        )
+
+
+def build(model: IrModel, rng: np.random.Generator) -> Built:
+    """The files of a case.
+
+    Args:
+        model: What the model says.
+        rng: Where the elements come from.
+    """
+    writer = _Writer()
+    x = data.values(model.element_type, model.shape, rng, model.extreme)
+    ends = [(writer.parameter("x", model.element_type, x, model.declared), x.shape)]
+    kinds = [model.element_type]
+    for name, operand in (("axis", model.axis), ("split_lengths", model.lengths)):
+        if operand is not None:
+            ends.append((writer.operand(name, operand), operand.array.shape))
+            kinds.append(operand.element_type)
+    shape = tuple(None for _ in model.shape)
+    names = [f"y{place}" for place in range(model.outputs)]
+    attributes = "" if model.num_splits is None else f'<data num_splits="{model.num_splits}"/>'
+    cut = writer.layer(
+        model.operator.removeprefix("openvino.").rpartition("-")[0],
+        "cut",
+        attributes,
+        [(number, 0, kind, dims) for (number, dims), kind in zip(ends, kinds, strict=True)],
+        [(model.element_type, shape, name) for name in names],
+    )
+    for place, name in enumerate(names):
+        source = (cut, len(ends) + place, model.element_type, shape)
+        writer.layer("Result", f"{name}/result", "", [source], ())
+    expected = None
+    if model.sizes is not None:
+        parts = oracle.parts(x, model.cut_axis, model.sizes)
+        expected = dict(zip(names, parts, strict=True))
+    return Built(writer.text().encode(), writer.weights, writer.feeds, expected)
+
+
+def pack(array: Array, element_type: str) -> bytes:
+    """The elements as an IR's weights hold them: little-endian, small ones packed from low bits."""
+    bits = data.BITS.get(element_type)
+    if element_type == "string":
+        words = [str(word).encode() for word in array.reshape(-1)]
+        ends = np.cumsum([0, *map(len, words)]).astype("<i4")
+        return np.array(len(words), "<i4").tobytes() + ends.tobytes() + b"".join(words)
+    if bits is None:
+        return array.astype(array.dtype.newbyteorder("<")).tobytes()
+    codes = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    padded = np.append(codes, np.zeros(-codes.size % (8 // bits), np.uint8))
+    lanes = padded.reshape(-1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
+    packed: Array = np.bitwise_or.reduce(lanes, axis=1).astype(np.uint8)
+    return packed.tobytes()
+
+
+_PRECISIONS = {"bool": "BOOL", "float": "FP32", "double": "FP64", "float16": "FP16"}
+
+
+def _port(number: int, element_type: str, shape: Shape, name: str = "") -> str:
+    precision = _PRECISIONS.get(element_type, data.IR_NAMES[element_type].upper())
+    dims = "".join(f"<dim>{dim if isinstance(dim, int) else -1}</dim>" for dim in shape)
+    names = f' names="{name}"' if name else ""
+    return f'<port id="{number}" precision="{precision}"{names}>{dims}</port>'
+
+
+def _dims(shape: Shape) -> str:
+    return ",".join(str(dim) if isinstance(dim, int) else "?" for dim in shape)

@@ -1,0 +1,248 @@
+"""What an ONNX model of a case says, and the model that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from onnx import (
+    FunctionProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
+
+from tensorsplit.conformance import data
+from tensorsplit.conformance.oracle import Array
+
+LOCAL = "conformance.local"
+"""The domain of the functions that the models bring along."""
+
+Shape = tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The second input of a split node.
+
+    Attributes:
+        value: The lengths that count: a tuple, or a number for a scalar.
+        spelling: How they get there: ``initializer``, ``constant``, ``runtime`` or
+            ``overridable``.
+        element_type: Their element type.
+        default: For an overridable initializer that another value is fed for: what it holds.
+            None: nothing is fed, and it holds `value`.
+        declared: The shape that a graph input of it declares; None: that of the value.
+    """
+
+    value: Any
+    spelling: str
+    element_type: str = "int64"
+    default: Any = None
+    declared: Shape | None = None
+
+    def array(self, value: Any) -> Array:
+        """A value as a tensor of the operand's element type."""
+        return np.asarray(value, data.dtype_of(self.element_type))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitModel:
+    """A model with a split node, in the words of the standard.
+
+    Attributes:
+        operator: The operator version.
+        opset: The opset that is imported.
+        element_type: The element type of the data.
+        shape: The shape of the data that is fed.
+        declared: The shape that the model declares for it.
+        attributes: The attributes of the node.
+        operand: Its second input.
+        blank: Whether it has a second input with an empty name.
+        outputs: How many outputs the node has; for a sequence, 1.
+        unnamed: The places of outputs that have an empty name.
+        axis: The axis that `sizes` lie on.
+        sizes: The lengths of the parts; None if the model is to be refused.
+        keepdims: Whether the parts keep the axis.
+        places: Where the node is, from the outside to the inside; ``()`` is the graph.
+        use: What is done with the sequence.
+        option: What the use needs to know, such as positions.
+        extreme: Whether the data holds NaNs, infinities and the like.
+        by_reference: In a function, whether the attributes are those of the function.
+        is_constant: Whether the data is an initializer, so that tools may compute the parts.
+    """
+
+    operator: str
+    opset: int
+    element_type: str = "float"
+    shape: tuple[int, ...]
+    declared: Shape
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    operand: Operand | None = None
+    blank: bool = False
+    outputs: int = 1
+    unnamed: tuple[int, ...] = ()
+    axis: int = 0
+    sizes: tuple[int, ...] | None = None
+    keepdims: bool = True
+    places: tuple[str, ...] = ()
+    use: str = ""
+    option: Any = None
+    extreme: bool = False
+    is_constant: bool = False
+    by_reference: bool = False
+
+    @property
+    def op_type(self) -> str:
+        """The name of the operator: ``onnx.Split-18`` is a ``Split``."""
+        return self.operator.removeprefix("onnx.").rpartition("-")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value inside a model, and what it is expected to be.
+
+    Attributes:
+        name: Its name; empty for an output that is not wanted.
+        element_type: Its element type.
+        shape: The shape that is declared; for a sequence, that of its elements.
+        expected: The array, or a list of them for a sequence; None where a refusal is expected.
+        is_sequence: Whether it is a sequence.
+    """
+
+    name: str
+    element_type: str
+    shape: Shape
+    expected: Any = None
+    is_sequence: bool = False
+
+    def info(self, name: str | None = None) -> ValueInfoProto:
+        """The declaration, of another name if one is given."""
+        make = (
+            helper.make_tensor_sequence_value_info
+            if self.is_sequence
+            else helper.make_tensor_value_info
+        )
+        return make(name or self.name, tensor_type(self.element_type), self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Nodes, and the values that they are there for."""
+
+    nodes: list[NodeProto]
+    outputs: list[Value]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The main graph in the making: what nodes inside of anything may refer to.
+
+    Adding a name a second time changes nothing.
+    """
+
+    rng: np.random.Generator
+    inputs: dict[str, ValueInfoProto] = field(default_factory=dict)
+    initializers: dict[str, TensorProto] = field(default_factory=dict)
+    functions: list[FunctionProto] = field(default_factory=list)
+    feeds: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def input(
+        self, name: str, element_type: str, array: Array | None, shape: Shape | None = None
+    ) -> str:
+        """A graph input, and the array to feed; None: it is left to its default."""
+        if name not in self.inputs:
+            declared = shape if array is None or shape is not None else array.shape
+            self.inputs[name] = helper.make_tensor_value_info(
+                name, tensor_type(element_type), declared
+            )
+            if array is not None:
+                self.feeds[name] = array
+        return name
+
+    def data(self, name: str, model: SplitModel, shape: tuple[int, ...], declared: Shape) -> Value:
+        """A graph input with random elements of the element type of the data."""
+        if name not in self.arrays:
+            array = data.values(model.element_type, shape, self.rng, model.extreme)
+            self.arrays[name] = array
+            if model.is_constant:
+                self.initializer(name, array)
+            else:
+                self.input(name, model.element_type, array, declared)
+        return Value(name, model.element_type, declared, self.arrays[name])
+
+    def initializer(self, name: str, array: Array) -> str:
+        """An initializer."""
+        if name not in self.initializers:
+            self.initializers[name] = numpy_helper.from_array(array, name)
+        return name
+
+    def keep(self, names: Collection[str]) -> None:
+        """Drop the inputs and initializers that nothing refers to."""
+        everything: tuple[MutableMapping[str, Any], ...]
+        everything = (self.inputs, self.initializers, self.feeds)
+        for held in everything:
+            for name in [name for name in held if name not in names]:
+                del held[name]
+
+
+def tensor_type(element_type: str) -> int:
+    """ONNX's number of an element type."""
+    return int(TensorProto.DataType.Value(element_type.upper()))
+
+
+def constant(name: str, array: Array) -> NodeProto:
+    """A Constant node; strings and all number types are written as a tensor."""
+    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name))
+
+
+def operand_name(scope: Scope, operand: Operand, prefix: str) -> tuple[list[NodeProto], str]:
+    """The second input of a split node: its name, and the nodes that make it."""
+    array = operand.array(operand.value)
+    if operand.spelling == "constant":
+        return [constant(f"{prefix}split", array)], f"{prefix}split"
+    if operand.spelling == "initializer":
+        return [], scope.initializer("split", array)
+    fed = None
+    if operand.spelling == "runtime":
+        fed = array
+    elif operand.default is None:
+        scope.initializer("split", array)
+    else:
+        scope.initializer("split", operand.array(operand.default))
+        fed = array
+    shape = array.shape if operand.declared is None else operand.declared
+    return [], scope.input("split", operand.element_type, fed, shape)
+
+
+def to_model(
+    scope: Scope, nodes: Sequence[NodeProto], outputs: Sequence[Value], opset: int
+) -> ModelProto:
+    """The model; its IR version is an old one that has all that is in it.
+
+    Inputs that are left to their default are the last ones, so that values can be given in order.
+    """
+    inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
+    graph = helper.make_graph(
+        list(nodes),
+        "case",
+        inputs,
+        [value.info() for value in outputs],
+        list(scope.initializers.values()),
+    )
+    imports = [helper.make_opsetid("", opset)]
+    if scope.functions:
+        imports.append(helper.make_opsetid(LOCAL, 1))
+    return helper.make_model(
+        graph,
+        opset_imports=imports,
+        functions=scope.functions,
+        ir_version=10 if opset >= 21 else 8,
+        producer_name="tensorsplit.conformance",
+    )

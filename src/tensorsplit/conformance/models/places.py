@@ -1,0 +1,192 @@
+"""Where a split node is: in a branch, in the body of a Loop or Scan, in a function.
+
+Each place takes what makes the nodes inside, and makes the nodes around them. What else a place is
+made of (Identity, the control flow itself) is kept to what every engine runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+
+from tensorsplit.conformance import data
+from tensorsplit.conformance.models.onnx_model import LOCAL, Fragment, Scope, SplitModel, Value
+
+Inside = Callable[[Value, str], Fragment]
+"""Makes nodes that cut a value, with names that begin as told."""
+
+_TURNS = 2
+"""How often a body runs."""
+
+
+def _if(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
+    """Both branches cut, one of them what was asked for, the other one other data."""
+    other = _like(scope, model, x, f"{prefix}other")
+    cond = scope.input(f"{prefix}cond", "bool", np.array(scope.rng.integers(2) == 0))
+    branches = [inside(x, f"{prefix}t_"), inside(other, f"{prefix}e_")]
+    taken = branches[0 if scope.feeds[cond] else 1].outputs
+    outputs = [_renamed(value, prefix, place) for place, value in enumerate(taken)]
+    graphs = [_graph(name, branch) for name, branch in zip(("then", "else"), branches, strict=True)]
+    node = helper.make_node(
+        "If",
+        [cond],
+        [value.name for value in outputs],
+        then_branch=graphs[0],
+        else_branch=graphs[1],
+    )
+    return Fragment([node], outputs)
+
+
+def _loop(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
+    """A body that cuts one of two tensors in turn; what comes out is the last turn's parts."""
+    other = _like(scope, model, x, f"{prefix}other")
+    seen = [x, other][(_TURNS - 1) % 2]
+    names = {key: f"{prefix}b_{key}" for key in ("i", "c", "u", "v", "c_out", "u_out", "v_out")}
+    body = inside(replace(seen, name=names["u"]), f"{prefix}b_")
+    starts = [_start(scope, value, f"{prefix}start{n}") for n, value in enumerate(body.outputs)]
+    outputs = [_renamed(value, prefix, place) for place, value in enumerate(body.outputs)]
+    swap = [
+        helper.make_node("Identity", [names[source]], [names[to]])
+        for source, to in (("c", "c_out"), ("v", "u_out"), ("u", "v_out"))
+    ]
+    flag, number = TensorProto.BOOL, TensorProto.INT64
+    graph = helper.make_graph(
+        [*body.nodes, *swap],
+        f"{prefix}body",
+        [
+            helper.make_tensor_value_info(names["i"], number, []),
+            helper.make_tensor_value_info(names["c"], flag, []),
+            *(replace(x, name=names[key]).info() for key in "uv"),
+            *(value.info(f"{prefix}b_was{n}") for n, value in enumerate(body.outputs)),
+        ],
+        [
+            helper.make_tensor_value_info(names["c_out"], flag, []),
+            *(replace(x, name=names[f"{key}_out"]).info() for key in "uv"),
+            *(value.info() for value in body.outputs),
+        ],
+    )
+    node = helper.make_node(
+        "Loop",
+        [
+            scope.initializer("turns", np.array(_TURNS)),
+            scope.initializer("always", np.array(True)),
+            *(x.name, other.name),
+            *starts,
+        ],
+        [f"{prefix}last_u", f"{prefix}last_v", *(value.name for value in outputs)],
+        body=graph,
+    )
+    return Fragment([node], outputs)
+
+
+def _scan(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
+    """A body that cuts each slice of a stack; what comes out are stacks of parts."""
+    stack = scope.data(f"{prefix}stack", model, (_TURNS, *x.expected.shape), (_TURNS, *x.shape))
+    piece = replace(x, name=f"{prefix}s_x", expected=stack.expected[0])
+    bodies = [inside(piece, f"{prefix}s_")]
+    count = len(scope.functions)
+    for turn in range(1, _TURNS):  # for what is expected of them; the model has the body once
+        bodies.append(inside(replace(piece, expected=stack.expected[turn]), f"{prefix}s_"))
+        del scope.functions[count:]
+    outputs = [
+        replace(
+            _renamed(values[0], prefix, place),
+            shape=(_TURNS, *values[0].shape),
+            expected=None if model.sizes is None else np.stack([v.expected for v in values]),
+        )
+        for place, values in enumerate(zip(*(body.outputs for body in bodies), strict=True))
+    ]
+    graph = _graph("body", bodies[0])
+    graph.input.append(piece.info())
+    node = helper.make_node(
+        "Scan",
+        [stack.name],
+        [value.name for value in outputs],
+        body=graph,
+        num_scan_inputs=1,
+    )
+    return Fragment([node], outputs)
+
+
+def _function(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
+    """A function of the model, whose inputs are all that its nodes refer to."""
+    body = inside(replace(x, name=f"{prefix}f_x"), f"{prefix}f_")
+    used = free_names(body.nodes)
+    name = f"Cut{len(scope.functions)}"
+    outputs = [_renamed(value, prefix, place) for place, value in enumerate(body.outputs)]
+    imports = [helper.make_opsetid("", model.opset), helper.make_opsetid(LOCAL, 1)]
+    inner = [value.name for value in body.outputs]
+    attributes = _to_references(model, body.nodes) if model.by_reference else {}
+    scope.functions.append(
+        helper.make_function(LOCAL, name, used, inner, body.nodes, imports, list(attributes))
+    )
+    given = [x.name if entry == f"{prefix}f_x" else entry for entry in used]
+    call = helper.make_node(
+        name, given, [value.name for value in outputs], domain=LOCAL, **attributes
+    )
+    return Fragment([call], outputs)
+
+
+def _to_references(model: SplitModel, nodes: list[NodeProto]) -> dict[str, Any]:
+    """Let the attributes of the split node stand for those of the function; their values."""
+    values: dict[str, Any] = {}
+    for node in nodes:
+        if node.op_type == model.op_type:
+            for attribute in node.attribute:
+                values[attribute.name] = helper.get_attribute_value(attribute)
+                reference = AttributeProto(
+                    name=attribute.name, type=attribute.type, ref_attr_name=attribute.name
+                )
+                attribute.CopyFrom(reference)
+    return values
+
+
+def _graph(name: str, fragment: Fragment) -> GraphProto:
+    return helper.make_graph(fragment.nodes, name, [], [value.info() for value in fragment.outputs])
+
+
+def _like(scope: Scope, model: SplitModel, x: Value, name: str) -> Value:
+    """More data, of the same shape and declared in the same way."""
+    return scope.data(name, model, x.expected.shape, x.shape)
+
+
+def _renamed(value: Value, prefix: str, place: int) -> Value:
+    return replace(value, name=f"{prefix}y{place}")
+
+
+def _start(scope: Scope, value: Value, name: str) -> str:
+    """What a loop would give for a part if its body never ran."""
+    if value.expected is None:
+        shape = tuple(dim if isinstance(dim, int) else 1 for dim in value.shape)
+    else:
+        shape = value.expected.shape
+    array = data.values(value.element_type, shape, scope.rng)
+    return scope.input(name, value.element_type, array, value.shape)
+
+
+def free_names(nodes: list[NodeProto]) -> list[str]:
+    """The names that nodes use and none of them makes, in the order of their first use."""
+    made: set[str] = set()
+    found: dict[str, None] = {}
+    for node in nodes:
+        inner = [a.g for a in node.attribute if a.HasField("g")]
+        wanted = [*node.input, *(name for graph in inner for name in _names_of(graph))]
+        found.update(dict.fromkeys(name for name in wanted if name and name not in made))
+        made.update(node.output)
+    return list(found)
+
+
+def _names_of(graph: GraphProto) -> list[str]:
+    own = {entry.name for entry in graph.input}
+    return [name for name in free_names(list(graph.node)) if name not in own]
+
+
+PLACES: Mapping[str, Callable[[SplitModel, Scope, Inside, Value, str], Fragment]] = (
+    MappingProxyType({"if": _if, "loop": _loop, "scan": _scan, "function": _function})
+)
+"""What makes each place, but for the main graph."""

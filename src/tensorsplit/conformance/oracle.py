@@ -1,0 +1,53 @@
+"""What a split is expected to give, by plain slicing.
+
+The lengths are stated by the case. This file knows neither operators nor how lengths follow from
+anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) -> list[Array]:
+    """The parts of an array.
+
+    Args:
+        array: What is cut.
+        axis: The axis, counted from the back if it is negative.
+        sizes: The length of each part.
+        keepdims: Without it each part, of length 1, loses the axis.
+
+    Returns:
+        New arrays.
+
+    Raises:
+        ValueError: If the lengths do not cover the axis exactly: then the case is wrong.
+    """
+    if sum(sizes) != array.shape[axis] or min(sizes, default=0) < 0:
+        raise ValueError(f"the stated lengths {sizes} do not cover {array.shape[axis]}")
+    found, start = [], 0
+    for size in sizes:
+        index: list[Any] = [slice(None)] * array.ndim
+        index[axis] = slice(start, start + size)
+        part = array[tuple(index)].copy()
+        found.append(part if keepdims else part.reshape(without(array.shape, axis)))
+        start += size
+    return found
+
+
+def without(shape: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    """A shape that has lost an axis."""
+    axis %= len(shape)
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def resized(shape: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
+    """A shape with another length on an axis."""
+    axis %= len(shape)
+    return (*shape[:axis], size, *shape[axis + 1 :])

@@ -1,0 +1,213 @@
+"""Profiles of engines, as `tensorsplit.profiles` reads them, from what a run has measured."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tensorsplit import profiles
+from tensorsplit.conformance.cases import all_cases
+from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
+from tensorsplit.conformance.document import CaseInfo, Document, Result, SubjectInfo
+from tensorsplit.models.features import features_of, model_features
+from tensorsplit.models.graph.places import places
+from tensorsplit.models.graph.store import open_model
+from tensorsplit.models.infer.engine import analyse
+
+_LONGEST = 160
+_WIDE = {"int64": "i", "uint64": "i", "double": "f"}
+_OPERATORS = ("operator", "version")
+_LEFT_OUT = ("opset",)
+
+
+def profile_files(document: Document) -> Iterator[tuple[str, str]]:
+    """The profile of each engine of a run.
+
+    Args:
+        document: The run. Its cases must be of this version of the package, and as many as there
+            are: what no case shows is taken over from the newest profile there is.
+
+    Yields:
+        The name of a file, ``ENGINE-VERSION.json``, and its text.
+    """
+    conditions = _conditions(document)
+    cases = {case.id: case for case in document.cases}
+    for subject in document.subjects:
+        if subject.kind != "engine":
+            continue
+        observations = [
+            _observation(result, cases[result.case], conditions[result.case])
+            for result in document.results
+            if result.subject == subject.name
+            and result.verdict != "skipped"
+            and result.case in conditions
+        ]
+        findings, unexplained = derive(observations)
+        content = {
+            "measured": _measured(document, subject, observations),
+            "entries": [*_entries(findings), *_carried(subject, observations, findings)],
+            "unexplained": [entry.result.case for entry in unexplained],
+        }
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        yield f"{subject.name}-{subject.version}.json", text
+
+
+def _carried(
+    subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Finding]
+) -> Iterator[dict[str, Any]]:
+    """What was known of the engine before, where no case shows that it is otherwise."""
+    if subject.name not in profiles.targets():
+        return
+    before = profiles.load(subject.name, subject.version)
+    passed = [entry for entry in observations if entry.is_legal and not entry.result.is_deviation]
+    settled = {condition for entry in passed for condition in entry.conditions}
+    found = {finding.condition for finding in findings}
+    for entry in before.entries:
+        values = [str(value) for value in entry.values] or [""]
+        left = [
+            operator
+            for operator in entry.operators or ("",)
+            if not any(
+                Condition(entry.feature, operator, value) in settled
+                or not found.isdisjoint(_wider(Condition(entry.feature, operator, value)))
+                for value in values
+            )
+        ]
+        if left:
+            named = {"operators": left} if entry.operators else {}
+            listed = {"values": list(entry.values)} if entry.values else {}
+            yield {
+                "feature": entry.feature,
+                "verdict": entry.verdict,
+                "extent": entry.extent,
+                **named,
+                **listed,
+                "note": entry.note,
+                "carried": f"as {before.name} has it; no case shows otherwise",
+            }
+
+
+def _wider(condition: Condition) -> set[Condition]:
+    """The condition, and those that say the same of more."""
+    feature, operator, value = condition
+    return {Condition(feature, kind, held) for kind in ("", operator) for held in ("", value)}
+
+
+def _measured(
+    document: Document, subject: SubjectInfo, observations: Sequence[Observation]
+) -> dict[str, str]:
+    measured = document.measured
+    versions = ", ".join(f"{name} {version}" for name, version in subject.versions.items())
+    return {
+        "by": measured.get("by", ""),
+        "date": measured.get("date", ""),
+        "how": f"{len(observations)} cases of the conformance suite of tensorsplit"
+        f" {document.suite.get('version', '')} (seed {document.suite.get('seed', 0)}) with"
+        f" {versions}, each in a process that may die; derived by"
+        " tensorsplit.conformance.derivation",
+        "system": ", ".join(filter(None, (measured.get("system"), measured.get("cpu")))),
+    }
+
+
+def _conditions(document: Document) -> dict[str, frozenset[Condition]]:
+    """What each ONNX case of a document asks for."""
+    wanted = {case.id for case in document.cases if case.model_format == "onnx"}
+    seed = int(document.suite.get("seed", 0))
+    return {
+        case.id: conditions_of(case.build(seed).model) for case in all_cases() if case.id in wanted
+    }
+
+
+def conditions_of(data: bytes) -> frozenset[Condition]:
+    """What a model asks of an engine.
+
+    Args:
+        data: The serialised ONNX model.
+    """
+    model = open_model(onnx.load_from_string(data)).model
+    facts = analyse(model)
+    found: set[Condition] = set()
+    for place in places(model):
+        features = features_of(place, facts)
+        found.update(_of_features(features))
+    found.update(_of_features(model_features(model)))
+    return frozenset(found)
+
+
+def _of_features(features: Mapping[str, Any]) -> Iterator[Condition]:
+    kinds = ("", *(str(features[name]) for name in _OPERATORS if name in features))
+    for name, value in features.items():
+        if name in _OPERATORS:
+            yield Condition(name, value=str(value))
+        elif name not in _LEFT_OUT:
+            for kind in kinds:
+                yield Condition(name, kind, "" if value is True else str(value))
+
+
+def _observation(result: Result, case: CaseInfo, conditions: frozenset[Condition]) -> Observation:
+    return Observation(
+        result,
+        conditions,
+        is_legal=case.expects == "parts",
+        is_rare=case.shape_class == "zero-size" or bool(case.cut and 0 in case.cut.shape),
+        narrows=case.element_type if _narrows(result, case.element_type) else "",
+    )
+
+
+def _narrows(result: Result, element_type: str) -> bool:
+    """Whether a value is what is left of the right one in 32 bits."""
+    kind = _WIDE.get(element_type)
+    if kind is None or result.verdict != "wrong" or not result.index:
+        return False
+    if kind == "f":
+        return _is_narrow_float(result.expected, result.seen)
+    return int(result.seen) in _narrow_integers(int(result.expected))
+
+
+def _is_narrow_float(expected: str, seen: str) -> bool:
+    if expected.startswith("nan"):  # whose payload is lost
+        return seen.startswith("nan")
+    with np.errstate(over="ignore"):
+        narrow = np.float32(float(expected))
+    largest = float(np.finfo(np.float32).max)
+    return float(seen) in (float(narrow), float(np.clip(narrow, -largest, largest)))
+
+
+def _narrow_integers(value: int) -> set[int]:
+    """What becomes of an integer in 32 bits: cut off, with a sign or without, or clamped."""
+    low = value & 0xFFFFFFFF
+    signed = low - (low >> 31 << 32)
+    clamped = {max(-(2**31), min(value, limit)) for limit in (2**31 - 1, 2**32 - 1)}
+    return {low, signed, signed % 2**64, *clamped} - {value}
+
+
+def _entries(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:
+    """Findings that differ in nothing but the value, or the operator, put together."""
+    by_operator: dict[tuple[str, str, str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        feature, operator, _ = finding.condition
+        by_operator[feature, finding.verdict, finding.extent, operator].append(finding)
+    by_values: dict[tuple[str, str, str, tuple[str, ...]], list[Finding]] = defaultdict(list)
+    for (feature, verdict, extent, _), group in by_operator.items():
+        values = tuple(sorted({finding.condition.value for finding in group} - {""}))
+        by_values[feature, verdict, extent, values] += group
+    for (feature, verdict, extent, values), group in by_values.items():
+        operators = sorted({finding.condition.operator for finding in group} - {""})
+        most = max(group, key=lambda finding: finding.failed)
+        yield {
+            "feature": feature,
+            "verdict": verdict,
+            "extent": extent,
+            **({"operators": operators} if operators else {}),
+            **({"values": list(values)} if values else {}),
+            "note": textwrap.shorten(most.example.detail, _LONGEST, placeholder="..."),
+            "failed": sum(finding.failed for finding in group),
+            "cases": sum(finding.cases for finding in group),
+            "example": most.example.case,
+        }

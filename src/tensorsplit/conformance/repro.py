@@ -1,0 +1,246 @@
+"""Reproductions: a case and a subject as a script that needs nothing but onnx and the subject."""
+
+from __future__ import annotations
+
+import base64
+import textwrap
+from collections.abc import Iterator
+from importlib import metadata
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnx.printer
+
+from tensorsplit.conformance import subjects, tools
+from tensorsplit.conformance.case import Built, Case
+from tensorsplit.conformance.runner import Subject
+
+_WIDTH = 96
+_SHOWS_OUTPUTS = '''
+def bits(value):
+    """What must be equal: element type, shape and bits."""
+    if isinstance(value, (list, tuple)):
+        return [bits(item) for item in value]
+    array = np.asarray(value)
+    if array.dtype.kind in "OUST":
+        return "string", array.shape, array.astype(str).tolist()
+    return str(array.dtype), array.shape, array.tobytes()
+
+
+for name in OUTPUTS:
+    same = name in results and bits(results[name]) == bits(EXPECTED[name])
+    print(f"{name}: {'as the standard says' if same else 'WRONG'}")
+    if not same:
+        print("it is", repr(results.get(name, "missing")))
+        print("it must be", repr(EXPECTED[name]))
+'''
+_SHOWS_ACCEPTANCE = """
+print("WRONG: it should refuse, but gives", results)
+"""
+_SHOWS_MODEL = """
+print(onnx.printer.to_text(onnx.load_from_string(rewritten)))
+"""
+
+
+def script(case: Case, subject: str, seed: int = 0) -> str:
+    """A script that shows what a subject does with a case.
+
+    Args:
+        case: The case.
+        subject: As `tensorsplit.conformance.subjects.load` takes it.
+        seed: The seed of the run.
+
+    Returns:
+        A Python script. It prints what comes out, and what the standard says.
+
+    Raises:
+        SplitError: TS601, TS602 for the subject.
+    """
+    chosen = Subject.of(subject)
+    built = case.build(seed)
+    is_tool = chosen.module.KIND == "tool"
+    pieces = [
+        *_head(case, built, chosen),
+        *_imports(case, built, chosen.module, is_tool=is_tool),
+        "",
+        *_model(case, built, chosen),
+    ]
+    if is_tool:
+        pieces.append(f"TARGET_OPSET = {chosen.task(case, built).target_opset}")
+    else:
+        pieces += ["INPUTS = {", *_items(built.inputs), "}"]
+        pieces.append(f"OUTPUTS = {list(chosen.task(case, built).outputs)!r}")
+    pieces += _expected(built, is_tool=is_tool)
+    pieces += ["", _of_adapter("SCRIPT", built, chosen.module)]
+    shown = _SHOWS_OUTPUTS if built.expected is not None else _SHOWS_ACCEPTANCE
+    return "\n".join(pieces) + "\n" + (_SHOWS_MODEL if is_tool else shown)
+
+
+def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
+    """What it is about, as comments."""
+    yield f"# {case.id}"
+    asks = "The standard asks for a refusal" if built.expected is None else "The standard"
+    decision = f" ({case.decision})" if case.decision else ""
+    for line in textwrap.wrap(f"{asks}{decision}: {case.rule}", _WIDTH - 2):
+        yield f"# {line}"
+    try:
+        versions = subjects.versions(subject.source)
+    except metadata.PackageNotFoundError:
+        versions = {}
+    needed = " ".join(f"{name}=={version}" for name, version in versions.items())
+    yield f"# pip install onnx numpy {needed or ' '.join(subject.module.PACKAGES)}"
+
+
+def _imports(case: Case, built: Built, module: ModuleType, *, is_tool: bool) -> Iterator[str]:
+    if _is_foreign(built):
+        yield "import ml_dtypes"
+    yield "import numpy as np"
+    if case.model_format == "onnx":
+        yield "import onnx"
+        yield "import onnx.parser"
+    if is_tool:
+        yield "import onnx.printer"
+    yield _of_adapter("IMPORTS", built, module)
+
+
+def _of_adapter(what: str, built: Built, module: ModuleType) -> str:
+    """A text of an adapter, which may have another one for types that NumPy does not have."""
+    text: str = getattr(module, what)
+    if _is_foreign(built):
+        text = getattr(module, f"FOREIGN_{what}", text)
+    return text.strip("\n")
+
+
+def _is_foreign(built: Built) -> bool:
+    """Whether NumPy itself lacks an element type of what is fed or comes out."""
+    values = [*built.inputs.values(), *(built.expected or {}).values()]
+    return not all(map(_is_native, _arrays(values)))
+
+
+def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
+    """The model: as onnx's own text where that says all of it."""
+    weights = f'base64.b64decode("{base64.b64encode(built.weights).decode()}")'
+    if case.model_format != "onnx":
+        yield "import base64"
+        yield f"MODEL = b'''{built.model.decode()}'''"
+        yield f"WEIGHTS = {weights}"
+        return
+    data = tools.undeclared(built.model) if subject.states_shapes else built.model
+    text = model_text(data)
+    if text is not None:
+        yield f"MODEL = onnx.parser.parse_model('''\n{text}\n''').SerializeToString()"
+    else:
+        yield "import base64"
+        yield "MODEL = base64.b64decode("
+        yield from (f'    "{line}"' for line in textwrap.wrap(base64.b64encode(data).decode(), 88))
+        yield ")"
+    yield 'WEIGHTS = b""'
+
+
+def model_text(data: bytes) -> str | None:
+    """A model in onnx's text format; None where the text would leave something out.
+
+    Args:
+        data: The serialised model.
+    """
+    model = onnx.load_from_string(data)
+    try:
+        text = str(onnx.printer.to_text(model)).strip()
+        again = onnx.parser.parse_model(text)
+    except Exception:  # noqa: BLE001 - printer and parser raise what they like
+        return None
+    if "'''" in text or "\\" in text or _canonical(again) != _canonical(model):
+        return None
+    return text
+
+
+def _canonical(model: onnx.ModelProto) -> bytes:
+    """The bytes of a model without what two spellings of the same may differ in."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for function in copy.functions:
+        for node in function.node:
+            _normalise_node(node)
+    _normalise(copy.graph)
+    return bytes(copy.SerializeToString(deterministic=True))
+
+
+def _normalise(graph: onnx.GraphProto) -> None:
+    for tensor in graph.initializer:
+        _normalise_tensor(tensor)
+    for node in graph.node:
+        _normalise_node(node)
+
+
+def _normalise_node(node: onnx.NodeProto) -> None:
+    for field in ("domain", "name", "overload", "doc_string"):
+        if not getattr(node, field):
+            node.ClearField(field)
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            attribute.t.name = ""
+            _normalise_tensor(attribute.t)
+        if attribute.HasField("g"):
+            _normalise(attribute.g)
+    ordered = sorted(node.attribute, key=lambda attribute: attribute.name)
+    del node.attribute[:]
+    node.attribute.extend(ordered)
+
+
+def _normalise_tensor(tensor: onnx.TensorProto) -> None:
+    name = tensor.name
+    tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), name))
+
+
+def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
+    """What must come out; a tool gives a model, for which it is only said."""
+    if built.expected is None:
+        return
+    lines = ["EXPECTED = {", *_items(built.expected), "}"]
+    if is_tool:
+        yield "# With these inputs the model gives"
+        lines = ["INPUTS = {", *_items(built.inputs), "}", *lines]
+    yield from lines
+
+
+def _items(values: dict[str, Any]) -> Iterator[str]:
+    return (f"    {name!r}: {_literal(value)}," for name, value in values.items())
+
+
+def _literal(value: Any) -> str:
+    """An array as Python code that makes the same bits."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    array = np.asarray(value)
+    shape = f".reshape({array.shape})" if array.ndim != 1 else ""
+    if array.dtype.kind in "OUST":
+        return f"np.array({array.reshape(-1).tolist()!r}, dtype=object){shape}"
+    native = _is_native(array)
+    kind = f"np.{array.dtype.name}" if native else f"ml_dtypes.{array.dtype.name}"
+    if native and _is_plain(array):
+        return f"np.array({array.reshape(-1).tolist()!r}, dtype={kind}){shape}"
+    return f'np.frombuffer(bytes.fromhex("{array.tobytes().hex()}"), dtype={kind}){shape}'
+
+
+def _is_native(array: np.ndarray[Any, Any]) -> bool:
+    """Whether NumPy itself has the element type."""
+    return array.dtype.kind in "OUST" or hasattr(np, array.dtype.name)
+
+
+def _is_plain(array: np.ndarray[Any, Any]) -> bool:
+    """Whether a list of numbers says all of it: no NaN, infinity or negative zero."""
+    if array.dtype.kind not in "fc":
+        return array.dtype.kind in "iub"
+    again = np.array(array.reshape(-1).tolist(), array.dtype)
+    return bool(np.isfinite(array).all()) and again.tobytes() == array.tobytes()
+
+
+def _arrays(values: list[Any]) -> Iterator[np.ndarray[Any, Any]]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _arrays(value)
+        elif value is not None:
+            yield np.asarray(value)

@@ -1,0 +1,1 @@
+"""The benchmarks: their checks, not their times."""

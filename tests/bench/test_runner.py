@@ -1,0 +1,138 @@
+"""A measured workload: what is timed, what is said of a peer that is wrong or unable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorsplit.bench.figures import Figures, as_json, from_json
+from tensorsplit.bench.machine import describe
+from tensorsplit.bench.peers import ENTRIES, OURS, choose, installed
+from tensorsplit.bench.runner import measure
+from tensorsplit.bench.table import as_text
+from tensorsplit.bench.task import Array, Prepared, Task, UnableError
+from tensorsplit.bench.timing import Effort
+from tensorsplit.bench.workloads import Workload
+from tensorsplit.errors import SplitError
+from tests.bench.cuts import PLAN, SMALL, STRINGS, VIEWS, entry, writes
+
+ONCE = Effort(rounds=1)
+
+
+def unable(task: Task) -> Prepared:
+    raise UnableError("it knows no\nfloats", TypeError("bad <type>"))
+
+
+def spoil(buffers: list[Array]) -> None:
+    buffers[0][0, 0] = 0
+
+
+def figures(*workloads: Workload) -> Figures:
+    entries = [
+        *choose(("numpy",)),
+        entry(writes(spoil), "wrong"),
+        entry(unable, "unable"),
+    ]
+    return Figures(describe(ONCE), tuple(measure(each, entries, ONCE) for each in workloads))
+
+
+def test_ours_and_numpy_are_right_and_timed() -> None:
+    timed = measure(SMALL, choose(("numpy",)), ONCE)
+    assert [(each.peer, each.mode) for each in timed.entries] == [
+        (OURS, "out"),
+        (OURS, "pooled"),
+        (OURS, "fresh"),
+        ("numpy", "out"),
+        ("numpy", "fresh"),
+    ]
+    assert all(each.ratio is not None and each.wrong is None for each in timed.entries)
+    assert timed.rounds == 1
+
+
+@pytest.mark.parametrize("workload", [VIEWS, PLAN, STRINGS], ids=lambda each: each.name)
+def test_views_plans_and_strings_are_right(workload: Workload) -> None:
+    timed = measure(workload, choose(("numpy",)), ONCE)
+    assert not [each.wrong for each in timed.entries if each.wrong]
+    assert any(each.ratio is not None for each in timed.entries)
+
+
+def test_a_wrong_peer_is_named_and_not_timed() -> None:
+    taken = figures(SMALL)
+    assert taken.wrong == ["small-cut: wrong (out): part 0 has other values"]
+    wrong = next(each for each in taken.measured[0].entries if each.peer == "wrong")
+    assert wrong.ratio is None
+
+
+def test_a_peer_that_goes_wrong_while_it_is_timed_is_named() -> None:
+    calls = []
+
+    def later(buffers: list[Array]) -> None:
+        calls.append(1)
+        if len(calls) > 2:
+            spoil(buffers)
+
+    timed = measure(SMALL, [entry(writes(later))], ONCE)
+    assert timed.entries[0].wrong == "part 0 has other values"
+
+
+def test_a_peer_that_is_unable_says_why_in_one_line() -> None:
+    timed = measure(SMALL, [entry(unable)], ONCE)
+    assert timed.entries[0].cannot == "it knows no floats: bad <type>"
+    assert timed.entries[0].ratio is None
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("peer", ["onnxruntime", "openvino", "torch"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int16", "float64", "complex64", "object"])
+def test_no_installed_library_is_timed_on_wrong_results(peer: str, dtype: str) -> None:
+    pytest.importorskip(peer)
+    workload = Workload("cut", "a test", (4, 6), dtype, 1, (1, 5))
+    timed = measure(workload, [each for each in choose((peer,)) if each.peer == peer], ONCE)
+    for each in timed.entries:
+        assert each.wrong is None
+        assert (each.ratio is None) != (each.cannot is None)
+    if dtype == "float32":
+        assert all(each.ratio is not None for each in timed.entries)
+
+
+def test_a_peer_that_fails_does_not_end_the_run_and_we_do() -> None:
+    def fail(task: Task) -> Prepared:
+        raise OSError("no such library")
+
+    assert measure(SMALL, [entry(fail)], ONCE).entries[0].cannot == "it fails: no such library"
+    with pytest.raises(OSError, match="no such library"):
+        measure(SMALL, [entry(fail, OURS)], ONCE)
+
+
+def test_a_library_that_is_not_installed_or_not_known_is_refused() -> None:
+    missing = {each.peer for each in ENTRIES} - set(installed())
+    for peer in [*missing - {OURS}, "matlab"]:
+        with pytest.raises(SplitError, match=rf"\[TS703\].*'{peer}'.*numpy"):
+            choose((peer,))
+
+
+def test_figures_come_back_from_json_as_they_went_in() -> None:
+    taken = figures(SMALL, VIEWS)
+    text = as_json(taken)
+    back = from_json(text)
+    assert as_json(back) == text
+    assert [each.workload for each in back.measured] == [SMALL, VIEWS]
+    assert back.wrong == taken.wrong
+    ratio, seen = (f.measured[0].entries[0].ratio for f in (taken, back))
+    assert ratio is not None
+    assert seen is not None
+    assert np.isclose(ratio.median, seen.median, rtol=1e-3)
+
+
+def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
+    lines = as_text(figures(SMALL, VIEWS)).splitlines()
+    assert "float32 (5, 6), axis 1: 2 parts of 2 to 4" in lines
+    assert any(line.startswith("1 = memcpy of 120 B: ") for line in lines)
+    assert any(line.startswith("1 = numpy.split: ") for line in lines)
+    assert any(line.split()[:2] == ["unable", "out"] and "bad <type>" in line for line in lines)
+    assert lines[-1] == "wrong: small-cut: wrong (out): part 0 has other values"
+
+
+def test_a_clean_table_says_so() -> None:
+    clean = Figures(describe(ONCE), (measure(SMALL, choose(("numpy",)), ONCE),))
+    assert "bit for bit" in as_text(clean).splitlines()[-1]

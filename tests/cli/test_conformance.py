@@ -1,0 +1,216 @@
+"""``tensorsplit conformance``: what it runs, writes and says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tensorsplit.conformance.cases import all_cases
+from tensorsplit.conformance.known import Deviation, dumps
+from tests.cli.conftest import Command
+from tests.conformance.fakes import planted
+
+CASE = next(
+    case.id
+    for case in all_cases()
+    if case.operator == "onnx.Split-13" and case.cut is not None and len(case.cut.sizes) > 1
+    if case.element_type == "float" and case.place == "graph" and case.shape_class == "static"
+)
+
+
+@pytest.fixture
+def run(tensorsplit: Command) -> Command:
+    """Runs ``tensorsplit conformance``."""
+    return partial(tensorsplit, "conformance")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of our own engine and one that loses the last part, as JSON."""
+    path = tmp_path_factory.mktemp("saved") / "run.json"
+    words = ("-e", "numpy", "-e", planted("drops"), "--case", CASE, "--format", "json")
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorsplit", "conformance", *words, "-o", path],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert f"new: drops: wrong: {CASE}" in done.stderr
+    return path
+
+
+def known(folder: Path, *cases: str) -> Path:
+    """A file that knows of the engine that loses the last part."""
+    path = folder / "known.json"
+    path.write_text(dumps([Deviation("lost", "drops", "", ("wrong",), cases, "a part is lost")]))
+    return path
+
+
+def test_our_own_engine_is_fine(run: Command) -> None:
+    ended = run("--engine", "numpy", "--case", CASE)
+    assert (ended.status, ended.err) == (0, "")
+    assert "numpy" in ended.out
+
+
+def test_a_new_deviation_ends_with_1_and_is_named(run: Command, saved: Path) -> None:
+    ended = run("--from", saved)
+    assert ended.status == 1
+    assert f"new: drops: wrong: {CASE}" in ended.err
+    assert "drops" in ended.out
+
+
+def test_a_known_deviation_is_fine(run: Command, saved: Path, tmp_path: Path) -> None:
+    ended = run("--from", saved, "--known", known(tmp_path, CASE))
+    assert (ended.status, ended.err) == (0, "")
+
+
+def test_a_deviation_that_no_longer_occurs_ends_with_1(
+    run: Command, saved: Path, tmp_path: Path
+) -> None:
+    content = json.loads(saved.read_text())
+    for result in content["results"]:
+        result.update(verdict="pass")
+    mended = tmp_path / "mended.json"
+    mended.write_text(json.dumps(content))
+    ended = run("--from", mended, "--known", known(tmp_path, CASE))
+    assert ended.status == 1
+    assert f"stale: lost: no longer seen with {CASE}" in ended.err
+
+
+def test_an_update_makes_the_run_fine(run: Command, saved: Path, tmp_path: Path) -> None:
+    path = tmp_path / "updated.json"
+    assert run("--from", saved, "--update-known", path).status == 1
+    assert run("--from", saved, "--known", path).status == 0
+
+
+def test_json_is_the_run_again(run: Command, saved: Path) -> None:
+    ended = run("--from", saved, "--format", "json")
+    assert json.loads(ended.out) == json.loads(saved.read_text())
+
+
+def test_html_is_one_page_with_the_reproduction(run: Command, saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report" / "page.html"
+    ended = run("--from", saved, "--format", "html", "-o", page)
+    assert (ended.status, ended.out) == (1, "")
+    assert page.read_text().startswith("<!")
+    assert CASE.split("/")[0] in page.read_text()
+
+
+def test_text_goes_to_a_file_too(run: Command, saved: Path, tmp_path: Path) -> None:
+    path = tmp_path / "matrix.txt"
+    assert run("--from", saved, "-o", path).out == ""
+    assert "drops" in path.read_text()
+    assert "\x1b" not in path.read_text()
+
+
+def test_runs_of_different_engines_become_one(run: Command, saved: Path, tmp_path: Path) -> None:
+    content = json.loads(saved.read_text())
+    paths = []
+    for name in ("numpy", "drops"):
+        part = dict(content)
+        part["subjects"] = [entry for entry in content["subjects"] if entry["name"] == name]
+        part["results"] = [entry for entry in content["results"] if entry["subject"] == name]
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps(part))
+    ended = run("--from", paths[0], "--from", paths[1], "--format", "json")
+    assert json.loads(ended.out) == content
+
+
+def test_one_engine_twice_is_refused(refused: Any, saved: Path) -> None:
+    assert "is in two of them" in refused("TS703", "conformance", "--from", saved, "--from", saved)
+
+
+def test_cases_are_listed(run: Command) -> None:
+    ended = run("--list", "--case", "onnx.Split-13/*")
+    assert ended.status == 0
+    lines = ended.out.splitlines()
+    assert CASE in lines
+    assert all(line.startswith("onnx.Split-13/") for line in lines)
+
+
+def test_cases_are_listed_with_what_they_test(run: Command) -> None:
+    (entry,) = json.loads(run("--list", "--case", CASE, "--format", "json").out)
+    assert entry["id"] == CASE
+    assert entry["rule"]
+
+
+def test_a_reproduction_is_printed(run: Command) -> None:
+    ended = run("--repro", CASE, "--engine", "onnx-reference")
+    assert ended.status == 0
+    assert ended.out.startswith(f"# {CASE}\n")
+    compile(ended.out, "repro.py", "exec")
+
+
+def test_cases_are_exported(run: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "cases"
+    assert run("--export", folder, "--case", CASE).status == 0
+    assert len(list(folder.rglob("model.onnx"))) == 1
+
+
+def test_profiles_are_written(run: Command, saved: Path, tmp_path: Path) -> None:
+    run("--from", saved, "--profiles", tmp_path / "profiles")
+    names = sorted(path.name.partition("-")[0] for path in (tmp_path / "profiles").iterdir())
+    assert names == ["drops", "numpy"]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("TS601", ("--engine", "tensorrt")),
+        ("TS601", ("--engine", "no/such/file.py")),
+        ("TS703", ("--case", "no-such-case")),
+        ("TS703", ("--list", "--case", "no-such-case")),
+        ("TS703", ("--repro", CASE)),
+        ("TS703", ("--repro", CASE, "-e", "numpy", "-e", "onnx-reference")),
+        ("TS703", ("--repro", "onnx.*", "-e", "numpy")),
+        ("TS703", ("--from", "no-such-file.json")),
+        ("TS703", ("--from", __file__)),
+        ("TS703", ("--known", "no-such-file.json", "-e", "numpy", "--case", CASE)),
+        ("TS703", ("--format", "pdf")),
+        ("TS703", ("--seed", "-1")),
+        ("TS703", ("--jobs", "0")),
+        ("TS703", ("extra",)),
+    ],
+)
+def test_wrong_usage_is_refused(refused: Any, code: str, words: tuple[str, ...]) -> None:
+    refused(code, "conformance", *words)
+
+
+def test_a_file_that_cant_be_written_leaves_what_was_there(
+    refused: Any, saved: Path, tmp_path: Path
+) -> None:
+    before = tmp_path / "known.json"
+    before.write_text("before")
+    (tmp_path / "folder").mkdir()
+    words = ("--from", saved, "--update-known", before, "-o", tmp_path / "folder")
+    refused("TS702", "conformance", *words)
+    assert before.read_text() == "before"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
+def test_ctrl_c_ends_without_a_word_and_writes_nothing(tmp_path: Path) -> None:
+    words = ("-e", planted("hangs"), "--case", "onnx.Split-13/*", "-o", str(tmp_path / "out"))
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from tensorsplit.cli import main; main.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "conformance", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,19 @@
+"""An engine that ends its process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+KIND = "engine"
+PACKAGES = ("tensorsplit",)
+MODULES: tuple[str, ...] = ()
+FORMATS = ("onnx", "ir")
+IMPORTS = SCRIPT = ""
+
+
+def run(
+    model: bytes, weights: bytes, inputs: dict[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    sys.exit(3)

@@ -1,0 +1,20 @@
+"""An engine that never comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+KIND = "engine"
+PACKAGES = ("tensorsplit",)
+MODULES: tuple[str, ...] = ()
+FORMATS = ("onnx", "ir")
+IMPORTS = SCRIPT = ""
+
+
+def run(
+    model: bytes, weights: bytes, inputs: dict[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    time.sleep(3600)
+    return {}

@@ -1,0 +1,386 @@
+"""The cases: what they cover, that they stay the same, and that they are what they say."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.conformance import case as vocabulary
+from tensorsplit.conformance.case import Case
+from tensorsplit.conformance.cases import all_cases, find
+from tests import oracle
+from tests.conformance.equality import same
+
+CASES = all_cases()
+LEGAL = [case for case in CASES if case.expects == "parts"]
+REFUSALS = [case for case in CASES if case.expects == "refusal"]
+SUITE = Path(vocabulary.__file__).parent
+ANY = ("float4e2m1", "float8e4m3fn", "float8e5m2", "float8e8m0", "int4", "uint2", "uint4")
+ALLOWED = {
+    **oracle.ALLOWED,
+    "openvino.VariadicSplit-1": ("float", "string", "bool", "bfloat16", "uint64", *ANY),
+    "openvino.Split-1": ("float", "string", "bool", "bfloat16", "uint64", *ANY),
+}
+ONNX = tuple(oracle.ALLOWED)
+SEQUENCES = tuple(operator for operator in ONNX if "Sequence" in operator)
+
+
+def sample(cases: list[Case], step: int) -> list[Case]:
+    """Every so many cases: neighbours in the order of ids are much alike."""
+    return cases[::step]
+
+
+def of(**fields: object) -> list[Case]:
+    """The cases with these fields."""
+    return [
+        case
+        for case in CASES
+        if all(getattr(case, name) == value for name, value in fields.items())
+    ]
+
+
+def test_there_are_a_few_thousand_cases() -> None:
+    assert 4000 < len(CASES) < 7000
+    assert len(REFUSALS) > 800
+
+
+def test_ids_are_unique_sorted_and_file_safe() -> None:
+    ids = [case.id for case in CASES]
+    assert ids == sorted(set(ids))
+    for name in ids:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)+", name)
+        assert "__" not in name
+        assert len(name) < 200
+
+
+@pytest.mark.parametrize("case", sample(list(CASES), 97), ids=lambda case: case.id)
+def test_an_id_begins_with_what_the_case_is_about(case: Case) -> None:
+    operator, element_type, shape, spelling, place, *_ = case.id.split("/")
+    assert (operator, element_type, spelling) == (case.operator, case.element_type, case.spelling)
+    assert shape == f"{case.shape_class}-r{case.rank}"
+    assert place.partition(".")[0] == case.place
+
+
+@pytest.mark.parametrize("name", ["shape_class", "spelling", "place", "use"])
+def test_fields_hold_only_the_words_of_the_vocabulary_and_all_of_them(name: str) -> None:
+    words = {"shape_class": "SHAPE_CLASSES", "spelling": "SPELLINGS"}.get(name, f"{name}s".upper())
+    assert {getattr(case, name) for case in CASES} == set(getattr(vocabulary, words))
+
+
+@pytest.mark.parametrize("operator", ALLOWED)
+def test_every_operator_version_is_there_with_each_of_its_element_types(operator: str) -> None:
+    for element_type in ALLOWED[operator]:
+        assert of(operator=operator, element_type=element_type, expects="parts"), element_type
+    refused = {case.element_type for case in of(operator=operator, expects="refusal")}
+    if operator.startswith("onnx"):
+        legal = {case.element_type for case in of(operator=operator, expects="parts")}
+        assert legal == set(ALLOWED[operator])
+        assert refused - legal <= {"bfloat16", "int32", "int64", "string"}
+
+
+@pytest.mark.parametrize("operator", ALLOWED)
+def test_every_axis_of_every_rank_is_cut(operator: str) -> None:
+    cuts = {
+        (len(case.cut.shape), case.cut.axis)
+        for case in of(operator=operator, expects="parts")
+        if case.cut is not None
+    }
+    assert cuts >= {(rank, axis) for rank in range(1, 7) for axis in range(-rank, rank)}
+
+
+def spellings(operator: str) -> set[str]:
+    by_input = {"initializer", "constant", "runtime", "overridable"}
+    return {
+        "onnx.Split-1": {"attribute", "absent", *by_input},
+        "onnx.Split-2": {"attribute", "absent"},
+        "onnx.Split-11": {"attribute", "absent"},
+        "onnx.Split-13": {"absent", *by_input},
+        "onnx.Split-18": {"attribute", *by_input},
+    }.get(operator, {"absent", *by_input})
+
+
+@pytest.mark.parametrize("operator", ONNX)
+def test_every_spelling_is_in_every_place_for_every_class_of_shapes(operator: str) -> None:
+    there = {
+        (case.spelling, case.place, case.shape_class)
+        for case in of(operator=operator, expects="parts")
+    }
+    places = [place for place in vocabulary.PLACES if operator != ONNX[0] or place != "scan"]
+    wanted = set(product(spellings(operator), places, vocabulary.SHAPE_CLASSES))
+    assert there == wanted
+
+
+@pytest.mark.parametrize("operator", ONNX)
+def test_every_element_type_is_in_every_place(operator: str) -> None:
+    there = {(case.element_type, case.place) for case in of(operator=operator, expects="parts")}
+    for element_type, place in product(ALLOWED[operator], vocabulary.PLACES):
+        if (place == "scan" and operator == ONNX[0]) or element_type == "bfloat16":
+            continue  # no Scan at opset 1; no sequence operator and few bodies take bfloat16
+        assert (element_type, place) in there
+
+
+@pytest.mark.parametrize("operator", SEQUENCES)
+def test_every_use_of_a_sequence_is_there_with_every_kind_of_lengths(operator: str) -> None:
+    names = {case.id.split("/")[-1] for case in of(operator=operator)}
+    assert any("runtime" in name and "-at" in name for name in names)
+    for use in vocabulary.USES[1:]:
+        cases = of(operator=operator, use=use, expects="parts")
+        for kind in ("lengths", "chunks", "ones"):
+            assert any(f"use-{kind}" in case.id for case in cases), (use, kind)
+
+
+def test_split_nodes_are_in_bodies_inside_of_bodies() -> None:
+    nested = {case.id.split("/")[4] for case in LEGAL if case.model_format == "onnx"}
+    assert {"if.loop", "loop.if", "scan.if", "function.if", "loop.function"} <= nested
+
+
+@pytest.mark.parametrize("number", range(1, 21))
+def test_every_decision_has_cases(number: int) -> None:
+    cases = of(decision=f"D{number}")
+    legal = {"D2", "D8", "D9", "D11", "D13", "D16", "D17"}
+    expected = {"parts"} if f"D{number}" in legal else {"refusal"}
+    assert {case.expects for case in cases} >= expected
+    if f"D{number}" in legal:
+        assert {case.expects for case in cases} == {"parts"}
+
+
+def refuses(pattern: str) -> bool:
+    return any(case.expects == "refusal" for case in find([pattern]))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "onnx.Split-18/*/attribute/graph/refuse-5into4-*",
+        "onnx.Split-18/*/attribute/graph/refuse-3into7-*",
+        "onnx.Split-11/*/refuse-7into3-*",
+        "onnx.Split-18/*/refuse-both-3.3-*",
+        "onnx.Split-18/*/refuse-neither-2outputs-*",
+        "onnx.Split-18/*/static-*/graph/refuse-count2-3outputs-*",
+        "onnx.Split-18/*/static-*/graph/refuse-count4-3outputs-*",
+        "onnx.Split-13/*/initializer/graph/refuse-sum-2.3-*",
+        "onnx.Split-18/*/refuse-negative-m1.7-*",
+        "onnx.Split-18/*/initializer/graph/refuse-negative-m1.400000000-*",
+        "openvino.Var*/static-*/refuse-int64-m1.7",
+        "openvino.Var*/static-*/refuse-int64-m1.400000000",
+        "openvino.Var*/refuse-int64-4294967297.5",
+        "openvino.Var*/refuse-axis-half",
+        "openvino.Var*/refuse-lengths-float",
+        "onnx.SplitToSequence-11/*/initializer/graph/*/refuse-chunk-0-*",
+        "onnx.SplitToSequence-24/*/SequenceAt/refuse-at2-runtime-*",
+        "onnx.Split-13/*/overridable/*/refuse-overridable-fed-sum-*",
+        "onnx.Split-1/*/refuse-attribute-and-input-*",
+        "onnx.Split-1/*/refuse-float-nan-*",
+        "onnx.Split-18/*-r0/*/refuse-rank0-*",
+    ],
+)
+def test_what_engines_were_seen_to_do_wrong_is_asked(pattern: str) -> None:
+    assert refuses(pattern)
+
+
+def test_patterns_find_cases() -> None:
+    assert find([]) == CASES
+    some = find(["onnx.Split-1/*", "*/string/*"])
+    assert {case.id for case in some} == {
+        case.id for case in CASES if case.operator == "onnx.Split-1" or "/string/" in case.id
+    }
+    assert find(["nothing"]) == ()
+    assert find([CASES[7].id]) == (CASES[7],)
+
+
+def test_rules_say_what_is_tested_and_where_the_standard_says_it() -> None:
+    for case in CASES:
+        vendor, name = case.operator.split(".")
+        page = {"onnx": "ONNX", "openvino": "OpenVINO"}[vendor]
+        assert re.match(rf"{page} {re.escape(name)}: .+ \(.+\)$", case.rule), case.rule
+
+
+def digest(built: Any) -> str:
+    text = hashlib.sha256(built.model + built.weights)
+    for values in (built.inputs, built.expected or {}):
+        for name, value in values.items():
+            for item in value if isinstance(value, list) else [value]:
+                text.update(name.encode())
+                text.update(repr(item.tolist()).encode())
+    return text.hexdigest()
+
+
+DIGESTS = """
+import sys, json
+sys.path.insert(0, {root!r})
+from tests.conformance.test_cases import CASES, digest
+print(json.dumps([digest(case.build(5)) for case in CASES[::60]]))
+"""
+
+
+def test_a_case_is_the_same_in_every_process() -> None:
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", DIGESTS.format(root=root)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "77"},
+    )
+    assert json.loads(done.stdout) == [digest(case.build(5)) for case in CASES[::60]]
+
+
+def test_another_seed_gives_other_data() -> None:
+    case = find(["onnx.Split-18/float/static-r2/initializer/graph/many-plain-*"])[0]
+    one, other = case.build(0), case.build(1)
+    assert one.model == other.model
+    assert not np.array_equal(one.inputs["x"], other.inputs["x"])
+
+
+def arrays(values: dict[str, Any]) -> Iterator[Any]:
+    for value in values.values():
+        yield from value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("operator", ALLOWED)
+def test_parts_that_change_places_would_show(operator: str) -> None:
+    for case in sample(of(operator=operator, expects="parts"), 6):
+        if case.element_type in ("bool", "uint2", "uint4", "int4", "float4e2m1"):
+            continue
+        expected = case.build().expected
+        assert expected is not None
+        parts = [part for part in arrays(expected) if part.size]
+        if case.use == "SequenceAt":  # which asks for some of them twice
+            continue
+        seen = Counter((part.shape, repr(part.tolist())) for part in parts)
+        assert not seen or max(seen.values()) == 1, case.id
+
+
+@pytest.mark.parametrize("operator", ALLOWED)
+def test_what_is_fed_is_what_is_cut(operator: str) -> None:
+    """In the main graph; the parts joined again are the data."""
+    for case in sample(of(operator=operator, place="graph", expects="parts"), 5):
+        built = case.build()
+        if case.use not in ("", "output") or case.cut is None or "constant-" in case.id:
+            continue
+        assert built.inputs["x"].shape == case.cut.shape
+        assert built.expected is not None
+        if case.cut.keepdims and case.cut.sizes and "unnamed" not in case.id:
+            joined = np.concatenate(list(arrays(built.expected)), axis=case.cut.axis)
+            assert same(joined, built.inputs["x"]), case.id
+
+
+CHECKS = """
+import sys
+import onnx
+from tensorsplit.conformance.cases import find
+found = 0
+for case in find(["onnx.*"])[int(sys.argv[1]) :: 2]:
+    if case.expects == "parts":
+        onnx.checker.check_model(onnx.load_from_string(case.build().model))
+        found += 1
+print(found)
+"""
+
+
+@pytest.mark.parametrize("half", ["0", "1"])
+def test_the_checker_of_onnx_takes_every_legal_model(half: str) -> None:
+    """In a process of its own: what checks a model is somebody else's native code."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKS, half], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) > 1500
+
+
+def run_ours(case: Case, folder: Path) -> Any:
+    built = case.build()
+    if case.model_format == "onnx":
+        return ts.run(onnx.load_from_string(built.model), built.inputs), built
+    path = folder / "model.xml"
+    path.write_bytes(built.model)
+    path.with_suffix(".bin").write_bytes(built.weights)
+    return ts.run(path, built.inputs), built
+
+
+@pytest.mark.parametrize("operator", ALLOWED)
+def test_our_engine_gives_the_parts_that_are_expected(operator: str, tmp_path: Path) -> None:
+    for case in sample(of(operator=operator, expects="parts"), 3):
+        got, built = run_ours(case, tmp_path)
+        assert list(got) == list(built.expected), case.id
+        for name, want in built.expected.items():
+            assert same(got[name], want), (case.id, name)
+
+
+CODES = {
+    "D1": {"TS304"},
+    "D3": {"TS303"},
+    "D4": {"TS104"},
+    "D6": {"TS302"},
+    "D10": {"TS307"},
+    "D5": {"TS305", "TS303", "TS107"},
+    "D7": {"TS301", "TS306"},
+    "D18": {"TS202"},
+    "D12": {"TS104", "TS107", "TS301", "TS302"},
+    "D14": {"TS302", "TS306"},
+    "D15": {"TS105", "TS106"},
+    "D19": {"TS511"},
+    "D20": {"TS301", "TS302"},
+    "": {"TS102", "TS103", "TS105", "TS106", "TS107", "TS201", "TS203"},
+}
+
+
+@pytest.mark.parametrize("decision", CODES)
+def test_our_engine_refuses_for_the_reason_that_is_meant(decision: str, tmp_path: Path) -> None:
+    for case in sample(of(decision=decision, expects="refusal"), 3):
+        with pytest.raises(ts.SplitError) as caught:
+            run_ours(case, tmp_path)
+        assert caught.value.code in CODES[decision], (case.id, str(caught.value))
+
+
+def test_every_refusal_belongs_to_a_reason() -> None:
+    assert {case.decision for case in REFUSALS} == set(CODES)
+    assert all(case.build().expected is None for case in sample(REFUSALS, 50))
+    assert all(case.cut is None for case in REFUSALS)
+
+
+PARTS_OF_THE_SUITE = [
+    *(SUITE / f"{name}.py" for name in ("case", "data", "oracle")),
+    *(SUITE / "models").rglob("*.py"),
+    *(SUITE / "cases").rglob("*.py"),
+]
+
+
+@pytest.mark.parametrize("path", PARTS_OF_THE_SUITE, ids=lambda path: path.stem)
+def test_expectations_come_from_nothing_of_the_implementation(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = [str(node.module)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            own = name.split(".")[0] != "tensorsplit" or name.startswith("tensorsplit.conformance")
+            assert own, name
+            assert not name.startswith("tests")
+
+
+def test_cases_are_plain_and_can_be_sent_to_another_process() -> None:
+    import pickle
+
+    case = find(["*/loop.if/*"])[0]
+    assert pickle.loads(pickle.dumps(case)) == case
+    assert pickle.loads(pickle.dumps(case)).build().model == case.build().model
+    assert dataclasses.replace(case, id="other") != case

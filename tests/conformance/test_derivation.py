@@ -1,0 +1,167 @@
+"""Profiles derived from runs: what is said of an engine is what its failures have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tensorsplit import profiles
+from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
+from tensorsplit.conformance.document import Document, Result, SubjectInfo
+from tensorsplit.conformance.profile import conditions_of, profile_files
+from tensorsplit.conformance.runner import Subject, run
+from tensorsplit.models.features import MODEL_FEATURES, NODE_FEATURES
+from tests.conformance.fakes import case, planted
+from tests.refusals import refused
+
+TYPES = ("float", "int8", "int64", "string", "uint8")
+
+
+def observations(
+    fails: Iterable[tuple[str, str]] = (), rare: bool = False, verdict: str = "refused-but-legal"
+) -> Iterator[Observation]:
+    """20 cases of each operator and type, half of which have run-time lengths; some fail."""
+    failing = set(fails)
+    for operator, kind, number in product(("Split", "SplitToSequence"), TYPES, range(20)):
+        runtime = number % 2 == 0
+        is_rare = number < 4
+        failed = (operator, kind) in failing or ((operator, "runtime") in failing and runtime)
+        if rare:
+            failed = failed and is_rare
+        features = {"element_type": kind} | ({"runtime_lengths": ""} if runtime else {})
+        conditions = {Condition("operator", value=operator)}
+        for name, value in features.items():
+            conditions |= {Condition(name, "", value), Condition(name, operator, value)}
+        name = f"{operator}/{kind}/{number}"
+        found = Result(name, "engine", verdict if failed else "pass", "no kernel")
+        yield Observation(found, frozenset(conditions), is_rare=is_rare)
+
+
+def said(findings: Iterable[Finding]) -> list[tuple[str, str, str, str]]:
+    return [(*finding.condition, finding.extent) for finding in findings]
+
+
+def test_nothing_is_said_of_an_engine_that_fails_nowhere() -> None:
+    assert derive(list(observations())) == ([], [])
+
+
+def test_a_type_that_never_works_is_said_of_all_operators() -> None:
+    fails = [("Split", "string"), ("SplitToSequence", "string")]
+    findings, left = derive(list(observations(fails)))
+    assert said(findings) == [("element_type", "", "string", "all")]
+    assert (findings[0].failed, findings[0].cases, left) == (40, 40, [])
+
+
+def test_a_type_that_fails_in_one_operator_is_said_of_that_one() -> None:
+    findings, _ = derive(list(observations([("SplitToSequence", "uint8")])))
+    assert said(findings) == [("element_type", "SplitToSequence", "uint8", "all")]
+
+
+def test_what_fails_whatever_the_type_is_not_said_of_types() -> None:
+    findings, _ = derive(list(observations([("Split", "runtime")])))
+    assert said(findings) == [("runtime_lengths", "Split", "", "all")]
+
+
+def test_failures_for_dimensions_of_0_only_are_an_edge() -> None:
+    findings, _ = derive(list(observations([("Split", "runtime")], rare=True)))
+    assert said(findings) == [("runtime_lengths", "Split", "", "edge")]
+
+
+def test_failures_with_nothing_in_common_are_left_unexplained() -> None:
+    found = list(observations())
+    for place in (3, 77):
+        entry = found[place]
+        found[place] = Observation(Result("x", "engine", "wrong"), entry.conditions)
+    findings, left = derive(found)
+    assert findings == []
+    assert len(left) == 2
+
+
+def test_narrowed_values_are_said_of_wide_values_and_hide_nothing() -> None:
+    wide = Observation(
+        Result("wide", "engine", "wrong", "rounded"),
+        frozenset({Condition("wide_values", "", "int64")}),
+        narrows="int64",
+    )
+    findings, _ = derive([*observations([("Split", "string")]), wide])
+    assert said(findings) == [
+        ("wide_values", "", "int64", "values"),
+        ("element_type", "Split", "string", "all"),
+    ]
+
+
+def test_an_illegal_model_that_runs_is_an_edge_of_what_arrives_at_run_time() -> None:
+    conditions = {
+        Condition("runtime_lengths", operator) for operator in ("", "Split", "onnx.Split-13")
+    }
+    result = Result("bad", "engine", "accepted-but-illegal")
+    illegal = Observation(result, frozenset(conditions), is_legal=False)
+    findings, left = derive([*observations(), illegal])
+    assert said(findings) == [("runtime_lengths", "onnx.Split-13", "", "edge")]
+    assert (findings[0].verdict, left) == ("wrong", [])
+
+
+def test_the_conditions_of_a_model_are_of_the_vocabulary() -> None:
+    found = conditions_of(case("legal").build().model)
+    assert Condition("operator", value="Split") in found
+    assert Condition("version", value="onnx.Split-13") in found
+    assert Condition("element_type", "Split", "float") in found
+    assert {condition.feature for condition in found} <= {*NODE_FEATURES, *MODEL_FEATURES}
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    cases = [case(f"case{number}", shape=(number + 3,), lengths=(number, 3)) for number in range(6)]
+    return run([Subject.of(planted("refuses")), Subject.of("onnx-shape-inference")], cases)
+
+
+def test_a_profile_is_written_for_each_engine_and_no_tool(document: Document) -> None:
+    ((name, _),) = profile_files(document)
+    version = document.subjects[0].version
+    assert name == f"refuses-{version}.json"
+
+
+def test_a_written_profile_is_read_and_says_who_measured_when_and_how(
+    document: Document, tmp_path: Path
+) -> None:
+    ((name, text),) = profile_files(document)
+    (tmp_path / name).write_text(text)
+    profile = profiles.load(str(tmp_path / name))
+    assert (profile.engine, profile.version) == ("refuses", document.subjects[0].version)
+    assert profile.measured["date"] == document.measured["date"]
+    assert "conformance suite" in profile.measured["how"]
+    assert json.loads(text)["entries"] == []  # the cases made up here are not of the suite
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"entries": [1]}', '{"entries": []}'])
+def test_a_file_that_is_no_profile_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "engine-1.0.json"
+    path.write_text(content)
+    with refused("TS703", "no profile", parameter="target"):
+        profiles.load(str(path))
+
+
+def test_a_profile_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with refused("TS703", "no profile", parameter="target"):
+        profiles.load(str(tmp_path / "engine-1.0.json"))
+
+
+def test_what_no_case_contradicts_is_taken_over_from_the_profile_before() -> None:
+    """A suite without cases of a feature must not make an engine look better than it is."""
+    ours = Document(
+        {"version": "0", "cases": 0, "seed": 0},
+        {"by": "a test", "date": "2026-11-21"},
+        (SubjectInfo("onnxruntime", "engine", {"onnxruntime": "1.31.1"}),),
+        (),
+        (),
+    )
+    ((name, text),) = profile_files(ours)
+    assert name == "onnxruntime-1.31.1.json"
+    before = profiles.load("onnxruntime", "1.31.1")
+    carried = json.loads(text)["entries"]
+    assert [entry["feature"] for entry in carried] == [entry.feature for entry in before.entries]
+    assert all("onnxruntime 1.31.1" in entry["carried"] for entry in carried)

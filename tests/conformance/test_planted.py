@@ -1,0 +1,123 @@
+"""The suite catches engines and tools that are wrong in a way we know, and says how."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tensorsplit.conformance.case import Case
+from tensorsplit.conformance.document import Result
+from tensorsplit.conformance.runner import Subject, run
+from tests.conformance.fakes import case, planted
+
+LEGAL = case("legal")
+ILLEGAL = case("illegal", lengths=(-1, 5), legal=False)
+ONES = case("ones", shape=(2, 2), lengths=(1, 1), data=[[1, 2], [1, 4]])
+WIDE = case("wide", element_type="int64", shape=(4,), data=[2**40 + 1, 2, 3, 4])
+
+
+@cache
+def results(engine: str, seconds: float = 20) -> dict[str, Result]:
+    """What comes of all four with an engine, by case."""
+    asked = [LEGAL, ILLEGAL, ONES, WIDE]
+    document = run([Subject.of(planted(engine), seconds)], asked, jobs=1)
+    assert {found.subject for found in document.results} == {engine}
+    return {found.case: found for found in document.results}
+
+
+def result(engine: str, asked: Case) -> Result:
+    return results(engine)[asked.id]
+
+
+@pytest.mark.parametrize(
+    ("engine", "asked", "verdict"),
+    [
+        ("swaps", LEGAL, "wrong"),
+        ("swaps", ONES, "wrong"),
+        ("drops", LEGAL, "wrong"),
+        ("squeezes", LEGAL, "wrong"),
+        ("rounds", WIDE, "wrong"),
+        ("rounds", LEGAL, "pass"),
+        ("segfaults", LEGAL, "crash"),
+        ("aborts", LEGAL, "crash"),
+        ("divides", LEGAL, "crash"),
+        ("divides", ILLEGAL, "crash"),
+        ("exits", LEGAL, "crash"),
+        ("overreads", ILLEGAL, "accepted-but-illegal"),
+        ("refuses", LEGAL, "refused-but-legal"),
+        ("refuses", ILLEGAL, "pass"),
+        ("lacks", LEGAL, "unsupported-type"),
+        ("lacks", ILLEGAL, "pass"),
+        ("rewires", LEGAL, "wrong"),
+        ("rewires", ILLEGAL, "pass"),
+        ("misstates", LEGAL, "wrong"),
+        ("misstates", ILLEGAL, "accepted-but-illegal"),
+    ],
+)
+def test_a_planted_fault_is_caught(engine: str, asked: Case, verdict: str) -> None:
+    assert result(engine, asked).verdict == verdict
+
+
+@pytest.mark.parametrize("asked", [LEGAL, ILLEGAL], ids=["legal", "illegal"])
+def test_an_engine_that_hangs_is_stopped(asked: Case) -> None:
+    found = results("hangs", 0.2)[asked.id]
+    assert found.verdict == "hang"
+    assert "no answer within" in found.detail
+
+
+def test_swapped_parts_are_shown_where_they_differ() -> None:
+    found = result("swaps", ONES)
+    assert (found.output, found.index) == ("y0", (0, 1))
+    assert (found.expected, found.seen) == ("2.0", "4.0")
+
+
+def test_a_lost_part_is_named() -> None:
+    found = result("drops", LEGAL)
+    assert found.output == "y1"
+    assert "missing" in found.detail
+
+
+def test_a_lost_axis_is_a_wrong_shape() -> None:
+    found = result("squeezes", LEGAL)
+    assert (found.expected, found.seen) == ("(1, 3)", "(3,)")
+
+
+def test_a_narrowed_integer_is_shown_with_both_values() -> None:
+    found = result("rounds", WIDE)
+    assert (found.expected, found.seen) == (str(2**40 + 1), "1")
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "memory"),
+    [("segfaults", "SIGSEGV", True), ("aborts", "SIGABRT", True), ("divides", "SIGFPE", False)],
+)
+def test_a_signal_is_named(engine: str, name: str, memory: bool) -> None:
+    found = result(engine, LEGAL)
+    assert (found.signal, found.memory) == (name, memory)
+
+
+def test_last_words_are_kept() -> None:
+    assert "free(): invalid pointer" in result("aborts", LEGAL).detail
+
+
+def test_reading_beyond_the_data_is_an_error_of_memory() -> None:
+    found = result("overreads", ILLEGAL)
+    assert found.memory
+    assert found.severity == 0
+
+
+def test_a_case_that_damages_the_process_is_blamed_and_its_victim_is_not() -> None:
+    asked = [case("a"), case("b", damage=True), case("c"), case("d"), case("e")]
+    document = run([Subject.of(planted("corrupts"))], asked, jobs=1)
+    verdicts = {found.case: found for found in document.results}
+    assert [verdicts[name].verdict for name in "abcde"] == ["pass", "crash", "pass", "pass", "pass"]
+    assert verdicts["b"].memory
+    assert "while it ran c" in verdicts["b"].detail
+
+
+def test_strings_are_tried_alone_once_one_went_wrong() -> None:
+    """What corrupts the heap may show anywhere after it: each has a process of its own then."""
+    asked = [case(name, element_type="string") for name in "ab"]
+    document = run([Subject.of(planted("remembers"))], asked, jobs=1)
+    assert [found.verdict for found in document.results] == ["pass", "pass"]

@@ -1,0 +1,274 @@
+"""The reports of a run: the same order in each, everything escaped, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import zlib
+from html import unescape
+from html.parser import HTMLParser
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tensorsplit.cli.screen import show
+from tensorsplit.conformance.document import Document, Result, SubjectInfo
+from tensorsplit.conformance.known import Deviation
+from tensorsplit.conformance.report import html, markdown, matrix
+from tests.conformance import documents
+from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
+
+KNOWN = Deviation(
+    "openvino-int64",
+    "openvino",
+    ">=2026.4.1",
+    ("wrong",),
+    (LOOP.id,),
+    "int64 is computed in 32 bits",
+    "https://example.org/issues/7",
+)
+
+
+def drawn(document: Document, width: int = 80) -> str:
+    text = StringIO()
+    Console(file=text, width=width, highlight=False, markup=False).print(matrix(document))
+    return text.getvalue()
+
+
+def data_of(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    packed = json.loads(found[1])
+    blocks = [block for chunk in packed["blocks"] for block in inflated(chunk)]
+    scripts = [places for chunk in packed["scripts"] for places in inflated(chunk)]
+    return {
+        **inflated(packed["run"]),
+        "scripts": ["".join(blocks[place] for place in places) for places in scripts],
+        "pictures": [picture for chunk in packed["pictures"] for picture in inflated(chunk)],
+    }
+
+
+def inflated(chunk: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(chunk), -zlib.MAX_WBITS))
+
+
+def before(text: str, *words: str) -> bool:
+    places = [text.index(word) for word in words]
+    return places == sorted(places)
+
+
+def with_detail(detail: str) -> Document:
+    """A run of one case whose engine says anything it likes."""
+    said = Result(PLAIN.id, "openvino", "crash", detail=detail, expected=detail, output=detail)
+    run = documents.small()
+    return dataclasses.replace(run, cases=(PLAIN,), results=(said,))
+
+
+class TestTerminal:
+    def test_the_worst_come_first_and_by_name(self) -> None:
+        text = drawn(documents.small())
+        assert before(text, "wrong, memory  2", "crash  1", "wrong  1", "refused but legal  1")
+        for case in (STRINGS, REST, CHUNK, LOOP):
+            assert case.id in text
+        assert "SIGFPE: The process died while the model was loaded." in text
+
+    def test_a_new_deviation_is_told_from_a_known_one(self) -> None:
+        lines = [line.rstrip() for line in drawn(documents.small()).splitlines()]
+        assert f"    {CHUNK.id}  new" in lines
+        assert f"    {STRINGS.id}" in lines
+        assert lines[-1].endswith("2 known deviations, 3 new")
+
+    def test_operators_stand_against_subjects_with_their_versions(self) -> None:
+        rows = [line.split() for line in drawn(documents.small()).splitlines()]
+        assert ["numpy", "onnxruntime", "openvino", "onnxslim"] in rows
+        assert ["2.4.6", "1.31.1", "2026.4.1", "0.1.80"] in rows
+        assert ["onnx.SplitToSequence-11", "1", "0", "C1", "1", "1"] in rows
+        assert ["openvino.VariadicSplit-1", "1", "-", "0", "M1", "-"] in rows
+        assert ["all", "5", "3", "C1", "2", "M2", "W1", "3", "R1"] in rows
+
+    @pytest.mark.parametrize("width", [80, 120, 200])
+    def test_it_fits_the_width_with_any_number_of_subjects(self, width: int) -> None:
+        lines = drawn(documents.large(600), width).splitlines()
+        assert max(map(len, lines)) <= width
+        for name in ("numpy", "onnx-version-converter", "onnxsim"):
+            assert any(name in line for line in lines)
+
+    def test_it_is_readable_when_it_is_piped(self, capsys: pytest.CaptureFixture[str]) -> None:
+        show(matrix(documents.small()))
+        text = capsys.readouterr().out
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 80
+
+    def test_what_an_engine_says_can_not_steer_the_terminal(self) -> None:
+        assert "\x1b" not in drawn(with_detail("\x1b[2J\x07gone\nnext [red]line"))
+
+    def test_a_clean_run_is_a_table_and_a_line(self) -> None:
+        text = drawn(documents.clean())
+        assert "crash" not in text
+        assert text.rstrip().endswith("0 known deviations, 0 new")
+
+
+class TestMarkdown:
+    def test_the_worst_come_first(self) -> None:
+        text = markdown(documents.small())
+        assert before(
+            text, "### Wrong, memory", "### Crash", "### Wrong\n", "### Refused but legal"
+        )
+
+    def test_it_names_versions_conditions_and_every_deviation(self) -> None:
+        text = markdown(documents.small())
+        assert "| onnxslim | onnxslim 0.1.80, onnx 1.23.2 | 3 |" in text
+        assert "| date | 2026-11-21 |" in text
+        for case in (STRINGS, REST, CHUNK, LOOP):
+            assert f"  - `{case.id}`" in text
+
+    def test_a_known_deviation_has_its_words_and_its_link(self) -> None:
+        text = markdown(documents.small(), [KNOWN])
+        assert (
+            "- int64 is computed in 32 bits (1 case,"
+            " known as [`openvino-int64`](<https://example.org/issues/7>)):"
+        ) in text
+
+    def test_a_decision_and_an_operator_lead_to_their_pages(self) -> None:
+        text = markdown(documents.small())
+        assert "(1 case, new, [D10](errata.md)):" in text
+        assert "[onnx.Split-18](operators/onnx.Split-18.md)" in text
+
+    def test_the_same_run_gives_the_same_text(self) -> None:
+        assert markdown(documents.large(300)) == markdown(documents.large(300))
+
+    def test_what_an_engine_says_is_neither_markup_nor_html(self) -> None:
+        text = markdown(with_detail("<script>x</script> **bold** | [a](b)\n# head"))
+        assert "\\<script\\>" in text
+        assert "\\*\\*bold\\*\\*" in text
+        assert "\n# head" not in text
+
+    def test_the_command_writes_it(self, tmp_path: Path) -> None:
+        run = tmp_path / "run.json"
+        run.write_text(json.dumps(documents.small().to_json()), encoding="utf-8")
+        command = [sys.executable, "-m", "tensorsplit.conformance.report", str(run), str(tmp_path)]
+        subprocess.run(command, check=True)
+        written = (tmp_path / "conformance.md").read_text(encoding="utf-8")
+        assert before(written, "# Conformance", STRINGS.id, CHUNK.id)
+
+
+class TestPage:
+    def test_every_result_is_in_its_data(self) -> None:
+        data = data_of(html(documents.small(), documents.script))
+        ids, names = data["ids"], [name for name, _, _ in data["subjects"]]
+        keys = [key for key, _, _ in data["outcomes"]]
+        rows = dict(zip(names, data["verdicts"], strict=True))
+        assert keys[int(rows["openvino"][ids.index(STRINGS.id)])] == "memory"
+        assert keys[int(rows["onnxruntime"][ids.index(CHUNK.id)])] == "crash"
+        assert keys[int(rows["onnxruntime"][ids.index(REST.id)])] == "skipped"
+        assert {keys[int(digit)] for digit in rows["numpy"]} == {"pass"}
+
+    def test_every_deviation_has_its_words_and_its_script(self) -> None:
+        data = data_of(html(documents.small(), documents.script))
+        scripts, texts = data["scripts"], data["texts"]
+        number = data["ids"].index(LOOP.id)
+        row = next(row for row in data["found"] if row[:2] == [number, 2])
+        words = [texts[at] for at in row[2:9]]
+        assert words == [
+            "2147483648 came back as another number.",
+            *("", "y0", "[1, 0, 0]", "2147483648", "-2147483648", "openvino-int64"),
+        ]
+        assert row[9] == 0
+        assert scripts[row[10]] == documents.script(LOOP.id, "openvino")
+
+    def test_scripts_may_be_a_mapping_that_lacks_some(self) -> None:
+        data = data_of(html(documents.small(), {(CHUNK.id, "onnxruntime"): "print()"}))
+        assert data["scripts"] == ["print()"]
+        assert sorted({row[10] for row in data["found"]}) == [-1, 0]
+
+    def test_the_same_script_is_kept_once(self) -> None:
+        data = data_of(html(documents.small(), lambda case, subject: "print()"))
+        assert data["scripts"] == ["print()"]
+
+    def test_a_cut_that_is_none_has_no_picture(self) -> None:
+        data = data_of(html(documents.small(), {}))
+        pictured = dict(zip(data["ids"], data["cuts"], strict=True))
+        assert pictured[REST.id] == -1
+        assert pictured[CHUNK.id] == -1
+        picture = data["pictures"][pictured[STRINGS.id]]
+        assert "onnx.Split-13: axis 0 (6) of (6, 4): 2 parts" in picture
+        assert "<style" not in picture
+
+    def test_a_link_that_is_no_web_address_is_left_out(self) -> None:
+        known = dataclasses.replace(KNOWN, link="javascript:alert(1)")
+        data = data_of(html(documents.small(), {}, [known]))
+        assert data["known"] == {"openvino-int64": ["int64 is computed in 32 bits", ""]}
+
+    def test_it_asks_the_network_for_nothing(self) -> None:
+        page = html(documents.small(), documents.script, [KNOWN])
+        markup = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.S)
+        sources = re.findall(r'\b(?:src|href|srcset|action|data)="([^"]*)"', markup)
+        assert sources
+        assert all(source.startswith(("#", "data:")) for source in sources)
+        assert "@import" not in page
+        assert "url(" not in page
+
+    def test_its_policy_names_its_own_style_and_script(self) -> None:
+        page = html(documents.small(), {})
+        found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+        assert found is not None
+        policy = unescape(found[1])
+        assert policy.startswith("default-src 'none'; ")
+        for element in ("style", "script"):
+            texts = re.findall(rf"<{element}>(.*?)</{element}>", page, re.S)
+            digests = [base64.b64encode(hashlib.sha256(t.encode()).digest()) for t in texts]
+            assert [f"{element}-src 'sha256-{d.decode()}'" in policy for d in digests] == [True]
+
+    @pytest.mark.parametrize(
+        "detail",
+        ["</script><script>alert(1)</script>", "<!--<script>", "\"'&<img src=x>", "\ud800 \x00 ü"],
+    )
+    def test_what_an_engine_says_is_only_text(self, detail: str) -> None:
+        page = html(with_detail(detail), lambda case, subject: detail)
+        assert page.isascii()
+        assert Elements.of(page) == Elements.of(html(with_detail("fine"), {}))
+        data = data_of(page)
+        assert detail in data["texts"]
+        assert data["scripts"] == [detail]
+
+    def test_names_are_escaped_in_links_too(self) -> None:
+        run = with_detail("no")
+        odd = SubjectInfo('my "engine" & <co>', "engine", {"a<b": "1"})
+        said = dataclasses.replace(run.results[0], subject=odd.name)
+        page = html(dataclasses.replace(run, subjects=(odd,), results=(said,)), {})
+        assert "engine=my%20%22engine%22%20%26%20%3Cco%3E" in page
+
+    def test_a_large_run_is_a_page_of_less_than_5_megabytes(self) -> None:
+        page = html(documents.large(), documents.script)
+        assert len(page) < 5_000_000
+
+    def test_the_templates_are_ascii(self) -> None:
+        folder = files("tensorsplit.conformance.report") / "templates"
+        for file in folder.iterdir():
+            assert file.read_text(encoding="utf-8").isascii(), file.name
+
+
+class Elements(HTMLParser):
+    """The elements of a page in their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    @classmethod
+    def of(cls, page: str) -> list[str]:
+        parser = cls()
+        parser.feed(page)
+        return parser.found
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append(tag)

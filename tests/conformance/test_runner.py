@@ -1,0 +1,149 @@
+"""The runner: every case with every subject, whatever one of them does; the same each time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tensorsplit.conformance.case import Case
+from tensorsplit.conformance.document import Document
+from tensorsplit.conformance.runner import Subject, run
+from tests.conformance.fakes import case, planted
+from tests.refusals import refused
+
+ROOT = Path(__file__).parents[2]
+CASES = [
+    case("b/parts"),
+    case("a/parts", shape=(5, 2), lengths=(2, 0, 3)),
+    case("a/strings", element_type="string"),
+    case("c/refusal", lengths=(2, 3), legal=False),
+]
+
+
+def measure(*engines: str, cases: list[Case] = CASES, seed: int = 0) -> Document:
+    return run([Subject.of(engine) for engine in engines], cases, seed=seed, jobs=2)
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return measure("numpy", planted("swaps"))
+
+
+def test_our_own_engine_has_a_clean_sheet(document: Document) -> None:
+    own = [result for result in document.results if result.subject == "numpy"]
+    assert [result.verdict for result in own] == ["pass"] * len(CASES)
+
+
+def test_there_is_a_result_for_each_case_and_subject_in_order(document: Document) -> None:
+    names = ["a/parts", "a/strings", "b/parts", "c/refusal"]
+    assert [entry.id for entry in document.cases] == names
+    found = [(result.case, result.subject) for result in document.results]
+    assert found == [(name, subject) for name in names for subject in ("numpy", "swaps")]
+
+
+def test_versions_and_circumstances_are_recorded(document: Document) -> None:
+    assert document.suite["cases"] == len(CASES)
+    assert document.subjects[0].versions["tensorsplit"]
+    assert set(document.measured) == {"by", "date", "system", "python", "cpu"}
+    assert all(document.measured.values())
+
+
+def test_a_document_survives_json(document: Document) -> None:
+    assert Document.from_json(json.loads(json.dumps(document.to_json()))) == document
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        {},
+        {"cases": [], "subjects": [], "results": []},
+        {"cases": [{}], "subjects": [], "results": [], "suite": {}, "measured": {}},
+        {"cases": 5, "subjects": [], "results": [], "suite": {}, "measured": {}},
+        {"cases": [], "subjects": [1], "results": [], "suite": {}, "measured": {}},
+        {
+            "cases": [],
+            "subjects": [],
+            "results": [{"case": "a", "subject": "b", "verdict": "pass"}],
+            "suite": {},
+            "measured": {},
+        },
+    ],
+)
+def test_anything_else_is_no_document(content: object) -> None:
+    with refused("TS703", "no document of a conformance run"):
+        Document.from_json(content)
+
+
+def test_two_runs_with_one_seed_give_the_same_document() -> None:
+    engines = (planted("swaps"), planted("segfaults"))
+    first, second = (measure(*engines, cases=CASES[:2], seed=7) for _ in range(2))
+    same = dataclasses.replace(second, measured=first.measured)
+    assert same == first
+
+
+def test_another_seed_gives_other_values() -> None:
+    shown = {measure(planted("swaps"), cases=[ONES], seed=seed).results[0].seen for seed in (1, 2)}
+    assert len(shown) == 2
+
+
+ONES = case("ones", shape=(2, 8), lengths=(1, 1))
+
+
+def test_a_format_that_a_subject_does_not_read_is_skipped() -> None:
+    layers = dataclasses.replace(case("ir"), model_format="ir")
+    (result,) = measure("onnx-reference", cases=[layers]).results
+    assert result.verdict == "skipped"
+    assert not result.is_deviation
+
+
+def test_progress_is_told_of_every_result_once() -> None:
+    counts: list[int] = []
+    chosen = [Subject.of(name) for name in ("numpy", "onnx-reference", planted("segfaults"))]
+    run(chosen, CASES, jobs=2, progress=counts.append)
+    assert sum(counts) == len(CASES) * len(chosen)
+
+
+def test_a_subject_that_there_is_not_is_refused() -> None:
+    with refused("TS601", parameter="engine"):
+        Subject.of("no-such-engine")
+
+
+def test_a_subject_whose_modules_are_missing_is_refused() -> None:
+    with refused("TS602", "no_such_module_anywhere", parameter="engine"):
+        measure(planted("missing"))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="there are no such signals here")
+def test_ctrl_c_ends_the_run_and_its_processes() -> None:
+    script = f"""
+        import os, signal, sys, threading
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.path.insert(0, {str(ROOT)!r})
+        from tensorsplit.conformance.runner import Subject, run
+        from tests.conformance.fakes import case, planted
+
+        threading.Timer(4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            run([Subject.of(planted("hangs"), 600)], [case("a"), case("b")], jobs=2)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**os.environ, "TENSORSPLIT_MARK": "ctrl-c"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr

@@ -1,0 +1,258 @@
+"""A subject shows what an engine does, as it is; and anyone can bring one along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+from tensorsplit import SplitError
+from tensorsplit.conformance import subjects
+from tensorsplit.conformance.cases import find
+from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load
+
+ROOT = Path(__file__).parents[2]
+ENGINES = [name for name in SUBJECTS if load(name).KIND == "engine"]
+TOOLS = [name for name in SUBJECTS if load(name).KIND == "tool"]
+HEAVY = ("onnxruntime", "openvino", "torch", "tvm", "iree", "cv2", "tinygrad", "jax", "onnxscript")
+NAMES = {"onnxslim", "onnxsim", "onnxoptimizer", "tract", "onnx2torch", "jaxonnxruntime", *HEAVY}
+
+needs_engine = pytest.mark.engine
+
+
+def split_model(opset: int = 13, element_type: str = "float", lengths: str = "2, 5") -> bytes:
+    """A model that cuts x, of shape (2, 7), on axis 1."""
+    text = f"""<ir_version: 8, opset_import: ["": {opset}]>
+    cut ({element_type}[2, 7] x) => ({element_type}[2, P] a, {element_type}[2, Q] b)
+    <int64[2] lengths = {{{lengths}}}> {{ a, b = Split<axis=1>(x, lengths) }}"""
+    return bytes(parse_model(text).SerializeToString())
+
+
+@pytest.fixture
+def x(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    return rng.uniform(1, 9, (2, 7)).astype(np.float32)
+
+
+def in_a_child(program: str, *arguments: str) -> str:
+    """What a program prints; it runs in a process of its own, as native code of others may die."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def installed(names: list[str]) -> list[Any]:
+    """Parameters, those of which something is missing skipped."""
+    return [
+        pytest.param(
+            name,
+            marks=[
+                needs_engine,
+                pytest.mark.skipif(not subjects.installed(name), reason=f"{name} is not installed"),
+            ],
+        )
+        for name in names
+    ]
+
+
+def refusal(name: str) -> SplitError:
+    with pytest.raises(SplitError) as caught:
+        load(name)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_subject_defines_what_the_suite_needs(name: str) -> None:
+    module = load(name)
+    assert module.KIND in {"engine", "tool"}
+    assert callable(module.run if module.KIND == "engine" else module.rewrite)
+    assert module.PACKAGES
+    assert set(module.FORMATS) <= {"onnx", "ir"}
+    compile(f"{module.IMPORTS}\n{module.SCRIPT}", name, "exec")
+
+
+def test_subjects_are_looked_at_without_importing_an_engine() -> None:
+    program = """
+    import sys
+    from tensorsplit.conformance import subjects
+    for name in subjects.SUBJECTS:
+        subjects.load(name)
+        subjects.installed(name)
+    print(*{module.partition(".")[0] for module in sys.modules})
+    """
+    assert NAMES.isdisjoint(in_a_child(program).split())
+
+
+RUNS = """
+import sys
+import numpy as np, onnx
+from tensorsplit.conformance import subjects
+
+name, model = sys.argv[1], bytes.fromhex(sys.argv[2])
+x = np.arange(1, 15, dtype=np.float32).reshape(2, 7)
+subject = subjects.load(name)
+subjects.prepare(name)
+names = {"MODEL": model, "WEIGHTS": b"", "INPUTS": {"x": x}, "OUTPUTS": ["a", "b"], "np": np}
+names |= {"TARGET_OPSET": 18, "onnx": onnx}
+exec(subject.IMPORTS + "\\n" + subject.SCRIPT, names)
+"""
+SHOWS = """
+for found in all_found:
+    parts = {"a": x[:, :2], "b": x[:, 2:]}
+    print([np.asarray(found[name]).tolist() == part.tolist() for name, part in parts.items()])
+"""
+RIGHT = ["[True, True]", "[True, True]"]
+
+
+@pytest.mark.parametrize("name", installed(ENGINES))
+def test_engine_and_its_script_cut_a_tensor(name: str) -> None:
+    program = f"""{RUNS}
+all_found = subject.run(model, b"", {{"x": x}}, ["a", "b"]), names["results"]
+{SHOWS}"""
+    assert in_a_child(program, name, split_model().hex()).splitlines()[-2:] == RIGHT
+
+
+@pytest.mark.parametrize("name", installed(TOOLS))
+def test_tool_and_its_script_return_a_model_that_means_the_same(name: str) -> None:
+    program = f"""{RUNS}
+import tensorsplit
+models = subject.rewrite(model, 18), names["rewritten"]
+all_found = [tensorsplit.run(onnx.load_from_string(found), {{"x": x}}) for found in models]
+{SHOWS}"""
+    assert in_a_child(program, name, split_model().hex()).splitlines()[-2:] == RIGHT
+
+
+def test_numpy_reads_ir() -> None:
+    cases = find(["openvino.VariadicSplit-1/float/static-*/constant/*"])
+    built = next(case for case in cases if case.expects == "parts").build()
+    assert built.expected is not None
+    found = load("numpy").run(built.model, built.weights, built.inputs, list(built.expected))
+    assert {name: part.tolist() for name, part in found.items()} == {
+        name: part.tolist() for name, part in built.expected.items()
+    }
+
+
+def test_engine_sees_illegal_models_and_answers_in_its_own_words(x: np.ndarray[Any, Any]) -> None:
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(Exception, match="ONNXRuntimeError") as caught:
+        load("onnxruntime").run(split_model(lengths="2, 4"), b"", {"x": x}, ["a", "b"])
+    assert not isinstance(caught.value, SplitError | Unsupported)
+
+
+@needs_engine
+@pytest.mark.parametrize(
+    ("name", "words"), [("onnxruntime", "complex64"), ("openvino", "COMPLEX64")]
+)
+def test_element_type_that_an_engine_lacks_is_told_from_a_refusal(name: str, words: str) -> None:
+    pytest.importorskip(name)
+    x = np.ones((2, 7), np.complex64)
+    with pytest.raises(Unsupported, match=words):
+        load(name).run(split_model(element_type="complex64"), b"", {"x": x}, ["a", "b"])
+
+
+def test_operator_that_the_reference_lacks_is_told_from_a_refusal(x: np.ndarray[Any, Any]) -> None:
+    model = onnx.load_from_string(split_model())
+    model.opset_import[0].version = 1
+    with pytest.raises(Unsupported, match="Split"):
+        load("onnx-reference").run(model.SerializeToString(), b"", {"x": x}, ["a", "b"])
+
+
+def test_value_for_an_input_that_an_engine_made_a_constant_is_not_lost() -> None:
+    model = onnx.load_from_string(split_model())
+    feeds = {"x": 1, "lengths": 2, "unused": 3}
+    serialised = model.SerializeToString()
+    assert subjects.ordered(serialised, feeds, ["lengths", "x"]) == [2, 1]
+    with pytest.raises(LookupError, match="default of lengths for a constant"):
+        subjects.ordered(serialised, feeds, ["x"])
+
+
+ADAPTER = """
+KIND = "engine"
+PACKAGES = ()
+FORMATS = ("onnx",)
+IMPORTS = ""
+SCRIPT = "results = {}"
+
+def run(model, weights, inputs, outputs):
+    return dict.fromkeys(outputs)
+"""
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    path = tmp_path / "my_engine.py"
+    path.write_text(ADAPTER, "utf-8")
+    return path
+
+
+def test_adapter_of_a_third_party_is_loaded_from_its_path(adapter: Path) -> None:
+    assert load(str(adapter)).run(b"", b"", {}, ["a"]) == {"a": None}
+    assert subjects.title(str(adapter)) == "my_engine"
+    assert subjects.installed(str(adapter))
+    assert subjects.versions(str(adapter)) == {}
+
+
+def test_adapter_of_a_third_party_is_a_module(
+    adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(adapter.parent)
+    assert load("my_engine").run(b"", b"", {}, ["a"]) == {"a": None}
+    assert subjects.title("package.my_engine") == "my_engine"
+
+
+def test_versions_are_those_of_the_distributions(adapter: Path) -> None:
+    adapter.write_text(ADAPTER.replace("PACKAGES = ()", 'PACKAGES = ("onnx",)'), "utf-8")
+    assert subjects.versions(str(adapter)) == {"onnx": metadata.version("onnx")}
+    adapter.write_text(ADAPTER.replace("PACKAGES = ()", 'PACKAGES = ("no-such-dist",)'), "utf-8")
+    assert not subjects.installed(str(adapter))
+
+
+@pytest.mark.parametrize(
+    "name", ["no-such-engine", "no_such_package.engine", "missing.py", "", ".relative"]
+)
+def test_subject_that_does_not_exist_is_refused(name: str) -> None:
+    assert refusal(name).code in {"TS601", "TS602"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('KIND = "engine"', "KIND"),
+        ("PACKAGES = ()", "PACKAGES"),
+        ('FORMATS = ("onnx",)', "FORMATS"),
+        ('SCRIPT = "results = {}"', "SCRIPT"),
+        ("def run(", "function run"),
+    ],
+)
+def test_adapter_that_lacks_something_is_told_what(adapter: Path, line: str, words: str) -> None:
+    replacement = "def other(" if line.startswith("def") else ""
+    adapter.write_text(ADAPTER.replace(line, replacement), "utf-8")
+    error = refusal(str(adapter))
+    assert error.code == "TS601"
+    assert words in str(error)
+
+
+def test_adapter_whose_imports_are_missing_is_told_which(adapter: Path) -> None:
+    adapter.write_text("import no_such_library\n" + ADAPTER, "utf-8")
+    error = refusal(str(adapter))
+    assert error.code == "TS602"
+    assert "no_such_library" in str(error)
+
+
+def test_the_page_shows_the_adapter_of_the_example() -> None:
+    example = (ROOT / "examples/swapping_engine.py").read_text("utf-8")
+    assert f"```python\n{example}```" in (ROOT / "docs/add-an-engine.md").read_text("utf-8")

@@ -1,0 +1,151 @@
+"""Verdicts: bits decide, and with them shapes, element types and the kind of value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tensorsplit.conformance.case import Built
+from tensorsplit.conformance.document import Result
+from tensorsplit.conformance.trial import Trial
+from tensorsplit.conformance.verdicts import judge
+from tensorsplit.conformance.worker import Outcome
+from tensorsplit.engines.death import ProcessDied
+
+DATA = np.arange(1, 7, dtype=np.float32)
+
+
+def built(expected: Any = None, data: Any = DATA) -> Built:
+    return Built(b"", b"", {"x": data}, None if expected is None else {"y": expected})
+
+
+def verdict(expected: Any, seen: Any, data: Any = DATA) -> Result:
+    trial = Trial(outcome=Outcome(outputs={"y": seen}))
+    return judge("case", "engine", built(expected, data), trial)
+
+
+def strings(*items: str) -> Any:
+    return np.array(items, dtype=object)
+
+
+NAN = np.array([0x7FC00000], np.uint32).view(np.float32)
+NAN_WITH_PAYLOAD = np.array([0x7FC00001], np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [
+        (DATA, DATA.copy()),
+        (NAN_WITH_PAYLOAD, NAN_WITH_PAYLOAD.copy()),
+        (strings("a", ""), np.array(["a", ""])),
+        ([DATA, DATA[:0]], [DATA, DATA[:0]]),
+        (DATA.astype(ml_dtypes.bfloat16), DATA.astype(ml_dtypes.bfloat16)),
+    ],
+)
+def test_the_same_bits_pass(expected: Any, seen: Any) -> None:
+    assert verdict(expected, seen) == Result("case", "engine", "pass")
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "detail"),
+    [
+        (NAN, NAN_WITH_PAYLOAD, "1 value differs"),
+        (np.zeros(1, np.float32), -np.zeros(1, np.float32), "the first is -0.0, not 0.0"),
+        (strings("a", "b"), strings("a", "c"), "the first is 'c', not 'b'"),
+        (DATA, DATA.astype(np.float64), "element type double, not float"),
+        (DATA, DATA.reshape(1, 6), "shape (1, 6), not (6,)"),
+        ([DATA], DATA, "kind a tensor, not a sequence"),
+        ([DATA, DATA], [DATA], "length 1, not 2"),
+        (DATA, None, "an empty optional"),
+        (DATA, np.zeros(6, [("part", "f4")]), ""),
+    ],
+)
+def test_anything_else_is_wrong(expected: Any, seen: Any, detail: str) -> None:
+    found = verdict(expected, seen)
+    assert found.verdict == "wrong"
+    assert detail in found.detail
+
+
+def test_the_first_difference_is_shown_with_both_values() -> None:
+    seen = np.array([[1, 2, 9], [8, 5, 6]], np.int64)
+    found = verdict(np.array([[1, 2, 3], [4, 5, 6]], np.int64), seen)
+    assert (found.output, found.index) == ("y", (0, 2))
+    assert (found.expected, found.seen) == ("3", "9")
+
+
+def test_a_difference_in_a_sequence_names_the_position() -> None:
+    assert verdict([DATA, DATA], [DATA, DATA + 1]).output == "y[1]"
+
+
+def test_an_output_under_another_name_is_missing() -> None:
+    trial = Trial(outcome=Outcome(outputs={"z": DATA}))
+    found = judge("case", "engine", built(DATA), trial)
+    assert (found.verdict, found.output) == ("wrong", "y")
+
+
+def test_a_refusal_that_the_standard_asks_for_passes() -> None:
+    trial = Trial(outcome=Outcome(refusal="no"))
+    assert judge("case", "engine", built(), trial).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("unsupported", "word"), [(False, "refused-but-legal"), (True, "unsupported-type")]
+)
+def test_another_refusal_is_told_in_the_engines_words(unsupported: bool, word: str) -> None:
+    trial = Trial(outcome=Outcome(refusal="no kernel", unsupported=unsupported))
+    found = judge("case", "engine", built(DATA), trial)
+    assert (found.verdict, found.detail) == (word, "no kernel")
+
+
+def test_what_comes_of_an_illegal_model_is_described() -> None:
+    found = verdict(None, [DATA[:2], DATA[2:]])
+    assert found.verdict == "accepted-but-illegal"
+    assert "y a sequence of 2 (float32 [2], float32 [4])" in found.detail
+
+
+def test_an_element_that_is_nowhere_in_the_data_was_read_from_outside() -> None:
+    found = verdict(None, np.append(DATA, np.float32(77)))
+    assert found.memory
+    assert found.severity == 0
+
+
+def test_elements_that_come_out_twice_were_not_read_from_outside() -> None:
+    assert not verdict(None, np.append(DATA, DATA[:1])).memory
+
+
+def test_an_output_as_large_as_it_should_be_was_not_read_from_outside() -> None:
+    assert not verdict(DATA, DATA + 50).memory
+
+
+@pytest.mark.parametrize(
+    ("death", "word", "name", "memory"),
+    [
+        (ProcessDied(-8), "crash", "SIGFPE", False),
+        (ProcessDied(-11), "crash", "SIGSEGV", True),
+        (ProcessDied(-6, "malloc(): corrupted top size"), "crash", "SIGABRT", True),
+        (ProcessDied(-6, "terminate called"), "crash", "SIGABRT", False),
+        (ProcessDied(3), "crash", "", False),
+        (ProcessDied(None, "", 10.0), "hang", "", False),
+    ],
+)
+def test_a_death_is_a_verdict(death: ProcessDied, word: str, name: str, memory: bool) -> None:
+    for asked in (built(DATA), built()):
+        found = judge("case", "engine", asked, Trial(death=death))
+        assert (found.verdict, found.signal, found.memory) == (word, name, memory)
+
+
+def test_the_worst_verdict_comes_first() -> None:
+    found = [
+        Result("c", "e", "pass"),
+        Result("c", "e", "unsupported-type"),
+        Result("c", "e", "refused-but-legal"),
+        Result("c", "e", "hang"),
+        Result("c", "e", "accepted-but-illegal"),
+        Result("c", "e", "wrong"),
+        Result("c", "e", "crash"),
+        Result("c", "e", "wrong", memory=True),
+    ]
+    assert sorted(found, key=lambda entry: entry.severity) == found[::-1]
