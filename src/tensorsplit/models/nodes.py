@@ -26,12 +26,16 @@ from tensorsplit.models.naming import short_name
 from tensorsplit.models.walk import domain_name
 from tensorsplit.operands import Operand
 from tensorsplit.operators import in_force, operators
+from tensorsplit.operators.openvino import DOMAIN
 from tensorsplit.prepared import counted
 from tensorsplit.resolve import Intent, bind, check_element_type, plan
 from tensorsplit.schema import Operator
 
 FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "onnx")
 """The operator types of ONNX's own domain that this package defines."""
+
+VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
+"""The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
 
 Known: TypeAlias = "np.ndarray[Any, Any] | Operand | list[Any] | None"
 """What is known of an input: a run-time value, an `Operand`, or None for one that is absent."""
@@ -50,7 +54,9 @@ class Call(NamedTuple):
 
 def is_split(node: NodeProto) -> bool:
     """Whether the node is one of the operators of this package."""
-    return node.op_type in FAMILY and domain_name(node.domain) == ""
+    if domain_name(node.domain) == "":
+        return node.op_type in FAMILY
+    return node.op_type == VENDOR_SPLIT.name and node.domain == DOMAIN
 
 
 def call_of(
@@ -63,7 +69,7 @@ def call_of(
 
     Args:
         node: The node.
-        opset: The opset of ONNX's domain where the node stands.
+        opset: The opset of the node's domain where it stands.
         inputs: What is known of each input, in the node's order; None where nothing is known of
             any. The first one, the data, is no operand and only has to be there.
         linked: Values, integers or lists of them, of the attributes that stand for an attribute
@@ -73,7 +79,8 @@ def call_of(
         SplitError: TS101 if the operator does not exist at the opset, TS102, TS103, TS105,
             TS305, TS502 for attributes, inputs and outputs that the version does not have.
     """
-    record = in_force(node.op_type, opset)
+    vendor = VENDOR_SPLIT.vendor if node.domain == DOMAIN else "onnx"
+    record = in_force(node.op_type, opset, vendor=vendor)
     try:
         operands = [*_attributes(node, linked or {}), *_inputs(node, record, inputs)]
         if len(node.output) > 1 and record.outputs[0].option != "variadic":
@@ -98,7 +105,7 @@ def bind_node(
 
     Args:
         node: The node.
-        opset: The opset of ONNX's domain where the node stands.
+        opset: The opset of the node's domain where it stands.
         inputs: As for `call_of`.
         linked: As for `call_of`.
 
@@ -118,7 +125,7 @@ def cut(
 
     Args:
         node: The node.
-        opset: The opset of ONNX's domain where the node stands.
+        opset: The opset of the node's domain where it stands.
         inputs: The value of each input; None for one that is absent.
         linked: As for `call_of`.
 

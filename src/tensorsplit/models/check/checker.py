@@ -15,7 +15,7 @@ from tensorsplit.models.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.nodes import bind_node, is_split
 from tensorsplit.models.read import OnnxModel, read_model
-from tensorsplit.models.walk import Site, walk
+from tensorsplit.models.walk import Site, domain_name, walk
 from tensorsplit.resolve import part_sizes
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def _node_alone(site: Site) -> Iterator[Finding]:
     if any(attribute.ref_attr_name for attribute in site.node.attribute):
         return
     try:
-        part_sizes(bind_node(site.node, site.opsets.get("", 0)), None)
+        opset = site.opsets.get(domain_name(site.node.domain), 0)
+        part_sizes(bind_node(site.node, opset), None)
     except SplitError as error:
         if error.kind is not UNKNOWN_COUNT:
             yield of_error(error.located(node=site.path))

@@ -14,8 +14,9 @@ from tensorsplit.models.convert.lengths import FIRST_WITH_VALUE_INT, axis_value,
 from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder
 from tensorsplit.models.graph.collector import collector_paused
-from tensorsplit.models.graph.places import VENDOR_SPLIT, Place, is_split, places
+from tensorsplit.models.graph.places import Place, is_split, places
 from tensorsplit.models.infer.engine import analyse
+from tensorsplit.models.nodes import VENDOR_SPLIT
 from tensorsplit.operators.openvino import DOMAIN
 from tensorsplit.resolve import Intent, plan
 from tensorsplit.rules import ceil, equal

@@ -14,19 +14,15 @@ from onnx import NodeProto
 
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL
-from tensorsplit.models.nodes import FAMILY, UNKNOWN, Known, bind_node
+from tensorsplit.models.nodes import FAMILY, UNKNOWN, VENDOR_SPLIT, Known, bind_node
 from tensorsplit.models.progress import counted
 from tensorsplit.models.tensors import check_external
 from tensorsplit.models.walk import check_depth, domain_name, function_label, node_label
 from tensorsplit.operands import Operand
-from tensorsplit.operators import operators
 from tensorsplit.operators.openvino import DOMAIN
 from tensorsplit.resolve import Intent
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
-
-VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
-"""The operator of OpenVINO that ONNX models may hold."""
 
 _LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""

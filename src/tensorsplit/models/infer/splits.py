@@ -9,13 +9,13 @@ import onnx_ir as ir
 
 from tensorsplit.dims import Shape
 from tensorsplit.errors import SplitError
-from tensorsplit.kinds import MISSING_OPERAND, UNKNOWN_COUNT, UNKNOWN_OPERAND
-from tensorsplit.models.graph.places import VENDOR_SPLIT, as_proto, is_split, is_vendor_split
+from tensorsplit.kinds import UNKNOWN_COUNT
+from tensorsplit.models.graph.places import as_proto, is_split, is_vendor_split
 from tensorsplit.models.infer.facts import Fact, Sequence, Tensor, of_parts
-from tensorsplit.models.nodes import Known, bind_node
+from tensorsplit.models.nodes import VENDOR_SPLIT, Known, bind_node
 from tensorsplit.operands import Operand
 from tensorsplit.plan import UncountedPlan
-from tensorsplit.resolve import Intent, bind, check_element_type, plan
+from tensorsplit.resolve import Intent, check_element_type, plan
 from tensorsplit.rules import explicit
 
 __all__ = ["bind_facts", "infer", "is_split", "is_vendor_split"]
@@ -36,7 +36,7 @@ def bind_facts(
         SplitError: TS101 to TS107, TS305, TS502.
     """
     if is_vendor_split(node):
-        return _bind_vendor(node, inputs)
+        opset = VENDOR_SPLIT.since_version
     linked = {
         name: attributes[attribute.ref_attr_name or ""]
         for name, attribute in node.attributes.items()
@@ -52,22 +52,6 @@ def bind_facts(
         del proto.attribute[:]
         proto.attribute.extend(given)
     return bind_node(proto, opset, known, linked)
-
-
-def _bind_vendor(node: ir.Node, inputs: list[Fact]) -> Intent:
-    """What VariadicSplit asks for, which takes data, axis and lengths as in OpenVINO."""
-    named = [parameter.name for parameter in VENDOR_SPLIT.inputs]
-    if not node.inputs or node.inputs[0] is None or len(node.inputs) > len(named):
-        raise SplitError(
-            MISSING_OPERAND if len(node.inputs) <= len(named) else UNKNOWN_OPERAND,
-            f"the node has {len(node.inputs)} inputs",
-            f"give it {', '.join(named)}",
-            operator=VENDOR_SPLIT.id,
-            parameter=named[0],
-        )
-    given = zip(named[1:], node.inputs[1:], inputs[1:], strict=False)
-    operands = [(name, _described(fact)) for name, value, fact in given if value is not None]
-    return bind(VENDOR_SPLIT, operands, len(node.outputs))
 
 
 def infer(
@@ -108,10 +92,8 @@ def infer(
 
 
 def _operand(fact: Fact) -> Known:
-    return [] if isinstance(fact, Sequence) else _described(fact)
-
-
-def _described(fact: Fact) -> Operand:
+    if isinstance(fact, Sequence):
+        return []
     if not isinstance(fact, Tensor):
         return Operand(None, None, None, "input")
     rank = None if fact.shape is None else len(fact.shape)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.models.feeds import check_feeds
-from tensorsplit.models.nodes import FAMILY, cut
+from tensorsplit.models.nodes import cut, is_split
 from tensorsplit.models.read import OnnxModel
 from tensorsplit.models.running import controlflow, sequences
 from tensorsplit.models.running.blocks import Step
@@ -46,12 +46,10 @@ def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
 def _run(step: Step, inputs: Sequence[Any], frame: Frame) -> Sequence[Any]:
     if step.callee is not None:
         return frame.call(step.callee, inputs)
+    if is_split(step.node):
+        return cut(step.node, step.opset, inputs)
     runner = _RUNNERS.get(step.node.op_type) if step.domain == "" else None
     return run_reference(step, inputs) if runner is None else runner(step, inputs, frame)
-
-
-def _cut(step: Step, inputs: Sequence[Any], _frame: Frame) -> Sequence[Any]:
-    return cut(step.node, step.opset, inputs)
 
 
 def _simple(operator: Callable[[Sequence[Any]], Any]) -> Runner:
@@ -64,7 +62,6 @@ def _simple(operator: Callable[[Sequence[Any]], Any]) -> Runner:
 
 
 _RUNNERS: Mapping[str, Runner] = {
-    **dict.fromkeys(FAMILY, _cut),
     "If": controlflow.run_if,
     "Loop": controlflow.run_loop,
     "Scan": controlflow.run_scan,
