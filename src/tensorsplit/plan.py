@@ -10,6 +10,7 @@ from operator import itemgetter
 from types import EllipsisType
 from typing import Any, TypeAlias
 
+from tensorsplit import native
 from tensorsplit.dims import Dim, Shape, add, is_known
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import UNKNOWN_COUNT
@@ -82,19 +83,23 @@ class SplitPlan:
 
     @cached_property
     def cut(self) -> Callable[[Any], list[Any]]:
-        """Indexes an array with each of the `indices`; written out where that is fastest.
+        """Makes the views of an ``ndarray`` itself, of no subclass: by the kernel if there is one.
 
         Raises:
             SplitError: TS309 if a size is symbolic.
         """
-        match self.indices:
+        indices = self.indices
+        if native.kernel is not None:
+            views, axis, sizes, keepdims = native.kernel.views, self.axis, self.sizes, self.keepdims
+            return lambda array: views(array, axis, sizes, keepdims)
+        match indices:
             case ():
                 return lambda _: []
             case (first,):
                 return lambda array: [array[first]]
             case (first, second):
                 return lambda array: [array[first], array[second]]
-        parts = itemgetter(*self.indices)  # faster than a loop
+        parts = itemgetter(*indices)  # faster than a loop
         return lambda array: [*parts(array)]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from tensorsplit import native
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import (
     OPERAND_VALUE,
@@ -99,14 +100,31 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as views of the array."""
-    if type(array) is not np.ndarray:
-        array = _any_rank(array)
+    if type(array) is np.ndarray:
+        return plan.cut(array)
+    array = _any_rank(array)
     return [array[index] for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as new C-contiguous arrays that share no memory with the array."""
+    if (kernel := find_kernel()) is not None:
+        parts: list[Array] | None = kernel.copies(array, plan.axis, plan.sizes, plan.keepdims)
+        if parts is not None:
+            return parts
     return [part.copy() for part in views(array, plan)]
+
+
+def find_kernel() -> Any:
+    """The native kernel, or None where NumPy copies; the only place that chooses.
+
+    Raises:
+        SplitError: TS107 if an environment variable asks for what does not exist.
+    """
+    if native.refused is not None:
+        variable, problem, expected = native.refused
+        raise SplitError(OPERAND_VALUE, problem, expected, parameter=variable)
+    return native.kernel
 
 
 def _any_rank(array: Array) -> Array:
@@ -125,6 +143,11 @@ def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Arr
     Raises:
         SplitError: TS401 to TS405, before any byte is written.
     """
+    kernel = find_kernel()
+    if kernel is not None and not _is_masked_array(array):
+        plain = np.asarray(array)
+        if kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out):
+            return list(out)
     try:
         _check_out(array, plan, out)
     except SplitError as error:

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Build the kernel with AddressSanitizer and UndefinedBehaviorSanitizer, or with ThreadSanitizer if
+# the first argument is "threads", and run its tests. Other arguments go to pytest. PYTHON is the
+# interpreter to use, with the package's requirements and pytest; cmake comes from PATH.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-.venv/bin/python}
+python=$(command -v "$python")
+
+kind=memory
+if [ "${1:-}" = threads ]; then
+    kind=threads
+    shift
+fi
+build=build/sanitize-$kind
+case $kind in
+memory) flag=TENSORSPLIT_SANITIZE library=libasan.so ;;
+threads) flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so ;;
+esac
+
+rm -rf "$build"
+cmake -S . -B "$build/objects" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE="$python" \
+    -D$flag=ON -DTENSORSPLIT_WERROR=ON >"$build.log"
+cmake --build "$build/objects" >>"$build.log" || { cat "$build.log"; exit 1; }
+cp -R src/tensorsplit "$build/tensorsplit"
+rm -f "$build/tensorsplit/native/"*.so
+cmake --install "$build/objects" --prefix "$build" >>"$build.log"
+
+# The interpreter is no instrumented program, so the library comes first; what it leaves to the end
+# of the process is no leak of ours. Halting is for errors, not for allocations that can't be had.
+export LD_PRELOAD="$(${CXX:-c++} -print-file-name=$library)"
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
+export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
+exec "$python" -m pytest tests/native -p no:cacheprovider "$@"

@@ -1,0 +1,203 @@
+#include "jobs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tensorsplit {
+namespace {
+
+// Strips longer than this are shared among threads. They stay short enough for what a thread
+// reads next to be brought in while it writes.
+constexpr std::size_t longest_strip = 256 * 1024;
+
+constexpr std::size_t tile_columns = 64;
+constexpr std::size_t tile_rows = 1024;
+
+std::size_t divide_up(std::size_t number, std::size_t by) { return (number + by - 1) / by; }
+
+std::vector<Piece> equal_pieces(std::size_t units, std::size_t unit_bytes, std::size_t bytes) {
+    const std::size_t each = std::max<std::size_t>(bytes / std::max<std::size_t>(unit_bytes, 1), 1);
+    std::vector<Piece> pieces;
+    for (std::size_t unit = 0; unit < units; unit += each) {
+        pieces.push_back({unit, std::min(unit + each, units), 0, 0});
+    }
+    return pieces;
+}
+
+// The columns, the very wide ones in several.
+std::vector<Column> shorten(std::vector<Column> columns) {
+    const auto is_long = [](const Column& column) { return column.width > longest_strip; };
+    if (std::none_of(columns.begin(), columns.end(), is_long)) return columns;
+    std::vector<Column> shorter;
+    for (Column column : columns) {
+        while (is_long(column)) {
+            shorter.push_back({column.from, longest_strip, column.to, column.step});
+            column.from += static_cast<std::ptrdiff_t>(longest_strip);
+            column.to += longest_strip;
+            column.width -= longest_strip;
+        }
+        shorter.push_back(column);
+    }
+    return shorter;
+}
+
+Dimension take_last(Shape& shape) {
+    if (shape.empty()) return {1, 0};
+    const Dimension last = shape.back();
+    shape.pop_back();
+    return last;
+}
+
+}  // namespace
+
+RowsJob::RowsJob(const char* source, Shape outer, std::vector<Column> columns)
+    : RowsJob(source, {}, std::move(outer), std::move(columns), {}) {}
+
+RowsJob::RowsJob(const char* source, Shape leading, Shape outer, std::vector<Column> columns,
+                 std::vector<std::ptrdiff_t> leaps)
+    : source_(source),
+      leading_(std::move(leading)),
+      outer_(std::move(outer)),
+      row_(take_last(outer_)),
+      columns_(leaps.empty() ? shorten(std::move(columns)) : std::move(columns)),
+      leaps_(std::move(leaps)),
+      rows_(count_elements(outer_) * row_.extent) {}
+
+Piece RowsJob::whole() const { return {0, count_elements(leading_) * rows_, 0, columns_.size()}; }
+
+std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
+    // Where rows are long, a piece is some of the columns of some rows, and of enough rows for
+    // narrow columns to be copied in tiles.
+    const Piece all = whole();
+    const std::size_t part_of_row =
+        std::max(bytes / std::min<std::size_t>(all.end, 32), bytes / 16);
+    std::vector<Piece> pieces;
+    for (std::size_t first = 0; first < columns_.size();) {
+        std::size_t last = first, width = 0;
+        while (last < columns_.size() &&
+               (width == 0 || width + columns_[last].width <= part_of_row)) {
+            width += columns_[last++].width;
+        }
+        for (Piece piece : equal_pieces(all.end, width, bytes)) {
+            piece.first_column = first;
+            piece.last_column = last;
+            pieces.push_back(piece);
+        }
+        first = last;
+    }
+    // From front to back, as far as the rows go.
+    const auto is_before = [](const Piece& a, const Piece& b) { return a.begin < b.begin; };
+    std::stable_sort(pieces.begin(), pieces.end(), is_before);
+    return pieces;
+}
+
+void RowsJob::run(const Way& way, const Piece& piece) const {
+    if (leaps_.empty()) return run_rows(way, source_, piece, columns_.data());
+    std::vector<Column> columns(columns_);
+    for (std::size_t begin = piece.begin; begin < piece.end;) {
+        const std::size_t index = begin / rows_;
+        const std::size_t start = index * rows_;
+        const std::size_t end = std::min(start + rows_, piece.end);
+        for (std::size_t i = piece.first_column; i < piece.last_column; ++i) {
+            columns[i].to = columns_[i].to + static_cast<std::ptrdiff_t>(index) * leaps_[i];
+        }
+        const Piece rows{begin - start, end - start, piece.first_column, piece.last_column};
+        run_rows(way, source_ + offset_of(leading_, index), rows, columns.data());
+        begin = end;
+    }
+}
+
+void RowsJob::run_rows(const Way& way, const char* source, const Piece& piece,
+                       const Column* columns) const {
+    for (std::size_t begin = piece.begin; begin < piece.end;) {
+        const std::size_t index = begin / row_.extent;
+        const std::size_t skipped = begin % row_.extent;
+        const std::size_t end = std::min(begin - skipped + row_.extent, piece.end);
+        const char* first =
+            source + offset_of(outer_, index) + static_cast<std::ptrdiff_t>(skipped) * row_.stride;
+        way.kernels.copy_rows({first, row_.stride, end - begin, begin},
+                              columns + piece.first_column, piece.last_column - piece.first_column,
+                              way.around);
+        begin = end;
+    }
+}
+
+TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, std::size_t width,
+                   char* to)
+    : source_(source), row_(shape.back()), column_(shape[closest]), width_(width), to_(to) {
+    auto step = static_cast<std::ptrdiff_t>(width * row_.extent);
+    for (std::size_t i = shape.size() - 1; i-- > 0;) {
+        if (i == closest) {
+            column_step_ = step;
+        } else {
+            outer_.insert(outer_.begin(), shape[i]);
+            outer_to_.insert(outer_to_.begin(), {shape[i].extent, step});
+        }
+        step *= static_cast<std::ptrdiff_t>(shape[i].extent);
+    }
+    if (column_.stride < 0) {  // the same columns, in the order in which they lie in the source
+        const auto last = static_cast<std::ptrdiff_t>(column_.extent) - 1;
+        source_ += last * column_.stride;
+        to_ += last * column_step_;
+        column_.stride = -column_.stride;
+        column_step_ = -column_step_;
+    }
+    row_blocks_ = divide_up(row_.extent, tile_rows);
+    column_blocks_ = divide_up(column_.extent, tile_columns);
+}
+
+Piece TilesJob::whole() const {
+    return {0, count_elements(outer_) * row_blocks_ * column_blocks_, 0, 0};
+}
+
+std::vector<Piece> TilesJob::pieces(std::size_t bytes) const {
+    const std::size_t tile =
+        std::min(row_.extent, tile_rows) * std::min(column_.extent, tile_columns) * width_;
+    return equal_pieces(whole().end, tile, bytes);
+}
+
+void TilesJob::run(const Way& way, const Piece& piece) const {
+    for (std::size_t unit = piece.begin; unit < piece.end; ++unit) run_tile(way, unit);
+}
+
+void TilesJob::run_tile(const Way& way, std::size_t unit) const {
+    const std::size_t first_column = unit % column_blocks_ * tile_columns;
+    unit /= column_blocks_;
+    const std::size_t first_row = unit % row_blocks_ * tile_rows;
+    unit /= row_blocks_;
+    Column columns[tile_columns];
+    const std::size_t count = std::min(tile_columns, column_.extent - first_column);
+    char* to = to_ + offset_of(outer_to_, unit);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto column = static_cast<std::ptrdiff_t>(first_column + i);
+        columns[i] = {column * column_.stride, width_, to + column * column_step_, width_};
+    }
+    const char* from =
+        source_ + offset_of(outer_, unit) + static_cast<std::ptrdiff_t>(first_row) * row_.stride;
+    const std::size_t rows = std::min(tile_rows, row_.extent - first_row);
+    way.kernels.copy_rows({from, row_.stride, rows, first_row}, columns, count, way.around);
+}
+
+LinesJob::LinesJob(const char* source, Shape shape, std::size_t width, char* to)
+    : source_(source), outer_(std::move(shape)), line_(take_last(outer_)), width_(width), to_(to) {}
+
+Piece LinesJob::whole() const { return {0, count_elements(outer_) * line_.extent, 0, 0}; }
+
+std::vector<Piece> LinesJob::pieces(std::size_t bytes) const {
+    return equal_pieces(whole().end, width_, bytes);
+}
+
+void LinesJob::run(const Way& way, const Piece& piece) const {
+    for (std::size_t begin = piece.begin; begin < piece.end;) {
+        const std::size_t index = begin / line_.extent;
+        const std::size_t skipped = begin % line_.extent;
+        const std::size_t end = std::min(begin - skipped + line_.extent, piece.end);
+        const char* from = source_ + offset_of(outer_, index) +
+                           static_cast<std::ptrdiff_t>(skipped) * line_.stride;
+        way.kernels.copy_line(from, line_.stride, to_ + begin * width_, end - begin, width_,
+                              way.around);
+        begin = end;
+    }
+}
+
+}  // namespace tensorsplit

@@ -1,0 +1,109 @@
+// The ways to copy: what geometry.cpp breaks a cut into, and what threads share among them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "kernels.hpp"
+#include "shape.hpp"
+
+namespace tensorsplit {
+
+// Some of the units that a job consists of, and of its columns.
+struct Piece {
+    std::size_t begin, end;
+    std::size_t first_column, last_column;
+};
+
+// What copies, and whether around the cache.
+struct Way {
+    const Kernels& kernels;
+    bool around;
+};
+
+class Job {
+  public:
+    Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    virtual ~Job() = default;
+
+    virtual Piece whole() const = 0;
+
+    // The whole in pieces of about so many bytes, that any thread may run in any order.
+    virtual std::vector<Piece> pieces(std::size_t bytes) const = 0;
+
+    virtual void run(const Way& way, const Piece& piece) const = 0;
+};
+
+// Rows cut into columns. The rows are those of `outer`, whose last dimension is the one that
+// changes from row to row, once for each index of `leading`; from one such index to the next,
+// column i moves by `leaps[i]` bytes at the destination.
+class RowsJob final : public Job {
+  public:
+    RowsJob(const char* source, Shape outer, std::vector<Column> columns);
+    RowsJob(const char* source, Shape leading, Shape outer, std::vector<Column> columns,
+            std::vector<std::ptrdiff_t> leaps);
+
+    Piece whole() const override;
+    std::vector<Piece> pieces(std::size_t bytes) const override;
+    void run(const Way& way, const Piece& piece) const override;
+
+  private:
+    void run_rows(const Way& way, const char* source, const Piece& piece,
+                  const Column* columns) const;
+
+    const char* source_;
+    Shape leading_;
+    Shape outer_;    // without its last dimension,
+    Dimension row_;  // which is this one
+    std::vector<Column> columns_;
+    std::vector<std::ptrdiff_t> leaps_;
+    std::size_t rows_;  // for each index of `leading_`
+};
+
+// A part whose elements lie close together along another dimension than the one that comes last.
+class TilesJob final : public Job {
+  public:
+    // The source is a part of shape `shape`, to be put in C order at `to`; the elements are closest
+    // along dimension `closest`, which is not the last.
+    TilesJob(const char* source, const Shape& shape, std::size_t closest, std::size_t width,
+             char* to);
+
+    Piece whole() const override;
+    std::vector<Piece> pieces(std::size_t bytes) const override;
+    void run(const Way& way, const Piece& piece) const override;
+
+  private:
+    void run_tile(const Way& way, std::size_t unit) const;
+
+    const char* source_;
+    Shape outer_;     // the other dimensions in the source
+    Shape outer_to_;  // and at the destination
+    Dimension row_;
+    Dimension column_;
+    std::ptrdiff_t column_step_;  // from a column to the next at the destination
+    std::size_t width_;
+    char* to_;
+    std::size_t row_blocks_, column_blocks_;
+};
+
+// A part with nothing to make use of: line after line.
+class LinesJob final : public Job {
+  public:
+    LinesJob(const char* source, Shape shape, std::size_t width, char* to);
+
+    Piece whole() const override;
+    std::vector<Piece> pieces(std::size_t bytes) const override;
+    void run(const Way& way, const Piece& piece) const override;
+
+  private:
+    const char* source_;
+    Shape outer_;
+    Dimension line_;
+    std::size_t width_;
+    char* to_;
+};
+
+}  // namespace tensorsplit

@@ -1,0 +1,175 @@
+// Copying all columns of some rows. Included by the instruction-set specific files only.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "kernels.hpp"
+#include "stream.hpp"
+#include "strips.hpp"
+#include "transpose.hpp"
+
+namespace tensorsplit {
+namespace {
+
+// Every column reads the same rows, so they are taken in blocks that stay in the second-level cache
+// from column to column.
+constexpr std::size_t block_bytes = 256 * 1024;
+constexpr std::size_t fewest_rows = 64;
+
+inline std::size_t rows_of_block(const Column* columns, std::size_t count) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) bytes += columns[i].width;
+    const std::size_t rows = block_bytes / bytes;
+    return rows < fewest_rows ? fewest_rows : rows;
+}
+
+// Strips of medium width are copied column by column for so many rows: that few lines of the cache
+// are touched by two columns.
+constexpr std::size_t medium = 16;
+constexpr std::size_t rows_of_strips = 16;
+
+template <class Match>
+std::size_t count_while(const Column* columns, std::size_t count, Match match) {
+    std::size_t found = 0;
+    while (found < count && match(columns[found])) ++found;
+    return found;
+}
+
+inline void copy_medium(const Rows& rows, const Column* columns, std::size_t count) {
+    for (std::size_t row = 0; row < rows.count; row += rows_of_strips) {
+        const std::size_t left = rows.count - row;
+        const Rows some = some_of(rows, row, left < rows_of_strips ? left : rows_of_strips);
+        for (std::size_t i = 0; i < count; ++i) copy_column(some, columns[i]);
+    }
+}
+
+// Row by row, which reads the source from front to back.
+inline void copy_wide(const Rows& rows, const Column* columns, std::size_t count) {
+    for (std::size_t row = 0; row < rows.count; ++row) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const Column& column = columns[i];
+            std::memcpy(place_of(rows, row, column), source_of(rows, row, column), column.width);
+        }
+    }
+}
+
+// Copy some of the first columns, which are narrow, and say how many. `Isa` offers a Vector for
+// transposes, `try_few` for columns that are too few for them to be best, and `try_odd` for what is
+// left. No byte of the source lies at `end` or beyond.
+template <class Isa>
+std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
+                        const char* end) {
+    const std::size_t alike = count_alike(columns, count);
+    if (alike != 0 && (Isa::try_few(rows, columns, alike) ||
+                       try_transpose<typename Isa::Vector>(rows, columns, alike, end) ||
+                       Isa::try_odd(rows, columns, alike, end))) {
+        return alike;
+    }
+    // Together with the columns after them, up to the next that are enough for transposes.
+    std::size_t others = alike == 0 ? 1 : alike;
+    while (others < count && columns[others].width < medium) {
+        const std::size_t next = count_alike(columns + others, count - others);
+        if (next >= enough) break;
+        others += next == 0 ? 1 : next;
+    }
+    copy_medium(rows, columns, others);
+    return others;
+}
+
+template <class Isa>
+void copy_block(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+    const auto is_wide = [](const Column& column) { return column.width >= wide; };
+    const auto is_medium = [](const Column& column) {
+        return column.width >= medium && column.width < wide;
+    };
+    std::size_t done = 0;
+    while (done < count) {
+        const Column* column = columns + done;
+        const std::size_t left = count - done;
+        if (const std::size_t found = count_while(column, left, is_wide)) {
+            copy_wide(rows, column, found);
+            done += found;
+        } else if (const std::size_t some = count_while(column, left, is_medium)) {
+            copy_medium(rows, column, some);
+            done += some;
+        } else {
+            done += copy_narrow<Isa>(rows, column, left, end);
+        }
+    }
+}
+
+inline const char* end_of_source(const Rows& rows, const Column* columns, std::size_t count) {
+    const char* end = nullptr;
+    const std::size_t highest = rows.stride > 0 ? rows.count - 1 : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const char* strip = source_of(rows, highest, columns[i]) + columns[i].width;
+        if (end == nullptr || strip > end) end = strip;
+    }
+    return end;
+}
+
+template <class Isa>
+void copy_through_cache(const Rows& rows, const Column* columns, std::size_t count,
+                        const char* end) {
+    const std::size_t block = rows_of_block(columns, count);
+    for (std::size_t row = 0; row < rows.count;) {
+        // A remainder that is too short for a block of its own is added to the block before it.
+        const std::size_t left = rows.count - row;
+        const std::size_t taken = left < 2 * block ? left : block;
+        copy_block<Isa>(some_of(rows, row, taken), columns, count, end);
+        row += taken;
+    }
+}
+
+template <class Isa>
+void copy_around_cache(const Rows& rows, const Column* columns, std::size_t count,
+                       const char* end) {
+    using Vector = typename Isa::Vector;
+    const auto copy = [end](const Rows& some, const Column* staged, std::size_t number) {
+        copy_through_cache<Isa>(some, staged, number, end);
+    };
+    const auto is_wide = [](const Column& column) { return column.width >= widest_staged; };
+    for (std::size_t done = 0; done < count;) {
+        const Column* column = columns + done;
+        const std::size_t left = count - done;
+        if (const std::size_t found = count_while(column, left, is_wide)) {
+            stream_wide<Vector>(rows, column, found);
+            done += found;
+        } else if (const std::size_t staged = count_staged(column, left)) {
+            copy_staged<Vector>(rows, column, staged, copy);
+            done += staged;
+        } else {
+            const auto is_other = [](const Column& each) {
+                return each.width < widest_staged && !can_be_staged(each);
+            };
+            const std::size_t others = count_while(column, left, is_other);
+            copy(rows, column, others);
+            done += others;
+        }
+    }
+}
+
+template <class Isa>
+void copy_rows(const Rows& rows, const Column* columns, std::size_t count, bool around) {
+    if (rows.count == 0 || count == 0) return;
+    const char* end = end_of_source(rows, columns, count);
+    if (around && Isa::Vector::can_stream) {
+        copy_around_cache<Isa>(rows, columns, count, end);
+    } else {
+        copy_through_cache<Isa>(rows, columns, count, end);
+    }
+}
+
+template <class Isa>
+void copy_elements_of_line(const char* from, std::ptrdiff_t stride, char* to, std::size_t count,
+                           std::size_t width, bool around) {
+    if (around && Isa::Vector::can_stream && width < widest_staged) {
+        stream_line<typename Isa::Vector>(from, stride, to, count, width);
+    } else {
+        copy_line(from, stride, to, count, width);
+    }
+}
+
+}  // namespace
+}  // namespace tensorsplit

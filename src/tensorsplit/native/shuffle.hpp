@@ -1,0 +1,141 @@
+// Copying one narrow column of narrow rows by byte shuffles (AVX2).
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels.hpp"
+#include "strips.hpp"
+
+namespace tensorsplit {
+namespace {
+
+// How 16 rows of a column come together: each vector of 16 bytes at the destination is the union of
+// some vectors of the source, each with its bytes moved to their places and all others cleared. The
+// pattern is the same for every 16 rows.
+class Shuffles {
+  public:
+    static constexpr std::size_t rows = 16;
+    static constexpr std::size_t widest = 8;        // bytes of the column
+    static constexpr std::ptrdiff_t farthest = 16;  // bytes from a row to the next
+
+    static bool fit(const Rows& rows_, const Column& column) {
+        return column.width <= widest && rows_.stride > 0 && rows_.stride <= farthest &&
+               column.step == column.width;
+    }
+
+    Shuffles(std::size_t width, std::size_t stride) : width_(width), stride_(stride) {
+        for (std::size_t vector = 0; vector < width; ++vector) {
+            const std::size_t used = fill(vector, stride);
+            if (used > loads_) loads_ = used;
+        }
+    }
+
+    // Bytes from the start of 16 rows that are read.
+    std::size_t reach() const { return reach_; }
+
+    // Copy groups of 32 rows, a lane of each vector for each half of them.
+    void copy(const char* from, std::size_t groups, char* to) const {
+        switch (loads_) {
+            case 1:
+                return copy_by<1>(from, groups, to);
+            case 2:
+                return copy_by<2>(from, groups, to);
+            case 3:
+                return copy_by<3>(from, groups, to);
+            case 4:
+                return copy_by<4>(from, groups, to);
+            case 5:
+                return copy_by<5>(from, groups, to);
+            case 6:
+                return copy_by<6>(from, groups, to);
+            default:
+                return copy_by<most>(from, groups, to);
+        }
+    }
+
+  private:
+    static constexpr std::size_t most = 17;  // loads that the bytes of one vector may need
+
+    struct Load {
+        std::uint16_t from = 0;
+        alignas(16) std::uint8_t places[16];  // which byte comes to each place; 0x80 for none
+    };
+
+    // Work out one vector; how many loads it needs. The loads that it does not need read what the
+    // first one reads, and clear it.
+    std::size_t fill(std::size_t vector, std::size_t stride) {
+        Load* loads = loads_of_[vector];
+        std::size_t used = 0;
+        for (std::size_t place = 0; place < 16; ++place) {
+            const std::size_t byte = vector * 16 + place;
+            const std::size_t source = byte / width_ * stride + byte % width_;
+            if (used == 0 || source >= loads[used - 1].from + 16u) {
+                clear(loads[used], source);
+                ++used;
+            }
+            Load& load = loads[used - 1];
+            load.places[place] = static_cast<std::uint8_t>(source - load.from);
+        }
+        reach_ = loads[used - 1].from + 16u > reach_ ? loads[used - 1].from + 16u : reach_;
+        for (std::size_t rest = used; rest < most; ++rest) clear(loads[rest], loads[0].from);
+        return used;
+    }
+
+    static void clear(Load& load, std::size_t from) {
+        load.from = static_cast<std::uint16_t>(from);
+        for (std::uint8_t& place : load.places) place = 0x80;
+    }
+
+    template <std::size_t count>
+    void copy_by(const char* from, std::size_t groups, char* to) const {
+        // Held here, where the compiler knows that no byte that is stored can change them.
+        const std::size_t vectors = width_;
+        const std::size_t half_source = rows * stride_;
+        const std::size_t half_place = rows * width_;
+        for (std::size_t vector = 0; vector < vectors; ++vector) {
+            const char* sources[count];
+            __m256i places[count];
+            for (std::size_t i = 0; i < count; ++i) {
+                const Load& load = loads_of_[vector][i];
+                const auto* bytes = reinterpret_cast<const __m128i*>(load.places);
+                sources[i] = from + load.from;
+                places[i] = _mm256_broadcastsi128_si256(_mm_load_si128(bytes));
+            }
+            char* place = to + vector * 16;
+            std::size_t low = 0;
+            for (std::size_t group = 0; group < groups; ++group) {
+                __m256i joined = _mm256_setzero_si256();
+                for (std::size_t i = 0; i < count; ++i) {
+                    const __m256i bytes = join(sources[i] + low, sources[i] + low + half_source);
+                    joined = _mm256_or_si256(joined, _mm256_shuffle_epi8(bytes, places[i]));
+                }
+                store(place, _mm256_castsi256_si128(joined));
+                store(place + half_place, _mm256_extracti128_si256(joined, 1));
+                place += 2 * half_place;
+                low += 2 * half_source;
+            }
+        }
+    }
+
+    static __m256i join(const char* low, const char* high) {
+        const auto* low_lane = reinterpret_cast<const __m128i*>(low);
+        const auto* high_lane = reinterpret_cast<const __m128i*>(high);
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low_lane)),
+                                       _mm_loadu_si128(high_lane), 1);
+    }
+
+    static void store(char* to, __m128i value) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
+    }
+
+    std::size_t width_, stride_;
+    std::size_t loads_ = 0;
+    std::size_t reach_ = 0;
+    Load loads_of_[widest][most];
+};
+
+}  // namespace
+}  // namespace tensorsplit

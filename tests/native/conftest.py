@@ -1,0 +1,49 @@
+"""The kernel, once with each set of kernels that runs here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tensorsplit import native
+
+WAYS = {
+    "best": ("", sys.maxsize),
+    "best, around the cache": ("", 1),
+    "baseline": ("baseline", sys.maxsize),
+    "baseline, around the cache": ("baseline", 1),
+}
+"""Kernels, and from how many bytes on they write around the cache."""
+
+
+@pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
+def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The extension module, set to copy in a certain way."""
+    if native.kernel is None:
+        pytest.skip("copies go through NumPy here")
+    name, streams_from = request.param
+    native.kernel.use(name)
+    native.kernel.use_streams_from(streams_from)
+    yield native.kernel
+    native.kernel.use("")
+    native.kernel.use_streams_from(4 << 20)
+
+
+@pytest.fixture(params=[True, False], ids=["native", "numpy"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies by the kernel, and by NumPy alone."""
+    if not request.param:
+        monkeypatch.setattr(native, "kernel", None)
+    elif native.kernel is None:
+        pytest.skip("copies go through NumPy here")
+
+
+@pytest.fixture
+def restore_threads() -> Iterator[None]:
+    """As many threads afterwards as before."""
+    yield
+    if native.kernel is not None:
+        native.kernel.use_threads(native.threads)

@@ -1,0 +1,108 @@
+"""Cuts for the kernel: arrays of every layout, and sizes of every kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.oracle import Array, slices
+
+DTYPES = ["u1", "u2", "f4", "f8", "c16", "V3", "V5", "V7", "V12", "V24", "V33"]
+EXTENTS = [0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 67, 130]
+STEPS = [1, 1, 1, 2, 3, 5, -1, -2]
+MOST_BYTES = 1 << 18
+GUARD = 64
+"""Bytes before and after every buffer, which must stay as they are."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What is given to the kernel, and what must come out."""
+
+    array: Array
+    axis: int
+    sizes: tuple[int, ...]
+    keepdims: bool
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self.array, self.axis, self.sizes, self.keepdims
+
+    @property
+    def parts(self) -> list[Array]:
+        return slices(self.array, self.axis, self.sizes, self.keepdims)
+
+
+def strided(
+    dtype: str, shape: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...], shift: int
+) -> Array:
+    """Random elements, `steps` apart, with the dimensions in memory in a given order."""
+    memory = tuple(max(shape[i], 1) * abs(steps[i]) for i in order)
+    size = prod(memory) * np.dtype(dtype).itemsize
+    raw = np.random.default_rng(size + shift).integers(1, 256, shift + size, dtype=np.uint8)
+    whole = raw[shift:].view(dtype).reshape(memory).transpose(np.argsort(order))
+    stepped = whole[tuple(slice(None, None, step) for step in steps)]
+    return stepped[tuple(slice(extent) for extent in shape)]
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> Array:
+    dtype = draw(st.sampled_from(DTYPES))
+    rank = draw(st.integers(1, 5))
+    steps = [draw(st.sampled_from(STEPS)) for _ in range(rank)]
+    left = MOST_BYTES // np.dtype(dtype).itemsize
+    shape: list[int] = []
+    for step in steps:
+        extent = draw(st.sampled_from([each for each in EXTENTS if each * abs(step) <= left]))
+        left //= max(extent * abs(step), 1)
+        steps[len(shape)] = step if left else 1
+        left = max(left, 1)
+        shape.append(extent)
+    order = draw(st.permutations(range(rank)))
+    return strided(dtype, tuple(shape), tuple(steps), tuple(order), draw(st.integers(0, 17)))
+
+
+def sizes_of(extent: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """Lengths that add up: all alike, or any, with zeros among them."""
+    ones = st.just((1,) * extent)
+    alike = st.integers(1, 9).map(lambda size: _chunks(extent, size))
+    ends = st.lists(st.integers(0, extent), max_size=12).map(sorted)
+    ragged = ends.map(lambda cuts: tuple(np.diff([0, *cuts, extent]).tolist()))
+    return st.one_of(ones, alike, ragged)
+
+
+def _chunks(extent: int, size: int) -> tuple[int, ...]:
+    whole, rest = divmod(extent, size)
+    return (size,) * whole + ((rest,) if rest else ())
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> Cut:
+    array = draw(arrays())
+    axis = draw(st.integers(0, array.ndim - 1))
+    sizes = draw(sizes_of(array.shape[axis]))
+    keepdims = not all(size == 1 for size in sizes) or draw(st.booleans())
+    return Cut(array, axis, sizes, keepdims)
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A buffer of a part at any address, between bytes that tell if they were written."""
+
+    raw: Array
+    buffer: Array
+
+    @classmethod
+    def like(cls, part: Array, shift: int) -> Guarded:
+        raw = np.full(part.nbytes + 2 * GUARD + shift, 0xA5, np.uint8)
+        inside = raw[GUARD + shift : GUARD + shift + part.nbytes]
+        return cls(raw, inside.view(part.dtype).reshape(part.shape))
+
+    def is_intact(self) -> bool:
+        shift = self.raw.size - self.buffer.nbytes - 2 * GUARD
+        around = np.concatenate([self.raw[: GUARD + shift], self.raw[self.raw.size - GUARD :]])
+        return bool((around == 0xA5).all())

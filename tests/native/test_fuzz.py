@@ -1,0 +1,119 @@
+"""Whatever the layout and the lengths, the parts are those of plain slicing, to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.native.cuts import Cut, Guarded, cuts, strided
+from tests.oracle import assert_same
+
+many = settings(max_examples=400, suppress_health_check=list(HealthCheck))
+
+
+@many
+@given(cut=cuts())
+def test_copies(kernel: Any, cut: Cut) -> None:
+    parts = kernel.copies(*cut.arguments)
+    assert_same(parts, cut.parts, cut)
+    for part in parts:
+        assert part.flags.c_contiguous
+        assert part.flags.owndata
+        assert part.flags.writeable
+
+
+@many
+@given(cut=cuts(), shift=st.integers(0, 33))
+def test_copies_into_buffers_at_any_address(kernel: Any, cut: Cut, shift: int) -> None:
+    guarded = [Guarded.like(part, shift) for part in cut.parts]
+    buffers = [each.buffer for each in guarded]
+    before = cut.array.tobytes()
+    assert kernel.copy_into(*cut.arguments, buffers)
+    assert_same(buffers, cut.parts, cut)
+    assert all(each.is_intact() for each in guarded)
+    assert cut.array.tobytes() == before
+
+
+@many
+@given(cut=cuts())
+def test_views_are_what_slicing_gives(kernel: Any, cut: Cut) -> None:
+    start, head = 0, (slice(None),) * cut.axis
+    for view, size in zip(kernel.views(*cut.arguments), cut.sizes, strict=True):
+        index: Any = slice(start, start + size) if cut.keepdims else start
+        part = cut.array[(*head, index, ...)]
+        assert view.__array_interface__ == part.__array_interface__
+        assert view.strides == part.strides
+        assert view.flags.num == part.flags.num
+        assert view.base is part.base
+        start += size
+
+
+LARGE = {
+    "wide rows": ("f4", (64, 9, 1024), (0, 1, 2), 2),
+    "wide rows, the axis in the middle": ("f4", (16, 9, 4096), (0, 1, 2), 1),
+    "few very long rows": ("f8", (3, 1 << 17), (0, 1), 1),
+    "a flat array": ("u2", (1 << 21,), (0,), 0),
+    "pixels": ("u1", (700, 1001, 3), (0, 1, 2), 2),
+    "planes of pixels": ("u1", (3, 700, 1001), (1, 2, 0), 0),
+    "pixels of planes": ("u1", (700, 1001, 3), (2, 0, 1), 2),
+    "pairs": ("u2", (1 << 20, 2), (0, 1), 1),
+    "narrow columns": ("f4", (20_011, 37), (0, 1), 1),
+    "columns of bytes": ("u1", (30_011, 83), (0, 1), 1),
+    "columns of doubles": ("f8", (50_021, 5), (0, 1), 1),
+    "odd elements": ("V12", (20_011, 11), (0, 1), 1),
+    "transposed": ("f4", (1023, 777), (1, 0), 0),
+    "transposed, the other axis": ("f8", (1023, 777), (1, 0), 1),
+    "images by channel": ("f4", (7, 5, 211, 97), (0, 2, 3, 1), 1),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("dtype", "shape", "order", "axis"), LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("step", [1, 2, -1], ids=["dense", "every second", "reversed"])
+def test_what_threads_share(
+    kernel: Any,
+    dtype: str,
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    axis: int,
+    step: int,
+    threads: int,
+    restore_threads: None,
+) -> None:
+    kernel.use_threads(threads)
+    array = strided(dtype, shape, (step,) * len(shape), order, 1)
+    extent = shape[axis]
+    some = min(extent, 5)
+    for sizes in ((1,) * some + (extent - some,), (extent // 3, extent - extent // 3)):
+        cut = Cut(array, axis, sizes, True)
+        guarded = [Guarded.like(part, 5) for part in cut.parts]
+        assert kernel.copy_into(*cut.arguments, [each.buffer for each in guarded])
+        assert_same([each.buffer for each in guarded], cut.parts, sizes)
+        assert all(each.is_intact() for each in guarded)
+
+
+@pytest.mark.parametrize("rank", [32, 33, 64])
+def test_as_many_dimensions_as_numpy_has(kernel: Any, rank: int) -> None:
+    shape = (*(2 if i % 5 == 0 else 1 for i in range(rank - 1)), 3)
+    array = strided("u2", shape, (2,) * 3 + (1,) * (rank - 3), tuple(reversed(range(rank))), 0)
+    for axis in (0, rank - 1):
+        cut = Cut(array, axis, (1,) * shape[axis], keepdims=False)
+        for copy, part in zip(kernel.copies(*cut.arguments), cut.parts, strict=True):
+            assert copy.shape == part.shape
+            assert (copy == part).all()  # `tobytes` has fewer dimensions in older NumPys
+
+
+def test_many_parts(kernel: Any) -> None:
+    array = strided("f4", (300, 5000), (1, 1), (0, 1), 0)
+    cut = Cut(array, 1, (1,) * 5000, keepdims=False)
+    assert_same(kernel.copies(*cut.arguments), cut.parts)
+
+
+def test_one_element_in_all_places(kernel: Any) -> None:
+    array = np.broadcast_to(np.float32(7), (300, 400, 5))
+    cut = Cut(array, 1, (100, 300), keepdims=True)
+    assert_same(kernel.copies(*cut.arguments), cut.parts)
