@@ -198,7 +198,7 @@ print(ts.split(np.arange(8), [3, 5], copy=True)[0].tolist())
 
 @pytest.mark.parametrize("value", ["0", "", "1", "baseline"])
 def test_the_environment_chooses(python: Any, value: str) -> None:
-    if native.kernel is None and value in ("1", "baseline"):
+    if native.kernel is None and value != "0":
         pytest.skip("copies go through NumPy here")
     done = python(COPY, TENSORSPLIT_NATIVE=value)
     name, parts = done.stdout.splitlines()

@@ -122,6 +122,10 @@ void copy_through_cache(const Rows& rows, const Column* columns, std::size_t cou
     }
 }
 
+// So few columns of single bytes are written a vector at a time as they are: around the cache they
+// would be copied twice, which takes longer than fetching the lines that they go to.
+constexpr std::size_t few_bytes = 4;
+
 template <class Isa>
 void copy_around_cache(const Rows& rows, const Column* columns, std::size_t count,
                        const char* end) {
@@ -130,12 +134,17 @@ void copy_around_cache(const Rows& rows, const Column* columns, std::size_t coun
         copy_through_cache<Isa>(some, staged, number, end);
     };
     const auto is_wide = [](const Column& column) { return column.width >= widest_staged; };
+    const auto is_byte = [](const Column& column) { return column.width == 1 && column.step == 1; };
     for (std::size_t done = 0; done < count;) {
         const Column* column = columns + done;
         const std::size_t left = count - done;
         if (const std::size_t found = count_while(column, left, is_wide)) {
             stream_wide<Vector>(rows, column, found);
             done += found;
+        } else if (const std::size_t bytes = count_while(column, left, is_byte);
+                   bytes != 0 && bytes <= few_bytes) {
+            copy(rows, column, bytes);
+            done += bytes;
         } else if (const std::size_t staged = count_staged(column, left)) {
             copy_staged<Vector>(rows, column, staged, copy);
             done += staged;
