@@ -29,7 +29,7 @@ SIGNATURES: dict[str, str] = {
 
 NAMES = {
     *("split", "split_to_sequence", "variadic_split", "openvino", "plan", "infer"),
-    *("operators", "diff", "run", "SplitError", "SplitPlan", "BufferPool"),
+    *("operators", "diff", "run", "SplitError", "SplitPlan", "BufferPool", "native"),
 }
 """What the design promises."""
 
@@ -101,6 +101,11 @@ def test_a_function_is_annotated(path: str) -> None:
     assert signature.return_annotation is not inspect.Signature.empty
     for parameter in signature.parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty, parameter
+
+
+def test_a_plain_import_tells_what_copies() -> None:
+    assert ts.native.in_use in {"avx2", "baseline", "numpy"}
+    assert (ts.native.kernel is None) == (ts.native.in_use == "numpy")
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tensorsplit import openvino
+from tensorsplit import native, openvino
 from tensorsplit.api import split, split_to_sequence, variadic_split
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.compare import OperatorDiff, diff
@@ -40,6 +40,7 @@ __all__ = [
     "infer",
     "infer_shapes",
     "lower",
+    "native",
     "openvino",
     "operators",
     "plan",

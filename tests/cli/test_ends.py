@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tensorsplit import __version__
+from tensorsplit import __version__, native
 from tensorsplit.cli.app import CommandLine, main
 from tests.cli.conftest import Command, process
 from tests.models.build import graph, model, node, value
@@ -90,7 +90,7 @@ def test_help_imports_nothing_heavy() -> None:
         "except SystemExit: print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    loaded = set(done.stdout.splitlines()[-1].split())  # the line after the help
     assert "click" in loaded
     assert not loaded & {"onnx", "onnx_ir", "onnxruntime", "openvino", "sympy", "google.protobuf"}
 
@@ -111,8 +111,29 @@ def test_no_command_is_the_help(tensorsplit: Command) -> None:
     assert tensorsplit() == tensorsplit("--help")
 
 
-def test_the_version(tensorsplit: Command) -> None:
-    assert tensorsplit("--version") == (0, f"tensorsplit {__version__}\n", "")
+@pytest.mark.parametrize("copier", ["avx2", "baseline", "numpy"])
+def test_the_version_and_what_copies(
+    tensorsplit: Command, monkeypatch: pytest.MonkeyPatch, copier: str
+) -> None:
+    monkeypatch.setattr(native, "in_use", copier)
+    monkeypatch.setattr(native, "refused", None)
+    assert tensorsplit("--version") == (0, f"tensorsplit {__version__} (copies: {copier})\n", "")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "copies"),
+    [
+        ("TENSORSPLIT_NATIVE", "0", "numpy"),
+        ("TENSORSPLIT_NATIVE", "sse9", "none, TENSORSPLIT_NATIVE: it is 'sse9'"),
+        ("TENSORSPLIT_THREADS", "0", "none, TENSORSPLIT_THREADS: it is '0'"),
+    ],
+)
+def test_the_version_says_what_the_environment_asks_for(
+    variable: str, value: str, copies: str
+) -> None:
+    environment = {"TENSORSPLIT_NATIVE": "", "TENSORSPLIT_THREADS": "", variable: value}
+    ended = process("--version", env=environment)
+    assert ended == (0, f"tensorsplit {__version__} (copies: {copies})\n", "")
 
 
 @pytest.mark.parametrize(
@@ -171,4 +192,4 @@ def test_the_script_is_installed() -> None:
     if not script.exists():
         pytest.skip("not installed with its scripts")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"tensorsplit {__version__}\n"
+    assert done.stdout == f"tensorsplit {__version__} (copies: {native.in_use})\n"

@@ -1,7 +1,8 @@
 """The group of commands, and how every one of them ends.
 
-Exit status: 0 fine; 1 a mismatch; 2 wrong usage, or input that can't be read or is refused. Ctrl-C
-ends with 130 and a closed pipe with 141, both without a word, as programs in C do.
+Exit status: 0 fine; 1 findings of error level, a mismatch, or an engine that does not do what it is
+known to do; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130 and a
+closed pipe with 141, both without a word, as programs in C do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import click
 
-from tensorsplit import __version__
+from tensorsplit import __version__, native
 from tensorsplit.cli.bench import bench
 from tensorsplit.cli.check import check
 from tensorsplit.cli.conformance import conformance
@@ -102,18 +103,27 @@ def _usage(error: click.ClickException) -> str:
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        write(f"tensorsplit {__version__}\n")
+        write(f"tensorsplit {__version__} (copies: {_copies()})\n")
         ctx.exit()
+
+
+def _copies() -> str:
+    """What copies the parts of arrays, or why nothing does."""
+    if native.refused is None:
+        return native.in_use
+    return f"none, {native.refused.variable}: {native.refused.problem}"
 
 
 @click.group(
     cls=CommandLine,
     invoke_without_command=True,
     epilog=examples(
+        "check model.onnx --for openvino",
+        "lower model.onnx --for openvino -o lowered.onnx --verify",
         "run model.onnx --input x=x.npy -o out",
         "explain onnx.Split-18 7,4 axis=0 num_outputs=3",
-        "ops onnx.Split-13",
-        "diff onnx.Split-13 onnx.Split-18",
+        "conformance --engine onnxruntime",
+        "bench",
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -123,13 +133,14 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Show the version and exit.",
+    help="Show the version and what makes copies, and exit.",
 )
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Split tensors as every version of ONNX Split, SplitToSequence and OpenVINO's splits says.
 
-    Exit status: 0 fine; 1 a mismatch; 2 wrong usage, or input that is refused.
+    Exit status: 0 fine; 1 an error found in a model, a mismatch or a failed case; 2 wrong usage, or
+    input that is refused.
     """
     if ctx.invoked_subcommand is None:
         write(f"{ctx.get_help()}\n")
