@@ -240,15 +240,24 @@ def test_refusals_are_not_remembered() -> None:
     assert not api._cache
 
 
+def parts_remembered() -> int:
+    return sum(len(plan.sizes) for plan in api._cache.values())
+
+
 def test_the_memory_is_bounded() -> None:
     x = np.zeros((1, 5000))
     for size in range(3000):
         ts.split(x, [size, 5000 - size], axis=1)
-    assert len(api._cache) <= api._CACHED_PLANS
-    api._cache.clear()
-    ts.split(x, num_outputs=5000, axis=1)
-    ts.split_to_sequence(x, axis=1)
-    ts.split(x, np.ones(5000, int), axis=1)
+    assert len(api._cache) <= api._MOST_PLANS
+    for size in range(1, 40):
+        ts.split(x, [size] + [1] * (5000 - size), axis=1)
+        assert 0 < parts_remembered() <= api._MOST_PARTS
+
+
+def test_a_cut_into_more_parts_than_are_kept_is_not_remembered() -> None:
+    x = np.zeros((api._MOST_PARTS, 1))
+    for _ in range(2):
+        assert len(ts.split(x, num_outputs=api._MOST_PARTS)) == api._MOST_PARTS
     assert not api._cache
 
 

@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from tensorsplit import arrays
 from tensorsplit.arguments import bind_values, fingerprint
+from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.operators import NEWEST_OPSET, in_force, operators
 from tensorsplit.plan import SplitPlan
@@ -173,9 +174,11 @@ def _bind_openvino_split(num_splits: Any, axis: Any) -> Intent:
     return bind_values(record, {"axis": axis, "num_splits": num_splits})
 
 
-_CACHED_PLANS = 1024
-_CACHED_PARTS = 64
+_MOST_PLANS = 1024
+_MOST_PARTS = 1 << 16
 _cache: dict[Hashable, SplitPlan] = {}
+_parts = 0
+"""About how many parts the plans of the cache have; threads that meet here may lose some."""
 
 
 def _run(
@@ -200,11 +203,11 @@ def _run(
                 plan = _cache.get((key, arguments[0].dtype, arguments[0].shape))
         except (MemoryError, TypeError, ValueError):  # what has no spelling, or no hash
             pass
-        if plan is not None and copy is False and out is None:
-            return plan.cut(data)
-    library = arrays.find_library(data)
-    if library is None or plan is None:
-        library, plan = _validate(bind, data, tuple(map(_snapshot, arguments)))
+        if plan is not None:
+            if copy is False and out is None:
+                return plan.cut(data)
+            return arrays.execute(plan, data, numpy_arrays, copy, out)
+    library, plan = _validate(bind, data, tuple(map(_snapshot, arguments)))
     return arrays.execute(plan, data, library, copy, out)
 
 
@@ -212,7 +215,7 @@ def _snapshot(value: Any) -> Any:
     """A value as it is now, which no one else can change; large arrays are never remembered."""
     if type(value) is list:
         return value.copy()
-    if isinstance(value, ndarray) and value.size <= _CACHED_PARTS:
+    if isinstance(value, ndarray) and value.size <= _MOST_PARTS:
         return value.copy()
     return value
 
@@ -229,11 +232,22 @@ def _validate(
         library = arrays.library_of(data, intent.operator.id, parameter)
         plan = counted(plan_intent(intent, tuple(data.shape)))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
-        if key is not None and len(plan.sizes) <= _CACHED_PARTS:
-            if len(_cache) >= _CACHED_PLANS:
-                _cache.clear()
-            _cache[key] = plan
+        if key is not None:
+            _remember(key, plan)
     return library, plan
+
+
+def _remember(key: Hashable, plan: SplitPlan) -> None:
+    """Keep a plan, in the place of all others once they are too many or too long."""
+    global _parts  # noqa: PLW0603 - the cache is one for the whole process
+    count = 1 + len(plan.sizes)
+    if count > _MOST_PARTS:
+        return
+    if len(_cache) >= _MOST_PLANS or _parts + count > _MOST_PARTS:
+        _cache.clear()
+        _parts = 0
+    _cache[key] = plan
+    _parts += count
 
 
 def _key(bind: Callable[..., Intent], data: Any, arguments: tuple[Any, ...]) -> Hashable:

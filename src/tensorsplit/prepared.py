@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from tensorsplit import arrays
 from tensorsplit.arguments import bind_values
+from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.dims import Dim, Shape, as_shape
 from tensorsplit.errors import SplitError
@@ -49,14 +50,10 @@ class PreparedSplit(SplitPlan):
             SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
                 buffers that don't.
         """
-        if (
-            type(input) is ndarray
-            and input.dtype is self._seen
-            and input.shape == self.input_shape
-            and copy is False
-            and out is None
-        ):
-            return self.cut(input)
+        if type(input) is ndarray and input.dtype is self._seen and input.shape == self.input_shape:
+            if copy is False and out is None:
+                return self.cut(input)
+            return arrays.execute(self, input, numpy_arrays, copy, out)
         return self._cut(input, copy, out)
 
     def _cut(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:

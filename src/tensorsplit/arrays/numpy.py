@@ -145,9 +145,9 @@ def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Arr
     """
     kernel = find_kernel()
     if kernel is not None and not _is_masked_array(array):
-        plain = np.asarray(array)
+        plain = array if type(array) is np.ndarray else np.asarray(array)
         if kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out):
-            return list(out)
+            return [*out]
     try:
         _check_out(array, plan, out)
     except SplitError as error:
