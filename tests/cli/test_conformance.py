@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.known import Deviation, dumps
 from tests.cli.conftest import Command
 from tests.conformance.fakes import planted
+from tests.conformance.test_report import data_of
 
 CASE = next(
     case.id
@@ -98,12 +100,39 @@ def test_json_is_the_run_again(run: Command, saved: Path) -> None:
     assert json.loads(ended.out) == json.loads(saved.read_text())
 
 
+def test_a_run_can_be_kept_compressed(run: Command, saved: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json.gz", tmp_path / "b.json.gz"]
+    for path in paths:
+        assert run("--from", saved, "--format", "json", "-o", path).status == 1
+    octets = paths[0].read_bytes()
+    assert json.loads(gzip.decompress(octets)) == json.loads(saved.read_text())
+    assert octets == paths[1].read_bytes(), "neither name nor time is in the file"
+    ended = run("--from", paths[0], "--format", "json")
+    assert json.loads(ended.out) == json.loads(saved.read_text())
+
+
+def test_a_damaged_compressed_run_is_refused(refused: Any, tmp_path: Path) -> None:
+    whole = gzip.compress(b"{}" * 1000)
+    flipped = whole[:12] + bytes(octet ^ 0xFF for octet in whole[12:])
+    for octets in (whole[:-9], whole[:3], flipped, gzip.compress(b"{"), gzip.compress(b"\xff")):
+        path = tmp_path / "run.json.gz"
+        path.write_bytes(octets)
+        assert "can't be read" in refused("TS703", "conformance", "--from", path)
+
+
 def test_html_is_one_page_with_the_reproduction(run: Command, saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "report" / "page.html"
     ended = run("--from", saved, "--format", "html", "-o", page)
     assert (ended.status, ended.out) == (1, "")
     assert page.read_text().startswith("<!")
     assert CASE.split("/")[0] in page.read_text()
+
+
+def test_html_tells_what_is_known(run: Command, saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    file = known(tmp_path, CASE)
+    assert run("--from", saved, "--known", file, "--format", "html", "-o", page).status == 0
+    assert "a part is lost" in json.dumps(data_of(page.read_text()))
 
 
 def test_text_goes_to_a_file_too(run: Command, saved: Path, tmp_path: Path) -> None:
@@ -128,6 +157,48 @@ def test_runs_of_different_engines_become_one(run: Command, saved: Path, tmp_pat
 
 def test_one_engine_twice_is_refused(refused: Any, saved: Path) -> None:
     assert "is in two of them" in refused("TS703", "conformance", "--from", saved, "--from", saved)
+
+
+def test_a_run_of_some_of_the_cases_joins_one_of_all(
+    run: Command, saved: Path, tmp_path: Path
+) -> None:
+    other = "onnx.Split-13/float/static-r1/runtime/graph/other"
+    whole = json.loads(saved.read_text())
+    ours = [entry for entry in whole["results"] if entry["subject"] == "numpy"]
+    first = {
+        **whole,
+        "suite": {**whole["suite"], "cases": 2},
+        "subjects": [entry for entry in whole["subjects"] if entry["name"] == "numpy"],
+        "cases": [*whole["cases"], {**whole["cases"][0], "id": other}],
+        "results": [*ours, {**ours[0], "case": other}],
+    }
+    rest = {
+        **whole,
+        "subjects": [entry for entry in whole["subjects"] if entry["name"] == "drops"],
+        "results": [entry for entry in whole["results"] if entry["subject"] == "drops"],
+    }
+    paths = [tmp_path / "first.json", tmp_path / "rest.json"]
+    for path, content in zip(paths, (first, rest), strict=True):
+        path.write_text(json.dumps(content))
+    joined = json.loads(run("--from", paths[0], "--from", paths[1], "--format", "json").out)
+    assert [(entry["case"], entry["subject"]) for entry in joined["results"]] == [
+        (CASE, "numpy"),
+        (CASE, "drops"),
+        (other, "numpy"),
+    ]
+    assert joined["suite"]["cases"] == 2
+
+
+def test_runs_that_dont_fit_are_refused(refused: Any, saved: Path, tmp_path: Path) -> None:
+    content = json.loads(saved.read_text())
+    for change in (
+        {"suite": {**content["suite"], "seed": 1}},
+        {"cases": [{**content["cases"][0], "rank": 9}]},
+    ):
+        other = tmp_path / "other.json"
+        other.write_text(json.dumps({**content, **change}))
+        words = refused("TS703", "conformance", "--from", saved, "--from", other)
+        assert "can't be put together" in words
 
 
 def test_cases_are_listed(run: Command) -> None:

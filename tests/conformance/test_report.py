@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gzip
 import hashlib
 import json
 import re
@@ -24,9 +25,11 @@ from tensorsplit.cli.screen import show
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import html, markdown, matrix
+from tensorsplit.conformance.report.__main__ import main
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
+DOCS = Path(__file__).parents[2] / "docs"
 KNOWN = Deviation(
     "openvino-int64",
     "openvino",
@@ -126,7 +129,7 @@ class TestMarkdown:
 
     def test_it_names_versions_conditions_and_every_deviation(self) -> None:
         text = markdown(documents.small())
-        assert "| onnxslim | onnxslim 0.1.80, onnx 1.23.2 | 3 |" in text
+        assert "| onnxslim | onnxslim 0.1.80, onnx 1.23.2 | 4 | 3 |" in text
         assert "| date | 2026-11-21 |" in text
         for case in (STRINGS, REST, CHUNK, LOOP):
             assert f"  - `{case.id}`" in text
@@ -152,9 +155,21 @@ class TestMarkdown:
         assert "\\*\\*bold\\*\\*" in text
         assert "\n# head" not in text
 
+    def test_the_page_in_docs_is_what_is_generated(self, tmp_path: Path) -> None:
+        main(str(DOCS / "conformance.json.gz"), str(tmp_path))
+        written = (tmp_path / "conformance.md").read_text(encoding="utf-8")
+        published = (DOCS / "conformance.md").read_text(encoding="utf-8")
+        again = "python -m tensorsplit.conformance.report docs/conformance.json.gz docs"
+        assert published == written, f"run {again}"
+
+    def test_the_fields_of_known_deviations_are_told(self) -> None:
+        text = markdown(documents.small())
+        assert all(f"- `{entry.name}`: " in text for entry in dataclasses.fields(Deviation))
+
     def test_the_command_writes_it(self, tmp_path: Path) -> None:
-        run = tmp_path / "run.json"
-        run.write_text(json.dumps(documents.small().to_json()), encoding="utf-8")
+        run = tmp_path / "run.json.gz"
+        text = json.dumps(documents.small().to_json())
+        run.write_bytes(gzip.compress(text.encode()))
         command = [sys.executable, "-m", "tensorsplit.conformance.report", str(run), str(tmp_path)]
         subprocess.run(command, check=True)
         written = (tmp_path / "conformance.md").read_text(encoding="utf-8")

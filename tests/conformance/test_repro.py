@@ -120,6 +120,10 @@ def test_a_script_says_which_version_it_was_written_for() -> None:
     assert f"onnx=={onnx.__version__}" in script(case("legal"), "onnx-reference")
 
 
+@pytest.mark.skipif(
+    tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 23),
+    reason="older printers lose something of bodies; scripts embed such models",
+)
 @pytest.mark.parametrize(
     "asked",
     [entry for entry in all_cases() if entry.model_format == "onnx"][::100],

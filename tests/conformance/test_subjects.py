@@ -178,6 +178,8 @@ def test_value_for_an_input_that_an_engine_made_a_constant_is_not_lost() -> None
     assert subjects.ordered(serialised, feeds, ["lengths", "x"]) == [2, 1]
     with pytest.raises(LookupError, match="default of lengths for a constant"):
         subjects.ordered(serialised, feeds, ["x"])
+    with pytest.raises(LookupError, match="wants to be fed count, "):
+        subjects.ordered(serialised, feeds, ["lengths", "x", "count"])
 
 
 ADAPTER = """

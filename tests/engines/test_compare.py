@@ -94,6 +94,26 @@ def test_integers_differ_exactly(dtype: Any, left: int, right: int, largest: int
     assert one(pair[0], pair[1]).largest == str(largest)
 
 
+@pytest.mark.parametrize(
+    ("signalling", "quiet"),
+    [
+        (np.array([0x7F81], np.uint16).view(ml_dtypes.bfloat16), 0x7FC1),
+        (np.array([0x7C24], np.uint16).view(np.float16), 0x7E24),
+        (np.array([0x7F800001], np.uint32).view(np.float32), 0x7FC00001),
+        (np.array([0x7FF0000000000001], np.uint64).view(np.float64), 0x7FF8000000000001),
+    ],
+    ids=["bfloat16", "float16", "float32", "float64"],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_nan_that_was_made_quiet_differs_by_nothing_but_its_bits(
+    signalling: np.ndarray[Any, Any], quiet: int
+) -> None:
+    bits = np.array([quiet], f"u{signalling.itemsize}")
+    difference = one(bits.view(signalling.dtype), signalling)
+    assert difference.largest == "0"
+    assert difference.found == f"nan (bits {quiet:#x})"
+
+
 def test_strings_compare_by_value() -> None:
     difference = one(np.array(["a", "c"], object), np.array(["a", "b"], object))
     assert (difference.index, difference.largest) == ((1,), None)

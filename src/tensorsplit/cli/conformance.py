@@ -61,13 +61,20 @@ ALL = "all"
     show_default=True,
     help="A matrix for the terminal, the whole run as JSON, or a page that needs no network.",
 )
-@click.option("--output", "-o", "out", metavar="FILE", help="Write to a file, whole or not at all.")
+@click.option(
+    "--output",
+    "-o",
+    "out",
+    metavar="FILE",
+    help="Write to a file, whole or not at all; compressed if its name ends in .gz.",
+)
 @click.option(
     "--from",
     "sources",
     metavar="FILE",
     multiple=True,
-    help="Show a run from its JSON, or several of different engines as one; run nothing.",
+    help="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
+    " which the first has all cases; run nothing.",
 )
 @click.option("--repro", "repro", metavar="CASE", help="Print a script that shows the case alone.")
 @click.option(
@@ -118,7 +125,7 @@ def conformance(  # noqa: PLR0917 - one for each option, which click gives by na
     document = _read(sources) if sources else _measure(_cases(patterns), engines, seed, jobs)
     comparison = _compared(document, deviations)
     files = side_files(comparison.document, deviations, profiles, update_known)
-    show_run(comparison.document, style, engines, out, files)
+    show_run(comparison.document, style, engines, deviations, out, files)
     if not tell(comparison):
         ctx.exit(DEVIATES)
 
@@ -202,22 +209,10 @@ def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
 
 
 def _read(sources: Sequence[str]) -> Document:
-    from tensorsplit.conformance.document import Document
+    from tensorsplit.conformance.files import read
     from tensorsplit.conformance.merging import merged
 
-    documents = []
-    for source in sources:
-        try:
-            content = json.loads(Path(source).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise SplitError(
-                USAGE,
-                f"{source} can't be read: {getattr(error, 'strerror', None) or error}",
-                "give a file that tensorsplit conformance --format json -o FILE has written",
-                parameter="from",
-            ) from None
-        documents.append(Document.from_json(content))
-    return merged(documents)
+    return merged([read(Path(source)) for source in sources])
 
 
 def _compared(document: Document, deviations: Sequence[Deviation]) -> Comparison:

@@ -24,26 +24,35 @@ _WIDTH = 100
 def emit(text: str, out: str | None, files: dict[Path, str] | None = None) -> None:
     """Write files, all of them whole or none, and to standard output what has no file.
 
+    A file whose name ends in ``.gz`` is compressed.
+
     Args:
         text: The main text.
         out: Its file.
         files: More files, by path.
     """
     contents = dict(files or {}) | ({Path(out): text} if out is not None else {})
-    write_files({path: _writer(content) for path, content in contents.items()})
+    write_files({path: _writer(content, path) for path, content in contents.items()})
     if out is None:
         write(text)
 
 
-def _writer(text: str) -> Writer:
+def _writer(text: str, path: Path) -> Writer:
     def writer(file: IO[bytes]) -> None:
-        file.write(text.encode())
+        from tensorsplit.conformance.files import octets_of
+
+        file.write(octets_of(text, path))
 
     return writer
 
 
-def show_run(
-    document: Document, style: str, engines: Sequence[str], out: str | None, files: dict[Path, str]
+def show_run(  # noqa: PLR0917 - what is written, for whom, and where
+    document: Document,
+    style: str,
+    engines: Sequence[str],
+    deviations: Sequence[Deviation],
+    out: str | None,
+    files: dict[Path, str],
 ) -> None:
     """Write a run.
 
@@ -51,6 +60,7 @@ def show_run(
         document: The run.
         style: ``text``, ``json`` or ``html``.
         engines: The subjects as they were given, of which some may be paths.
+        deviations: The known deviations, for their words and their links.
         out: The file to write to; standard output if None.
         files: What else is to be written, by path.
     """
@@ -59,7 +69,7 @@ def show_run(
     elif style == "html":
         from tensorsplit.conformance.report.page import html
 
-        emit(html(document, _scripts(document, engines)), out, files)
+        emit(html(document, _scripts(document, engines), deviations), out, files)
     elif out is not None:
         emit(_plain(document), out, files)
     else:

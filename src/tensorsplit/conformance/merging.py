@@ -11,24 +11,29 @@ from tensorsplit.kinds import USAGE
 
 
 def merged(documents: Sequence[Document]) -> Document:
-    """The document of several runs of the same cases with different subjects.
+    """The document of several runs with different subjects.
 
     Args:
-        documents: The runs, at least one; what is said of when and where is that of the first.
+        documents: The runs, at least one. The first has all cases; the others may have some of
+            them. What is said of when and where is that of the first.
 
     Raises:
-        SplitError: TS703 if they are not of the same cases and seed, or a subject is in two.
+        SplitError: TS703 if a run has another seed or version of the suite than the first, or a
+            case that the first has not; if a subject is in two.
     """
     first, *rest = documents
+    cases = {case.id: case for case in first.cases}
     for other in rest:
-        if (other.cases, other.suite) != (first.cases, first.suite):
-            raise _unlike("they are not of the same cases, seed and version of the suite")
+        if any(other.suite.get(name) != first.suite.get(name) for name in ("seed", "version")):
+            raise _unlike("they are not of the same seed and version of the suite")
+        if any(cases.get(case.id) != case for case in other.cases):
+            raise _unlike("one has cases that the first has not")
     subjects = [subject for document in documents for subject in document.subjects]
     names = [subject.name for subject in subjects]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise _unlike(f"{twice} is in two of them")
-    places = {case.id: place for place, case in enumerate(first.cases)}
+    places = {name: place for place, name in enumerate(cases)}
     results = sorted(
         (result for document in documents for result in document.results),
         key=lambda result: (places[result.case], names.index(result.subject)),
@@ -40,6 +45,7 @@ def _unlike(why: str) -> SplitError:
     return SplitError(
         USAGE,
         f"the runs can't be put together: {why}",
-        "run all with the same version of tensorsplit, the same --case and --seed",
+        "run all with the same version of tensorsplit and --seed, and give the run of most cases"
+        " first",
         parameter="from",
     )

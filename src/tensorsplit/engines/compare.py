@@ -201,9 +201,13 @@ def _largest(expected: Array, found: Array) -> str | None:
         return None
     if _is_float(expected.dtype):
         wide = np.complex128 if expected.dtype.kind == "c" else np.longdouble
-        with np.errstate(all="ignore"):
-            gaps = np.abs(expected.astype(wide) - found.astype(wide))
-        equal = np.isnan(gaps) & (np.isnan(expected) == np.isnan(found))
+        # A signalling NaN is invalid to convert, infinities are invalid to subtract from each
+        # other, and either gives the NaN that is wanted; huge numbers far apart give inf.
+        with np.errstate(invalid="ignore", over="ignore"):
+            left: Any = expected.astype(wide)
+            right: Any = found.astype(wide)
+            gaps = np.abs(left - right)
+        equal = np.isnan(gaps) & (np.isnan(left) == np.isnan(right))
         return f"{np.max(np.where(equal, 0, gaps)):g}"
     pairs = zip(expected.astype(object), found.astype(object), strict=True)
     return str(max(abs(int(left) - int(right)) for left, right in pairs))

@@ -139,9 +139,11 @@ def _checked(proto: ModelProto, folder: Path | None, name: str) -> OnnxModel:
 def _from_ir(model: onnx_ir.Model) -> OnnxModel:
     import onnx_ir
 
+    from tensorsplit.models.graph.message import message_of
+
     name = model.graph.name or "model"
     try:
-        proto = onnx_ir.to_proto(model)
+        proto = message_of(model)
         folders = {
             os.fspath(value.const_value.base_dir)
             for graph in model.graphs()

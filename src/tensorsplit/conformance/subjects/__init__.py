@@ -184,6 +184,9 @@ def ordered(model: bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> li
     lost = [entry.name for entry in defaults if entry.name in inputs.keys() - set(names)]
     if lost:
         raise LookupError(f"the engine takes the default of {', '.join(lost)} for a constant")
+    missing = [name for name in names if name not in inputs]
+    if missing:
+        raise LookupError(f"the engine wants to be fed {', '.join(missing)}, which has a value")
     return [inputs[name] for name in names]
 
 

@@ -210,8 +210,11 @@ def as_proto(node: ir.Node) -> NodeProto:
         SplitError: TS502 for a node that can't be written as one.
     """
     try:
-        return ir.serde.serialize_node(node)
+        proto = ir.serde.serialize_node(node)
     except ir.serde.SerdeError as error:
         raise SplitError(
             MALFORMED_MODEL, f"the node can't be understood ({show(str(error))})", "repair it"
         ) from error
+    # onnx-ir leaves out the last outputs if they have no name, but each is a part of a split.
+    proto.output.extend([""] * (len(node.outputs) - len(proto.output)))
+    return proto

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import MALFORMED_MODEL, UNREADABLE_MODEL
 from tensorsplit.models.graph.collector import collector_paused
+from tensorsplit.models.graph.message import message_of
 from tensorsplit.models.progress import begin
 from tensorsplit.models.read import OnnxModel, read_model
 from tensorsplit.models.walk import bodies as body_protos
@@ -57,7 +58,7 @@ class Opened:
             return self.original
         begin("writing")
         try:
-            made = ir.serde.serialize_model(self.model)
+            made = message_of(self.model)
         except Exception as error:  # onnx-ir raises of many kinds for what it can't write
             raise SplitError(
                 MALFORMED_MODEL,

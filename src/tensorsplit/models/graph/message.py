@@ -1,0 +1,38 @@
+"""onnx-ir models and nodes as ONNX messages, with every output of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx_ir as ir
+from onnx import ModelProto, NodeProto
+
+from tensorsplit.models.graph.places import bodies
+from tensorsplit.models.walk import bodies as body_protos
+
+
+def message_of(model: ir.Model) -> ModelProto:
+    """A model as an ONNX message.
+
+    onnx-ir leaves out the last outputs of a node if they have no name. Each output of a split is
+    one of its parts, so they are put back.
+
+    Args:
+        model: The model.
+
+    Raises:
+        Exception: Of many kinds, for what onnx-ir can't write.
+    """
+    made: ModelProto = ir.serde.serialize_model(model)
+    _complete(model.graph, made.graph.node)
+    for function, proto in zip(model.functions.values(), made.functions, strict=True):
+        _complete(function, proto.node)
+    return made
+
+
+def _complete(nodes: Iterable[ir.Node], protos: Iterable[NodeProto]) -> None:
+    for node, proto in zip(nodes, protos, strict=True):
+        proto.output.extend([""] * (len(node.outputs) - len(proto.output)))
+        pairs = zip(bodies(node), body_protos(proto.attribute), strict=True)
+        for (_, graph), (_, graph_proto) in pairs:
+            _complete(graph, graph_proto.node)
