@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
+from tensorsplit import profiles
 from tensorsplit.models.lower import lower as lower_model
 from tests.cli.conftest import Command
 from tests.models.lower.corpus import CASES
@@ -79,6 +80,22 @@ def test_verify_runs_both_models(run: Command, save: Save, shape: str) -> None:
     )
     assert ended.status == 0
     assert "verified: on random inputs, numpy gives the same bits" in ended.out
+
+
+@pytest.mark.engine
+def test_verify_runs_the_engine_that_a_profile_file_is_about(
+    run: Command, save: Save, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    (measured,) = Path(profiles.__file__).parent.glob("onnxruntime-*.json")
+    profile = tmp_path / measured.name
+    profile.write_bytes(measured.read_bytes())
+    ended = run(
+        save("chunk_dynamic"),
+        *("--for", profile, "--dry-run", "--verify", "--input-shape", "x:7,4"),
+    )
+    assert ended.status == 0, ended.err
+    assert "onnxruntime gives the same bits" in ended.out
 
 
 def test_verify_takes_inputs_from_files(run: Command, save: Save, tmp_path: Path) -> None:

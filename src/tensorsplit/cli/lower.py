@@ -137,8 +137,10 @@ def _verify(
     from tensorsplit import engines
     from tensorsplit.engines.compare import compare
     from tensorsplit.models.read import read_model
+    from tensorsplit.profiles import load
 
-    engine = target if target in engines.ENGINES else "numpy"
+    named = load(target).engine
+    engine = named if named in engines.ENGINES else "numpy"
     engines.check_engine(engine)
     declared = read_model(source).inputs
     given = read_feeds(written, declared)
