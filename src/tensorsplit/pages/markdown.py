@@ -41,7 +41,7 @@ def markdown(page: Page) -> str:
 
 def _head(page: Page) -> Iterator[str]:
     yield from (_NOTICE, "", f"# {page.id}", "", page.summary, "")
-    yield from _table(("", ""), ((fact.name, fact.text) for fact in page.facts))
+    yield from table(("", ""), ((fact.name, fact.text) for fact in page.facts))
     yield from (f"Source: <{page.source}>", "")
 
 
@@ -50,7 +50,7 @@ def _operands(title: str, rows: Sequence[Operand], none: str) -> Iterator[str]:
     if not rows:
         yield from (none, "")
         return
-    yield from _table(
+    yield from table(
         ("name", "type", "", "what it holds"),
         ((f"`{row.name}`", f"`{row.type}`", row.need, row.meaning) for row in rows),
     )
@@ -66,7 +66,7 @@ def _types(page: Page) -> Iterator[str]:
 
 def _lengths(page: Page) -> Iterator[str]:
     yield from ("## Where the lengths come from", "")
-    yield from _table(("when", "the parts"), ((row.given, row.rule) for row in page.lengths))
+    yield from table(("when", "the parts"), ((row.given, row.rule) for row in page.lengths))
 
 
 def _examples(page: Page) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _examples(page: Page) -> Iterator[str]:
 
 def _notes(page: Page) -> Iterator[str]:
     yield from ("## Behaviour", "")
-    yield from _table(("", ""), ((note.name, note.text) for note in page.behaviour))
+    yield from table(("", ""), ((note.name, note.text) for note in page.behaviour))
     yield from ("## Decisions", "")
     yield (
         "What holds where the text is silent or contradicts itself"
@@ -108,10 +108,16 @@ def index() -> str:
         "One page for each operator version; `tensorsplit ops` prints the same in a terminal,"
         " and `tensorsplit diff` tells two versions apart."
     )
-    return "\n".join((_NOTICE, "", "# Operators", "", intro, "", *_table(header, rows)))
+    return "\n".join((_NOTICE, "", "# Operators", "", intro, "", *table(header, rows)))
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table.
+
+    Args:
+        header: What stands over each column.
+        rows: The cells of each row.
+    """
     yield _row(header)
     yield _row(["---"] * len(header))
     yield from map(_row, rows)

@@ -20,6 +20,7 @@ from tensorsplit.conformance.report.summary import (
     operators,
     told,
 )
+from tensorsplit.pages.markdown import table
 from tensorsplit.pictures.layout import printable
 
 _RUN = "docs/conformance.json.gz"
@@ -92,7 +93,7 @@ def _head(document: Document, tally: Tally) -> Iterator[str]:
         f" {tally.news:,} that are new."
     )
     yield ""
-    yield from _table(("", ""), ((name, _text(value)) for name, value in conditions(document)))
+    yield from table(("", ""), ((name, _text(value)) for name, value in conditions(document)))
     yield from ("## Method", "", _METHOD)
     yield from (f"- **{outcome.title}**: {outcome.meaning}" for outcome in OUTCOMES)
     yield ""
@@ -113,7 +114,7 @@ def _subjects(document: Document, tally: Tally) -> Iterator[str]:
         for subject in document.subjects
     )
     yield from ("## Engines and tools", "", _CASES, "")
-    yield from _table(header, rows)
+    yield from table(header, rows)
 
 
 def _number(count: int) -> str:
@@ -129,7 +130,7 @@ def _operators(document: Document, tally: Tally) -> Iterator[str]:
         (_text(subject.name), *(_cell(tally.cell(name, subject.name)) for name in names))
         for subject in document.subjects
     )
-    yield from _table(header, rows)
+    yield from table(header, rows)
 
 
 def _cell(counts: Sequence[int]) -> str:
@@ -209,17 +210,6 @@ def _reproducing(document: Document) -> Iterator[str]:
     yield from ("```", "", _PAGE, "```sh")
     yield f"tensorsplit conformance --from {_RUN} --format html -o conformance.html"
     yield from ("```", "")
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield _row(header)
-    yield _row(["---"] * len(header))
-    yield from map(_row, rows)
-    yield ""
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _text(text: str) -> str:
