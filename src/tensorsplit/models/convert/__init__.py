@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tensorsplit.models.convert.driver import check_opset, convert_model
 from tensorsplit.models.convert.variadic import to_variadic
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.store import open_model
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
+@collector_paused()
 def convert(
     model: str | os.PathLike[str] | onnx.ModelProto | onnx_ir.Model,
     opset: int | None = None,

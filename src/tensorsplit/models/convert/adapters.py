@@ -50,7 +50,9 @@ def convert_other(site: Site, change: Change) -> None:
         while (step := next_step(site.op_type, site.opset, change.target)) is not None:
             _take(site, step, change)
             site.opset = step.opset
-            if site.node.graph is None:  # others stand in its place, and go on by themselves
+            if change.edits.is_retired(
+                site.node
+            ):  # others stand in its place, and go on by themselves
                 return
             if site.op_type == step.op_type != "Constant":
                 check_types(site, change, schema(step.op_type, step.before))

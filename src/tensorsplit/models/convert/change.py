@@ -12,6 +12,7 @@ import onnx_ir as ir
 from tensorsplit.dims import Shape
 from tensorsplit.models.convert.site import Site
 from tensorsplit.models.graph.build import Builder, Names
+from tensorsplit.models.graph.edits import Edits
 from tensorsplit.models.graph.places import Place, bodies, constant, places
 from tensorsplit.models.infer import others
 from tensorsplit.models.infer.engine import Facts
@@ -33,12 +34,15 @@ class Change:
 
     Attributes:
         pending: New nodes that are not in the words of the target yet.
+        edits: What is replaced and removed.
     """
 
     def __init__(self, model: ir.Model, facts: Facts, target: int) -> None:
         self.model, self.facts, self.target = model, facts, target
         self.names = Names(model)
         self.pending: list[Site] = []
+        self.edits = Edits()
+        self._maybe_unused: dict[ir.Value, None] = {}
         # Facts go by identity, so that nothing they were found for may be forgotten
         self._kept: list[object] = [value for place in places(model) for value in _values(place)]
 
@@ -152,33 +156,41 @@ class Change:
         for old, new in pairs:
             self.facts.set(new, self.facts.of(old))
             new.metadata_props.update(old.metadata_props)
-            new.doc_string = old.doc_string
-        inputs = list(site.node.inputs)
-        ir.convenience.replace_nodes_and_values(
-            site.scope,
-            site.node,
-            [site.node],
-            builder.nodes,
-            [old for old, _ in pairs],
-            [new for _, new in pairs],
-        )
+            new.name, new.doc_string = old.name or new.name, old.doc_string
+            new.type = old.type or new.type
+            new.shape = new.shape if old.shape is None else old.shape
+            self.edits.replace(old, new)
+        site.scope.insert_after(site.node, builder.nodes)
+        for value in site.node.inputs:
+            self.drop_unused(value)
+        site.set_inputs([])
+        self.edits.retire(site.node)
         self._kept += [new for _, new in pairs]
         self.queue(site, builder)
-        for value in inputs:
-            self.drop_unused(value)
 
     def drop_unused(self, value: ir.Value | None) -> None:
-        """Remove a constant that nothing reads any more."""
-        if value is None or value.uses() or value.is_graph_output() or value.is_graph_input():
-            return
-        producer = value.producer()
-        if producer is None:
-            if value.is_initializer() and value.graph is not None and value.name is not None:
-                del value.graph.initializers[value.name]
-        elif producer.op_type == "Constant" and producer.domain in ("", "ai.onnx"):
-            owner = producer.graph
-            if owner is not None:
-                owner.remove(producer, safe=True)
+        """Have a value that a node read removed, if it is a constant that nothing else reads."""
+        if value is not None:
+            self._maybe_unused[value] = None
+
+    def drop_constants(self) -> None:
+        """Remove the constants that nothing reads any more."""
+        # Once for each, and not for each node that stopped reading it: onnx-ir copies the readers
+        for value in self._maybe_unused:
+            if value.uses() or value.is_graph_output() or value.is_graph_input():
+                continue
+            producer = value.producer()
+            if producer is None:
+                if value.is_initializer() and value.graph is not None and value.name is not None:
+                    del value.graph.initializers[value.name]
+            elif producer.op_type == "Constant" and producer.domain in ("", "ai.onnx"):
+                self.edits.retire(producer)
+        self._maybe_unused.clear()
+
+    def finish(self) -> None:
+        """Remove what was replaced or is no longer needed."""
+        self.drop_constants()
+        self.edits.finish()
 
     def attribute_as_input(
         self, site: Site, builder: Builder, name: str, dtype: Any = np.int64

@@ -79,9 +79,11 @@ def convert_model(model: ir.Model, target: int) -> bool:
         _check_inputs(place)
         if _needs_work(place, target, functions):
             _convert_place(place, change, wrong, constants)
+    change.drop_constants()
     for site in constants:  # last, for by now many are attributes of what they were inputs of
-        if site.node.graph is not None:
+        if not change.edits.is_retired(site.node):
             _convert_site(site, change)
+    change.finish()
     for _, scope, names in imports:
         for name in names:
             scope.opset_imports[name] = target

@@ -47,6 +47,7 @@ def to_variadic(model: ir.Model) -> bool:
             raise error.located(node=place.path) from None
         owner = model if place.function is None else place.function
         owner.opset_imports[DOMAIN] = VENDOR_SPLIT.since_version
+    change.finish()
     return True
 
 

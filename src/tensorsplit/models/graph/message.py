@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 from onnx import ModelProto, NodeProto
@@ -30,9 +30,14 @@ def message_of(model: ir.Model) -> ModelProto:
     return made
 
 
-def _complete(nodes: Iterable[ir.Node], protos: Iterable[NodeProto]) -> None:
-    for node, proto in zip(nodes, protos, strict=True):
+def _complete(nodes: Iterable[ir.Node], protos: Sequence[NodeProto]) -> None:
+    for index, node in enumerate(nodes):
+        graphs = tuple(bodies(node))
+        has_all = not node.outputs or node.outputs[-1].name
+        if has_all and not graphs:  # most of them, and looking at a message is what costs
+            continue
+        proto = protos[index]
         proto.output.extend([""] * (len(node.outputs) - len(proto.output)))
-        pairs = zip(bodies(node), body_protos(proto.attribute), strict=True)
+        pairs = zip(graphs, body_protos(proto.attribute), strict=True)
         for (_, graph), (_, graph_proto) in pairs:
             _complete(graph, graph_proto.node)

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from tensorsplit.dims import Dim
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import INPUT_SHAPE, UNKNOWN_INPUT
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.places import Scope, bodies
 from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.infer.engine import Facts, analyse
@@ -19,6 +20,7 @@ from tensorsplit.models.openvino.export import as_onnx
 from tensorsplit.models.read import OnnxModel, read_model
 
 
+@collector_paused()
 def infer_shapes(
     model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
     *,

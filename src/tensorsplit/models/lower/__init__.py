@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from tensorsplit.models.graph.collector import collector_paused
 from tensorsplit.models.graph.store import open_model
 from tensorsplit.models.lower.lowering import lower_graph
 from tensorsplit.models.lower.report import Change, Report
@@ -15,6 +16,7 @@ from tensorsplit.models.lower.report import Change, Report
 __all__ = ["Change", "Report", "lower", "lower_graph"]
 
 
+@collector_paused()
 def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target: str) -> Any:
     """Make an equal model that an engine runs.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
 from typing import TypeVar
 
 import onnx_ir as ir
@@ -11,6 +10,7 @@ import onnx_ir as ir
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import CANNOT_LOWER
 from tensorsplit.models.graph.build import Names
+from tensorsplit.models.graph.edits import Edits
 from tensorsplit.models.graph.places import Place
 from tensorsplit.models.infer.engine import Facts
 from tensorsplit.models.infer.facts import Tensor
@@ -56,6 +56,7 @@ class Context:
         profile: What the target can't do.
         report: What was done.
         names: New names.
+        edits: What is replaced and removed.
         opset: The opset of ONNX's own domain.
     """
 
@@ -63,7 +64,7 @@ class Context:
         self.model, self.facts, self.profile, self.report = model, facts, profile, report
         self.names = Names(model)
         self.opset = max(model.opset_imports.get(domain, 0) for domain in ("", "ai.onnx"))
-        self._old: list[ir.Node] = []
+        self.edits = Edits()
         self._fresh: set[int] = set()
 
     def build(self, home: Home, stem: str, make: Callable[[Arithmetic], _T]) -> _T:
@@ -106,22 +107,7 @@ class Context:
         self.facts.set(new, self.facts.of(old))
         if old.name:
             new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
-        while old.is_graph_output() and old.graph is not None:
-            outputs = old.graph.outputs
-            outputs[outputs.index(old)] = new  # onnx-ir's own search takes a hundred times as long
-        ir.convenience.replace_all_uses_with(old, new)
-
-    def retire(self, node: ir.Node) -> None:
-        """Remove a node at the end; until then it marks its place."""
-        self._old.append(node)
-
-    def clean_up(self) -> None:
-        """Remove the nodes that were retired, the last ones first."""
-        # Together where they stand together: each removal goes through the outputs of the graph
-        for graph, nodes in groupby(reversed(self._old), key=lambda node: node.graph):
-            if graph is not None:
-                graph.remove(list(nodes), safe=True)
-        self._old.clear()
+        self.edits.replace(old, new)
 
     def changed(self, place: Place, became: str, reason: str) -> None:
         """Note a change."""

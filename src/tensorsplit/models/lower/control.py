@@ -140,7 +140,7 @@ class Control:
             metadata_props=dict(old.metadata_props),
         )
         self.graph.insert_after(old, new)
-        self.context.retire(old)
+        self.context.edits.retire(old)
         return Home(self.graph, new, behind=True)
 
 

@@ -82,7 +82,7 @@ def _rewire(control: Control, body: ir.Graph, carried: list[_Carried | None]) ->
     if outputs:
         behind = control.replace(inputs, outputs)
     else:  # it only handed sequences on
-        control.context.retire(node)
+        control.context.edits.retire(node)
         behind = Home(control.graph, node, behind=True)
     _hand_over(control, carried, made, behind)
 

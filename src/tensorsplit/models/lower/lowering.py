@@ -13,6 +13,7 @@ from tensorsplit.models.features import (
 )
 from tensorsplit.models.graph.build import Names
 from tensorsplit.models.graph.collector import collector_paused
+from tensorsplit.models.graph.edits import Edits
 from tensorsplit.models.graph.places import Place, bodies, is_split, is_vendor_split, places
 from tensorsplit.models.infer.engine import Facts, analyse
 from tensorsplit.models.lower.branches import lower_if
@@ -102,12 +103,13 @@ def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: Report
         for entry in profile.about(features_of(place, facts))
         if must_go(entry)
     }
-    names = Names(model) if needed else None
+    names, edits = Names(model) if needed else None, Edits()
     for place in reversed(found):
         if names is not None and place.node in needed:
-            expand(place, facts, names)
+            expand(place, facts, names, edits)
             note = needed[place.node].note
             report.changes.append(Change(place.path, "SequenceMap", "Loop", note))
+    edits.finish()
     return bool(needed)
 
 
@@ -140,7 +142,7 @@ class Lowering:
         for value in tuple(graph.outputs):
             if value in self.reps:
                 give_out(self.context, value, self.reps[value])
-        self.context.clean_up()
+        self.context.edits.finish()
         self._drop_vendor_import()
 
     def _walk(self, graph: ir.Graph, path: str) -> None:
@@ -200,7 +202,7 @@ class Lowering:
             self.reps[place.node.outputs[0]] = result
             became = "a tensor and where its parts start" if result.cut else "the parts themselves"
         self.context.changed(place, became, reason.note)
-        self.context.retire(place.node)
+        self.context.edits.retire(place.node)
 
     def _note(self, place: Place, entries: list[Entry]) -> None:
         profile = self.context.profile

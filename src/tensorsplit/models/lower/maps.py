@@ -7,18 +7,20 @@ import onnx_ir as ir
 
 from tensorsplit.models.features import is_sequence
 from tensorsplit.models.graph.build import Builder, Names
+from tensorsplit.models.graph.edits import Edits
 from tensorsplit.models.graph.places import Place, bodies
 from tensorsplit.models.infer.engine import Facts
 from tensorsplit.models.lower.context import refusal
 
 
-def expand(place: Place, facts: Facts, names: Names) -> None:
+def expand(place: Place, facts: Facts, names: Names, edits: Edits) -> None:
     """Replace a SequenceMap by a Loop that maps one position after the other.
 
     Args:
         place: The node.
         facts: What is known of the values of the model.
         names: New names.
+        edits: Where to leave the node for removal.
 
     Raises:
         SplitError: TS513 if the type of what the body makes is not declared.
@@ -44,8 +46,8 @@ def expand(place: Place, facts: Facts, names: Names) -> None:
     graph.insert_before(node, [*make.nodes, loop])
     for old, new in zip(node.outputs, loop.outputs, strict=True):
         new.name, old.name = old.name, names.fresh(f"{old.name}_before")
-        ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
-    graph.remove(node, safe=True)
+        edits.replace(old, new)
+    edits.retire(node)
 
 
 def _start(make: Builder, value: ir.Value, place: Place) -> ir.Value:

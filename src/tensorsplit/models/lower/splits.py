@@ -70,7 +70,7 @@ def lower_split(context: Context, place: Place, reasons: Mapping[str, str]) -> N
         if old.name:
             context.stand_in(old, new)
     context.changed(place, became, "; ".join(dict.fromkeys(reasons.values())))
-    context.retire(node)
+    context.edits.retire(node)
 
 
 def _intent(context: Context, place: Place) -> Intent:
