@@ -288,6 +288,20 @@ _RUNTIME = [
         feeds={"i": np.array(-1)},
     ),
     Case(
+        "sequence_of_one_part",
+        13,
+        "g (float[7,2] x, int64 i) => (float[A,2] a)"
+        " <int64[1] c = {7}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i) }",
+        feeds={"i": np.array(0)},
+    ),
+    Case(
+        "sequence_of_one_part_of_strings",
+        13,
+        "g (string[7,2] x, int64 i) => (string[A,2] a)"
+        " <int64[1] c = {7}> { s = SplitToSequence(x, c)  a = SequenceAt(s, i) }",
+        feeds={"i": np.array(-1)},
+    ),
+    Case(
         "sequence_int32_index",
         13,
         "g (float[7,2] x, int32 i) => (float[A,2] a)"

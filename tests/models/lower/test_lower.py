@@ -158,6 +158,8 @@ OUT_OF_RANGE = [
     ("sequence_runtime_index", {"i": np.array(3)}),
     ("sequence_runtime_index", {"i": np.array(-4)}),
     ("sequence_runtime_index_ones", {"i": np.array(7)}),
+    ("sequence_of_one_part", {"i": np.array(1)}),
+    ("sequence_of_one_part", {"i": np.array(-2)}),
     ("sequence_runtime_lengths", {"i": np.array(3)}),
     ("sequence_runtime_lengths", {"i": np.array(-4)}),
     ("sequence_runtime_lengths", {"l": np.array([1, 2, 5])}),

@@ -128,14 +128,27 @@ class Cut:
 
     def bounds(self, make: Arithmetic, place: Number) -> tuple[Number, Number]:
         """Where a piece starts and ends; the end of the last chunk may lie behind the data's."""
-        if self.chunk is not None:
-            start = make.multiply(place, self.chunk)
-            return start, make.add(start, self.chunk)
+        step = self._step()
+        if step is not None:
+            start = make.multiply(place, step)
+            return start, make.add(start, step)
         lengths = self.lengths_value()
         ends = self._number("ends", lambda make: make.op("CumSum", [lengths, make.constant(0)]))
         assert isinstance(ends, ir.Value)  # noqa: S101 - an operator gives no integer
         end = make.pick(ends, place)
         return make.subtract(end, make.pick(lengths, place)), end
+
+    def _step(self) -> Number | None:
+        """The length of every piece but perhaps the last, if there is such a length.
+
+        A single piece has one as well. Looked up in a list of one, its length would not depend on
+        the position for OpenVINO, which then leaves out that the position may be out of range.
+        """
+        if isinstance(self.lengths, tuple):
+            return self.lengths[0] if len(set(self.lengths)) == 1 else None
+        if self.lengths is not None:
+            return self.lengths if self.context.tensor(self.lengths).shape == (1,) else None
+        return self.chunk
 
     def starts(self, make: Arithmetic, place: Number) -> Number:
         """Where the piece at a position starts, or where the data ends for one behind the last."""

@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from tensorsplit.dims import is_known
 from tensorsplit.models.features import known_lengths
+from tensorsplit.models.infer.facts import Tensor
 from tensorsplit.models.infer.splits import bind_facts
 from tensorsplit.models.lower.arithmetic import Arithmetic, Number
 from tensorsplit.models.lower.context import refusal
@@ -49,7 +50,8 @@ def _split(step: Step) -> Result:
         cut.chunk = step.build(lambda make: _positive(make, step.number(make, split)))
     elif split is not None:
         wide = context.tensor(split).element_type == ir.DataType.INT64
-        cut.lengths = step.build(lambda make: _checked(make, cut, split, wide))
+        lengths = step.build(lambda make: _checked(make, cut, split, wide))
+        cut.lengths = context.know(lengths, Tensor(ir.DataType.INT64, context.tensor(split).shape))
     return of_cut(cut, step.fact)
 
 
