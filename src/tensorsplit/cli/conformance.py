@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.conformance_output import emit, progress_bar, show_run, side_files, tell
+from tensorsplit.cli.conformance_output import counting, emit, show_run, side_files, tell
 from tensorsplit.cli.screen import examples
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import USAGE
@@ -150,7 +150,7 @@ def _measure(
     from tensorsplit.conformance.runner import Subject, run
 
     chosen = [Subject.of(name) for name in _chosen(engines)]
-    with progress_bar(len(cases) * len(chosen)) as advance:
+    with counting(len(cases) * len(chosen)) as advance:
         return run(chosen, cases, seed=seed, jobs=jobs, progress=advance)
 
 
@@ -204,7 +204,7 @@ def _listing(cases: Sequence[Case], style: str) -> str:
 def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
     from tensorsplit.conformance.export import export
 
-    with progress_bar(len(cases)) as advance:
+    with counting(len(cases)) as advance:
         export(cases, folder, seed, progress=advance)
 
 

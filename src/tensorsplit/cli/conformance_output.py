@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tensorsplit.cli.files import Writer, write_files
-from tensorsplit.cli.screen import complain, show, write
+from tensorsplit.cli.screen import complain, progress_bar, show, write
 
 if TYPE_CHECKING:
     from tensorsplit.conformance.document import Document
@@ -150,25 +149,11 @@ def tell(comparison: Comparison) -> bool:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error, only if that is a terminal; what is given is told of each step."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
-        *(TimeElapsedColumn(), TimeRemainingColumn()),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("conformance", total=total)
+def counting(total: int) -> Iterator[Callable[[int], None]]:
+    """Show how many of the cases are done; what is given is told of each step."""
+    with progress_bar("conformance", total) as bar:
+        if bar is None:
+            yield lambda _: None
+            return
+        progress, task = bar
         yield lambda count: progress.advance(task, count)

@@ -48,24 +48,36 @@ def write(text: str) -> None:
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
     """Show how far a command is, on standard error and only if that is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from tensorsplit.models.progress import watched_by
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = _Bar(progress, progress.add_task(what, total=None))
-        with watched_by(bar):
+    with progress_bar(what) as bar:
+        if bar is None:
             yield
+            return
+        with watched_by(_Bar(*bar)):
+            yield
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total: int | None = None) -> Iterator[tuple[Progress, TaskID] | None]:
+    """A bar on standard error; None if that is no terminal.
+
+    Args:
+        what: What is done.
+        total: How many steps it has; None if that is not known yet.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns = (
+        *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield progress, progress.add_task(what, total=total)
 
 
 class _Bar:

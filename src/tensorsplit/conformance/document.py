@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorsplit.conformance.case import Case, Cut
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import USAGE
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 PASS = "pass"  # noqa: S105 - a verdict
 SKIPPED = "skipped"
@@ -31,7 +34,7 @@ VERDICTS = (
 ``skipped`` stands for a file format that the subject does not read, and counts nowhere.
 """
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 def _made(cls: type[_T], entry: Mapping[str, Any]) -> _T:
     """An object of a class of this document, from an entry whose fields are checked."""
-    known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(cls)}
     values: dict[str, Any] = {}
     for name, value in entry.items():
         if name not in known:
