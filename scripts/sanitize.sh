@@ -19,6 +19,7 @@ threads) flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so ;;
 esac
 
 rm -rf "$build"
+mkdir -p "$build"
 cmake -S . -B "$build/objects" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE="$python" \
     -D$flag=ON -DTENSORSPLIT_WERROR=ON >"$build.log"
 cmake --build "$build/objects" >>"$build.log" || { cat "$build.log"; exit 1; }
@@ -27,10 +28,11 @@ rm -f "$build/tensorsplit/native/"*.so
 cmake --install "$build/objects" --prefix "$build" >>"$build.log"
 
 # The interpreter is no instrumented program, so the library comes first; what it leaves to the end
-# of the process is no leak of ours. Halting is for errors, not for allocations that can't be had.
-export LD_PRELOAD="$(${CXX:-c++} -print-file-name=$library)"
+# of the process is no leak of ours; and so does C++'s own, or a sanitizer could not let exceptions
+# through. Halting is for errors, not for allocations that can't be had.
+export LD_PRELOAD="$(${CXX:-c++} -print-file-name=$library):$(${CXX:-c++} -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
-exec "$python" -m pytest tests/native -p no:cacheprovider "$@"
+exec "$python" -m pytest tests/native tests/test_cache.py tests/test_pool.py -p no:cacheprovider "$@"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tensorsplit as ts
-from tensorsplit import api
+from tensorsplit import api, arguments, native
 from tensorsplit.arguments import bind_values
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
@@ -19,11 +22,26 @@ from tests.refusals import refused
 X = np.arange(24, dtype=np.float32).reshape(6, 4)
 
 
-@pytest.fixture(autouse=True)
-def _empty_cache() -> Iterator[None]:
-    api._cache.clear()
+MEMOS = (api._split, api._split_to_sequence, api._variadic_split, api._openvino_split)
+
+
+def forget() -> None:
+    for memo in MEMOS:
+        memo.plans.clear()
+
+
+@pytest.fixture(autouse=True, params=["native", "python"])
+def _forgetful(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Calls told apart by the kernel, and without it; nothing is remembered at first."""
+    if request.param == "python":
+        monkeypatch.setattr(native, "kernel", None)
+        for module in (api, arguments):
+            monkeypatch.setattr(module, "spell", arguments._spell)
+    elif native.kernel is None:
+        pytest.skip("there is no kernel here")
+    forget()
     yield
-    api._cache.clear()
+    forget()
 
 
 def shapes(parts: list[Any]) -> list[tuple[int, ...]]:
@@ -34,10 +52,10 @@ def test_a_plan_is_made_once() -> None:
     for _ in range(3):
         for split in ([2, 4], (2, 4), np.array([2, 4])):
             ts.split(X, split)
-    assert len(api._cache) == 3
-    first = next(iter(api._cache.values()))
+    plans = list(api._split.plans.values())
+    assert len(plans) <= 3
     ts.split(X + 1, [2, 4])
-    assert next(iter(api._cache.values())) is first
+    assert list(map(id, api._split.plans.values())) == list(map(id, plans))
 
 
 def test_another_shape_is_another_call() -> None:
@@ -89,6 +107,85 @@ def test_zero_is_not_false_or_minus_zero() -> None:
     for zero in (False, -0.0, np.False_):
         with refused("TS105", parameter="axis"):
             ts.split_to_sequence(X, axis=zero, keepdims=0)  # type: ignore[arg-type]
+
+
+class Integer(int):
+    """Not an integer itself."""
+
+
+class Tuple(tuple[int, ...]):
+    """Not a tuple itself."""
+
+
+ARGUMENTS: list[Any] = [
+    *[None, 0, 1, 2, 254, 255, 256, -1, -2, 1 << 31, (1 << 63) - 1, 1 << 63, -(1 << 63), 1 << 64],
+    *[True, False, 1.0, 0.0, -0.0, "1", b"\x01", Integer(1), object()],
+    *[[], [0], [1], [1, 1], [1, 2], [255], [256], [True], [1.0], [None], [[1]], [1 << 64]],
+    *[[np.int64(1)], [np.uint64(1)], [np.int8(1)], [Integer(1)], [b"\x01"], Tuple([1])],
+    *[np.int64(1), np.uint64(1), np.int8(1), np.float64(1), np.True_],
+    *[np.array(1), np.array([1]), np.array([[1]]), np.array([1, 0]), np.array([1], np.uint64)],
+    *[np.array([1, 0], np.int32), np.array([1], np.int32), np.array([1], ">i8"), np.array([1.0])],
+    *[np.array([256], ">i8"), np.array([1], ">i4"), np.array([True]), np.array([1], object)],
+]
+
+
+def meaning(value: Any) -> Any:
+    """What must tell a value from another: all there is to it, but the kind of its container.
+
+    NumPy's scalars are arrays of rank 0.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return "array", value.dtype.str, value.shape, value.tobytes()
+    if type(value) in (list, tuple):
+        return "list", *map(meaning, value)
+    return type(value), repr(value)
+
+
+def test_no_two_calls_are_taken_for_each_other() -> None:
+    seen: dict[Any, Any] = {}
+    for pair in itertools.product(ARGUMENTS, repeat=2):
+        for call in (pair, (*pair, 1), (*pair, None), ([1, 2], *pair)):
+            key = arguments.identify(X, call)
+            if key is not None:
+                assert seen.setdefault(key, meaning(call)) == meaning(call)
+    assert len(seen) > 1000
+
+
+items = st.none() | st.integers(-2, 300) | st.integers()
+calls = st.lists(items | st.lists(st.integers(-2, 300) | st.integers(), max_size=4), min_size=1)
+
+
+@given(first=calls, second=calls)
+def test_calls_are_the_same_only_if_their_arguments_are(
+    first: list[Any], second: list[Any]
+) -> None:
+    same = arguments.identify(X, (*first,)) == arguments.identify(X, (*second,)) is not None
+    assert not same or first == second
+    assert arguments.identify(X, (*first,)) == arguments.identify(X, (*first,))
+
+
+def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
+    fields: Any = [("a", "f4"), ("b", "f4")]
+    types = ["?", "i1", "u1", "i2", "f2", "i4", "f4", ">f4", "i8", "f8", ">f8", "c8", "S4", "U1"]
+    types += ["V4", "V8", "M8[s]", "M8[ms]", "M8[D]", "m8[s]", "O"]
+    kinds = [*map(np.dtype, types), np.dtype(fields), np.dtypes.StringDType()]
+    shapes = [(6, 4), (4, 6), (24,), (1, 6, 4), (6, 4, 1), (255,), (256,), (0, 6), ()]
+    keys = {arguments.identify(np.zeros(s, t), ([1], 0)) for s in shapes for t in kinds}
+    assert len(keys) == len(shapes) * len(kinds)
+    assert None not in keys
+
+
+def test_equal_types_are_the_same() -> None:
+    for make in (lambda: np.dtype("f4").newbyteorder(">"), lambda: np.dtype([("a", "i4")])):
+        first, second = (np.zeros(6, make()) for _ in range(2))
+        assert arguments.identify(first, ([1],)) == arguments.identify(second, ([1],))
+
+
+def test_a_remembered_plan_cuts_no_array_of_another_shape() -> None:
+    assert shapes(ts.split(X, [2, 4])) == [(2, 4), (4, 4)]
+    (plan,) = api._split.plans.values()
+    for other in (X.T, X[:5], X[None], X[:, :3]):
+        assert plan.cut(other) is None
 
 
 def test_a_list_that_has_changed_is_another_list() -> None:
@@ -211,7 +308,7 @@ def test_a_list_of_a_kind_of_its_own_is_asked_each_time() -> None:
 
     lengths = Lengths([2, 4])
     assert shapes(ts.split(X, lengths)) == [(2, 4), (4, 4)]
-    assert not api._cache
+    assert not api._split.plans
     lengths[:] = [5, 1]
     assert shapes(ts.split(X, lengths)) == [(5, 4), (1, 4)]
 
@@ -220,7 +317,7 @@ def test_a_list_of_a_kind_of_its_own_is_asked_each_time() -> None:
 def test_integers_of_numpy_are_remembered_too(axis: Any) -> None:
     for _ in range(2):
         assert shapes(ts.split(X, [np.int64(1), np.int32(3)], axis=axis)) == [(6, 1), (6, 3)]
-    assert len(api._cache) == 1
+    assert len(api._split.plans) == 1
 
 
 def test_copies_and_buffers_of_a_remembered_call_are_checked() -> None:
@@ -237,18 +334,18 @@ def test_refusals_are_not_remembered() -> None:
     for _ in range(2):
         with refused("TS302"):
             ts.split(X, [2, 3])
-    assert not api._cache
+    assert not api._split.plans
 
 
 def parts_remembered() -> int:
-    return sum(len(plan.sizes) for plan in api._cache.values())
+    return sum(len(plan.sizes) for plan in api._split.plans.values())
 
 
 def test_the_memory_is_bounded() -> None:
     x = np.zeros((1, 5000))
     for size in range(3000):
         ts.split(x, [size, 5000 - size], axis=1)
-    assert len(api._cache) <= api._MOST_PLANS
+    assert len(api._split.plans) <= api._MOST_PLANS
     for size in range(1, 40):
         ts.split(x, [size] + [1] * (5000 - size), axis=1)
         assert 0 < parts_remembered() <= api._MOST_PARTS
@@ -258,7 +355,7 @@ def test_a_cut_into_more_parts_than_are_kept_is_not_remembered() -> None:
     x = np.zeros((api._MOST_PARTS, 1))
     for _ in range(2):
         assert len(ts.split(x, num_outputs=api._MOST_PARTS)) == api._MOST_PARTS
-    assert not api._cache
+    assert not api._split.plans
 
 
 def test_threads_get_their_own_answers() -> None:

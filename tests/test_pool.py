@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit import native
 from tests.oracle import DTYPES, Array, assert_same, random_array, slices
 from tests.refusals import refused
 
@@ -31,9 +32,16 @@ def address(array: Array) -> int:
 
 def poison(pool: ts.BufferPool) -> None:
     """Overwrite all idle memory: what still shows in an array was handed out too early."""
-    for blocks in list(pool._idle.values()):
-        for _, block in list(blocks):
-            block[:] = 0xA5
+    pool.blocks.fill(0xA5)
+
+
+@pytest.fixture(autouse=True, params=["native", "python"])
+def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory kept by the kernel, and without it."""
+    if request.param == "python":
+        monkeypatch.setattr(native, "kernel", None)
+    elif native.kernel is None:
+        pytest.skip("there is no kernel here")
 
 
 @pytest.fixture(params=[64, 24 * KIB, LARGE], ids=["small", "middle", "mapped"])
@@ -102,6 +110,22 @@ class TestMemory:
         again = ts.split(x, [1, 1, 1], out=pool)
         assert set(map(address, again)) == seen
         assert (pool.in_use_bytes, pool.idle_bytes) == (used, 0)
+
+    def test_is_given_to_any_shape_and_type(self) -> None:
+        pool = ts.BufferPool(MIB)
+        fields = [("a", "u1"), ("b", ">f8")]
+        types: list[Any] = ["f4", np.int8, fields, ("f4", (2, 3)), "V7", "S5", "M8[s]", "?"]
+        shapes: list[Any] = [[2, 3], (np.int64(4), np.uint8(1)), (), (1,) * 60, range(1, 4)]
+        for dtype in types:
+            for shape in shapes:
+                made, want = pool.empty(shape, dtype), np.empty(tuple(shape), dtype)
+                assert (made.shape, made.dtype) == (want.shape, want.dtype)
+                assert made.flags.num & ~4 == want.flags.num & ~4  # but for who owns the memory
+                made[...] = want
+        assert pool.in_use_bytes > 0
+        assert pool.empty((0, 2), "f4").shape == (0, 2)
+        assert pool.empty((2,), object).tolist() == [None, None]
+        assert pool.empty((2,), "S0").shape == (2,)
 
     def test_of_slightly_different_shapes_is_shared(self) -> None:
         pool = ts.BufferPool(64 * MIB)

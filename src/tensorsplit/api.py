@@ -6,13 +6,12 @@ They are thin: values become operands, `resolve` decides, `arrays` cuts.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from marshal import dumps
 from typing import Any
 
 from numpy import ndarray
 
 from tensorsplit import arrays
-from tensorsplit.arguments import bind_values, fingerprint
+from tensorsplit.arguments import bind_values, identify, spell
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.operators import NEWEST_OPSET, in_force, operators
@@ -55,7 +54,7 @@ def split(
     See Also:
         https://onnx.ai/onnx/operators/onnx__Split.html
     """
-    return _run(_bind_split, input, (split, axis, num_outputs, opset), copy, out)
+    return _run(_split, input, (split, axis, num_outputs, opset), copy, out)
 
 
 def split_to_sequence(
@@ -90,7 +89,7 @@ def split_to_sequence(
     See Also:
         https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
     """
-    return _run(_bind_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
+    return _run(_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
 
 
 def variadic_split(
@@ -120,7 +119,7 @@ def variadic_split(
     See Also:
         The page named by ``operators["openvino.VariadicSplit-1"].source``.
     """
-    return _run(_bind_variadic_split, data, (split_lengths, axis), copy, out)
+    return _run(_variadic_split, data, (split_lengths, axis), copy, out)
 
 
 def openvino_split(
@@ -150,7 +149,7 @@ def openvino_split(
     See Also:
         The page named by ``operators["openvino.Split-1"].source``.
     """
-    return _run(_bind_openvino_split, data, (num_splits, axis), copy, out)
+    return _run(_openvino_split, data, (num_splits, axis), copy, out)
 
 
 def _bind_split(split: Any, axis: Any, num_outputs: Any, opset: int) -> Intent:
@@ -176,38 +175,55 @@ def _bind_openvino_split(num_splits: Any, axis: Any) -> Intent:
 
 _MOST_PLANS = 1024
 _MOST_PARTS = 1 << 16
-_cache: dict[Hashable, SplitPlan] = {}
-_parts = 0
-"""About how many parts the plans of the cache have; threads that meet here may lose some."""
+
+
+class _Memo:
+    """The plans of the calls of one function, by what tells one call from another."""
+
+    __slots__ = ("_parts", "bind", "plans")
+
+    def __init__(self, bind: Callable[..., Intent]) -> None:
+        self.bind = bind
+        self.plans: dict[Hashable, SplitPlan] = {}
+        self._parts = 0  # about as many as the plans have; threads that meet here may lose some
+
+    def add(self, key: Hashable, plan: SplitPlan) -> None:
+        """Keep a plan, in the place of all others once they are too many or too long."""
+        count = 1 + len(plan.sizes)
+        if count > _MOST_PARTS:
+            return
+        if len(self.plans) >= _MOST_PLANS or self._parts + count > _MOST_PARTS:
+            self.plans.clear()
+            self._parts = 0
+        self.plans[key] = plan
+        self._parts += count
+
+
+_split = _Memo(_bind_split)
+_split_to_sequence = _Memo(_bind_split_to_sequence)
+_variadic_split = _Memo(_bind_variadic_split)
+_openvino_split = _Memo(_bind_openvino_split)
 
 
 def _run(
-    bind: Callable[..., Intent],
+    memo: _Memo,
     data: Any,
     arguments: tuple[Any, ...],
     copy: bool,
     out: Sequence[Any] | BufferPool | None,
 ) -> list[Any]:
-    """Cut an array: at once if a call with the same arguments was validated for one like it.
-
-    The first of the arguments is what gives the lengths. ``marshal`` spells them out with their
-    types, so that True is not 1, nor is 1.0, and a list as it is at this moment; of an array it
-    spells the bytes only. Version 2 of its format has one spelling for each value.
-    """
-    plan = None
-    if type(data) is ndarray:
-        try:
-            key = (bind, data.shape, data.dtype, dumps(arguments, 2))
-            plan = _cache.get(key)
-            if plan is None and type(arguments[0]) is ndarray:
-                plan = _cache.get((key, arguments[0].dtype, arguments[0].shape))
-        except (MemoryError, TypeError, ValueError):  # what has no spelling, or no hash
-            pass
-        if plan is not None:
-            if copy is False and out is None:
-                return plan.cut(data)
+    """Cut an array: at once if a call with the same arguments was validated for one like it."""
+    try:
+        plan = memo.plans.get(spell(data, arguments))
+    except (MemoryError, TypeError, ValueError):  # what has no spelling, or no hash
+        plan = None
+    if plan is not None:
+        if copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
-    library, plan = _validate(bind, data, tuple(map(_snapshot, arguments)))
+        parts = plan.cut(data)
+        if parts is not None:
+            return parts
+    library, plan = _validate(memo, data, tuple(map(_snapshot, arguments)))
     return arrays.execute(plan, data, library, copy, out)
 
 
@@ -221,56 +237,17 @@ def _snapshot(value: Any) -> Any:
 
 
 def _validate(
-    bind: Callable[..., Intent], data: Any, arguments: tuple[Any, ...]
+    memo: _Memo, data: Any, arguments: tuple[Any, ...]
 ) -> tuple[arrays.ArrayLibrary, SplitPlan]:
     """Decide the cut, and remember it; nobody else can change the arguments."""
-    key = _key(bind, data, arguments)
-    library, plan = arrays.find_library(data), _cache.get(key)
+    key = identify(data, arguments)
+    library, plan = arrays.find_library(data), memo.plans.get(key)
     if library is None or plan is None:
-        intent = bind(*arguments)
+        intent = memo.bind(*arguments)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
         plan = counted(plan_intent(intent, tuple(data.shape)))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
         if key is not None:
-            _remember(key, plan)
+            memo.add(key, plan)
     return library, plan
-
-
-def _remember(key: Hashable, plan: SplitPlan) -> None:
-    """Keep a plan, in the place of all others once they are too many or too long."""
-    global _parts  # noqa: PLW0603 - the cache is one for the whole process
-    count = 1 + len(plan.sizes)
-    if count > _MOST_PARTS:
-        return
-    if len(_cache) >= _MOST_PLANS or _parts + count > _MOST_PARTS:
-        _cache.clear()
-        _parts = 0
-    _cache[key] = plan
-    _parts += count
-
-
-def _key(bind: Callable[..., Intent], data: Any, arguments: tuple[Any, ...]) -> Hashable:
-    """What a call is remembered by; None if it must not be, as it can't be told from others."""
-    lengths, *others = arguments
-    key: Hashable
-    try:
-        spelled = (bind, data.shape, data.dtype, dumps(arguments, 2))
-        plain = type(data) is ndarray and all(map(_is_plain, others))
-        if plain and _is_plain(lengths):
-            key = spelled
-        elif plain and type(lengths) is ndarray and lengths.dtype.kind in "iu":
-            key = (spelled, lengths.dtype, lengths.shape)
-        else:
-            key = (bind, data.shape, data.dtype, *map(fingerprint, arguments))
-        hash(key)
-    except (AttributeError, MemoryError, TypeError, ValueError):
-        return None
-    return key
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether nothing else is spelled as this value is."""
-    if type(value) in (list, tuple):
-        return all(type(item) is int for item in value)
-    return value is None or type(value) is int

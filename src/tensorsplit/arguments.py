@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from marshal import dumps
 from typing import Any
 
 import numpy as np
 
+from tensorsplit import native
 from tensorsplit.arrays import find_library
 from tensorsplit.dims import as_index
 from tensorsplit.errors import SplitError, show
@@ -57,7 +59,67 @@ def counts_outputs(record: Operator) -> bool:
     return record.absent is not None and not record.is_sequence
 
 
-def fingerprint(value: Any) -> Any:
+def identify(data: Any, arguments: tuple[Any, ...]) -> Hashable | None:
+    """What a call can be remembered by: equal for two of one function only if they mean the same.
+
+    Args:
+        data: The tensor, of which the shape and the element type count.
+        arguments: The operands, which nobody else can change; the first one gives the lengths.
+
+    Returns:
+        What `spell` gives, wherever nothing else is spelled so. None for a call that must not be
+        remembered, as it can't be told from others.
+    """
+    try:
+        key: Hashable = None
+        if native.kernel is not None or _is_plain_call(arguments):
+            key = spell(data, arguments)
+        if key is None:
+            key = (data.shape, data.dtype, *map(_fingerprint, arguments))
+        hash(key)
+    except (AttributeError, MemoryError, TypeError, ValueError):
+        return None
+    return key
+
+
+def _spell(data: Any, arguments: tuple[Any, ...]) -> Hashable | None:
+    """What the kernel's `spell` does; but things that are no plain operands may be spelled alike.
+
+    ``marshal`` spells the arguments out with their types, so that True is not 1, nor is 1.0. Of an
+    array, or whatever else has a buffer, it spells the bytes only. Version 2 of its format has one
+    spelling for each value.
+    """
+    if type(data) is not np.ndarray:
+        return None
+    spelled, lengths = dumps(arguments, 2), arguments[0]
+    if type(lengths) is np.ndarray:
+        return spelled, data.shape, data.dtype, lengths.shape, lengths.dtype
+    return spelled, data.shape, data.dtype
+
+
+spell: Callable[[Any, tuple[Any, ...]], Hashable | None] = (
+    _spell if native.kernel is None else native.kernel.spell
+)
+"""What tells a call from others in the shortest time; of use only to look for what `identify` gave.
+
+None, or a TypeError or ValueError, for what it can't spell.
+"""
+
+
+def _is_plain_call(arguments: tuple[Any, ...]) -> bool:
+    """Whether nothing else is spelled as this call is."""
+    lengths, *others = arguments
+    is_integer_array = type(lengths) is np.ndarray and lengths.dtype.kind in "iu"
+    return all(map(_is_plain, others)) and (is_integer_array or _is_plain(lengths))
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return all(type(item) is int for item in value)
+    return value is None or type(value) is int
+
+
+def _fingerprint(value: Any) -> Any:
     """A hashable stand-in that differs wherever two values, or their types, differ.
 
     Raises:

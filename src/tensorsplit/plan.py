@@ -82,25 +82,23 @@ class SplitPlan:
         )
 
     @cached_property
-    def cut(self) -> Callable[[Any], list[Any]]:
-        """Makes the views of an ``ndarray`` itself, of no subclass: by the kernel if there is one.
+    def cut(self) -> Callable[[Any], list[Any] | None]:
+        """Makes the views of an ``ndarray`` itself, of no subclass; None if its shape is another.
 
         Raises:
             SplitError: TS309 if a size is symbolic.
         """
-        indices = self.indices
-        if native.kernel is not None:
-            views, axis, sizes, keepdims = native.kernel.views, self.axis, self.sizes, self.keepdims
-            return lambda array: views(array, axis, sizes, keepdims)
+        indices, shape = self.indices, self.input_shape
+        if native.kernel is not None and all(map(is_known, shape)):
+            viewer: Callable[..., Callable[[Any], list[Any] | None]] = native.kernel.viewer
+            return viewer(shape, self.axis, self.sizes, self.keepdims)
         match indices:
             case ():
-                return lambda _: []
+                return lambda array: [] if array.shape == shape else None
             case (first,):
-                return lambda array: [array[first]]
-            case (first, second):
-                return lambda array: [array[first], array[second]]
+                return lambda array: [array[first]] if array.shape == shape else None
         parts = itemgetter(*indices)  # faster than a loop
-        return lambda array: [*parts(array)]
+        return lambda array: [*parts(array)] if array.shape == shape else None
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the fields, and not what was derived from them."""

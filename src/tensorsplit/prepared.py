@@ -29,7 +29,7 @@ class PreparedSplit(SplitPlan):
 
     intent: Intent | None = field(default=None, repr=False)
     _seen: object = field(default=None, init=False, repr=False, compare=False)
-    """The type object of the last array that fitted; the same object needs no second look."""
+    """The type object of the last array of the planned shape; it needs no second look."""
 
     def __call__(
         self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
@@ -50,10 +50,13 @@ class PreparedSplit(SplitPlan):
             SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
                 buffers that don't.
         """
-        if type(input) is ndarray and input.dtype is self._seen and input.shape == self.input_shape:
+        if type(input) is ndarray and input.dtype is self._seen:
             if copy is False and out is None:
-                return self.cut(input)
-            return arrays.execute(self, input, numpy_arrays, copy, out)
+                parts = self.cut(input)
+                if parts is not None:
+                    return parts
+            elif input.shape == self.input_shape:
+                return arrays.execute(self, input, numpy_arrays, copy, out)
         return self._cut(input, copy, out)
 
     def _cut(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:
@@ -63,9 +66,10 @@ class PreparedSplit(SplitPlan):
             self.operator, library.element_type(data), self.element_types, self._data
         )
         plan: SplitPlan = self
-        if data.shape != self.input_shape:
+        if data.shape == self.input_shape:
+            object.__setattr__(self, "_seen", data.dtype)
+        else:
             plan = self._for_shape(tuple(data.shape))
-        object.__setattr__(self, "_seen", data.dtype)
         return arrays.execute(plan, data, library, copy=copy, out=out)
 
     def _for_shape(self, shape: Shape) -> SplitPlan:

@@ -80,7 +80,8 @@ def test_no_color_is_respected(
     for name, setting in {"TERM": "xterm-256color", **env}.items():
         monkeypatch.setenv(name, setting)
     out = tensorsplit(*DRAW).out
-    assert ("\x1b[38;5;" in out or "\x1b[30" in out) is coloured
+    # rich keeps how it first wrote a style, perhaps for a terminal of more colours
+    assert ("\x1b[38;" in out or "\x1b[30" in out) is coloured
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,86 @@ REFUSED: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("arguments", REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("function", ["copies", "views", "copy_into"])
-def test_refused(kernel: Any, function: str, arguments: tuple[Any, ...]) -> None:
-    out = ([np.zeros((6, 4), np.int32)],) if function == "copy_into" else ()
-    with pytest.raises((TypeError, ValueError, OverflowError)):
-        getattr(kernel, function)(*arguments, *out)
+def test_refused(kernel: Any, arguments: tuple[Any, ...]) -> None:
+    array, *division = arguments
+    shape = np.shape(array) if isinstance(array, np.ndarray) else array
+    calls: list[Callable[[], Any]] = [
+        lambda: kernel.copies(*arguments),
+        lambda: kernel.copy_into(*arguments, [np.zeros((6, 4), np.int32)]),
+        lambda: kernel.Blocks(0).copies(*arguments),
+        lambda: kernel.viewer(shape, *division),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            call()
 
 
-def test_views_are_made_of_arrays_only(kernel: Any) -> None:
+class Meddling:
+    """What would change an array while it is read, if it were asked for a number."""
+
+    def __index__(self) -> int:
+        DATA.shape = (24,)
+        return 1
+
+    __bool__ = __index__
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_nobody_is_asked_for_a_number(kernel: Any, place: int) -> None:
+    division: list[Any] = [1, (1, 3), True]
+    division[place] = (Meddling(), 3) if place == 1 else Meddling()
     with pytest.raises(TypeError):
-        kernel.views(np.ma.array(DATA), 0, (6,), True)
+        kernel.copies(DATA, *division)
+    assert DATA.shape == (6, 4)
+
+
+def test_buffers_that_change_the_array_when_they_are_looked_at(kernel: Any) -> None:
+    array = np.ones((6, 4))
+
+    class Buffers(list[Any]):
+        def __iter__(self) -> Any:
+            array.shape = (2, 12)
+            return super().__iter__()
+
+    with pytest.raises(ValueError, match="changed"):
+        kernel.copy_into(array, 0, (2, 4), True, Buffers([np.zeros((2, 4)), np.zeros((4, 4))]))
+
+
+@pytest.mark.parametrize(
+    "other", [np.ma.array(DATA), DATA.T, DATA[:5], DATA[None], DATA[0], DATA.tolist(), None, 6]
+)
+def test_views_of_anything_else_are_none(kernel: Any, other: Any) -> None:
+    views = kernel.viewer(DATA.shape, 0, (2, 4), True)
+    assert views(other) is None
+    assert [part.shape for part in views(DATA)] == [(2, 4), (4, 4)]
+
+
+@pytest.mark.parametrize("shape", [[6, 4], None, (6.0, 4), (6, None), (1 << 70,), 6])
+def test_a_shape_is_a_tuple_of_integers(kernel: Any, shape: Any) -> None:
+    with pytest.raises((TypeError, OverflowError)):
+        kernel.viewer(shape, 0, (6,), True)
+    with pytest.raises((TypeError, OverflowError)):
+        kernel.Blocks(0).empty(shape, np.dtype("f4"))
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-2, -3), (0, -1), (1 << 62, 3), (1 << 32, 1 << 32)])
+def test_an_array_that_can_not_be(kernel: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"negative|too big"):
+        kernel.Blocks(0).empty(shape, np.dtype("f4"))
+
+
+def test_blocks_are_counted_in_bytes(kernel: Any) -> None:
+    for junk in (None, "1", 1.5, 1 << 70, -1):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            kernel.Blocks(junk)
+    with pytest.raises(TypeError):
+        kernel.Blocks(1).empty((2,), "f4")
+
+
+def test_only_a_tuple_of_arguments_is_spelled(kernel: Any) -> None:
+    for junk in (None, [1], DATA):
+        with pytest.raises(TypeError):
+            kernel.spell(DATA, junk)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2", None, 1 << 70])

@@ -27,6 +27,20 @@ def test_copies(kernel: Any, cut: Cut) -> None:
 
 
 @many
+@given(cut=cuts())
+def test_copies_in_memory_that_was_used_before(kernel: Any, cut: Cut) -> None:
+    blocks = kernel.Blocks(1 << 20)
+    for _ in range(2):
+        parts = blocks.copies(*cut.arguments)
+        assert_same(parts, cut.parts, cut)
+        assert blocks.in_use_bytes >= cut.array.nbytes
+        assert all(part.flags.c_contiguous and part.flags.writeable for part in parts)
+        del parts
+        blocks.fill(0xA5)
+    assert blocks.in_use_bytes == 0
+
+
+@many
 @given(cut=cuts(), shift=st.integers(0, 33))
 def test_copies_into_buffers_at_any_address(kernel: Any, cut: Cut, shift: int) -> None:
     guarded = [Guarded.like(part, shift) for part in cut.parts]
@@ -42,7 +56,8 @@ def test_copies_into_buffers_at_any_address(kernel: Any, cut: Cut, shift: int) -
 @given(cut=cuts())
 def test_views_are_what_slicing_gives(kernel: Any, cut: Cut) -> None:
     start, head = 0, (slice(None),) * cut.axis
-    for view, size in zip(kernel.views(*cut.arguments), cut.sizes, strict=True):
+    views = kernel.viewer(cut.array.shape, *cut.arguments[1:])(cut.array)
+    for view, size in zip(views, cut.sizes, strict=True):
         index: Any = slice(start, start + size) if cut.keepdims else start
         part = cut.array[(*head, index, ...)]
         assert view.__array_interface__ == part.__array_interface__

@@ -39,6 +39,9 @@ class ArrayLibrary(Protocol):
     def copies(self, array: Any, plan: SplitPlan) -> list[Any]:
         """The parts as new contiguous arrays."""
 
+    def pooled(self, array: Any, plan: SplitPlan, pool: BufferPool) -> list[Any]:
+        """The parts as contiguous arrays in the memory of a pool."""
+
     def copies_into(self, array: Any, plan: SplitPlan, out: Sequence[Any]) -> list[Any]:
         """The parts written into buffers."""
 
@@ -107,7 +110,7 @@ def execute(
         copy = _flag(copy, plan)
     if out is not None:
         if isinstance(out, BufferPool):
-            out = [out.empty(shape, array.dtype) for shape in plan.output_shapes]
+            return library.pooled(array, plan, out)
         return library.copies_into(array, plan, out)
     return library.copies(array, plan) if copy else library.views(array, plan)
 

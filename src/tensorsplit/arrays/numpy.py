@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tensorsplit import native
+from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.errors import SplitError
 from tensorsplit.kinds import (
     OPERAND_VALUE,
@@ -100,23 +101,33 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as views of the array."""
-    if type(array) is np.ndarray:
-        return plan.cut(array)
+    if type(array) is np.ndarray and (parts := plan.cut(array)) is not None:
+        return parts
     array = _any_rank(array)
     return [array[index] for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as new C-contiguous arrays that share no memory with the array."""
-    if (kernel := find_kernel()) is not None:
+    kernel = native.kernel or find_kernel()
+    if kernel is not None:
         parts: list[Array] | None = kernel.copies(array, plan.axis, plan.sizes, plan.keepdims)
         if parts is not None:
             return parts
     return [part.copy() for part in views(array, plan)]
 
 
+def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
+    """The parts as C-contiguous arrays in the memory of a pool."""
+    parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
+    if parts is not None:
+        return parts
+    buffers = [pool.empty(shape, array.dtype) for shape in plan.output_shapes]
+    return copies_into(array, plan, buffers)
+
+
 def find_kernel() -> Any:
-    """The native kernel, or None where NumPy copies; the only place that chooses.
+    """The native kernel, or None where NumPy copies.
 
     Raises:
         SplitError: TS107 if an environment variable asks for what does not exist.
@@ -143,9 +154,10 @@ def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Arr
     Raises:
         SplitError: TS401 to TS405, before any byte is written.
     """
-    kernel = find_kernel()
-    if kernel is not None and not _is_masked_array(array):
-        plain = array if type(array) is np.ndarray else np.asarray(array)
+    kernel = native.kernel or find_kernel()
+    is_plain = type(array) is np.ndarray
+    if kernel is not None and (is_plain or not _is_masked_array(array)):
+        plain = array if is_plain else np.asarray(array)
         if kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out):
             return [*out]
     try:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import mmap
-from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from itertools import count
+import sys
+from collections.abc import Iterable
+from operator import index
 from typing import Any, NoReturn, TypeAlias
-from weakref import WeakMethod
 
 import numpy as np
 
+from tensorsplit import native
+from tensorsplit.arrays.blocks import Blocks
 from tensorsplit.dims import as_index
 from tensorsplit.errors import SplitError, show
 from tensorsplit.kinds import OPERAND_TYPE, OPERAND_VALUE
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-Block: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
-
-_ALIGNMENT = 64
-_HUGE_FROM = 4 << 20
-_HUGE_PAGE = 2 << 20
 
 
 class BufferPool:
@@ -43,15 +37,10 @@ class BufferPool:
         SplitError: TS105, TS107 for a `max_bytes` that is no integer of 0 or more.
     """
 
-    # Parts may die in any thread, and in the garbage collector in the middle of any method here.
-    # So there is no lock: each step below is one atomic operation of a dict or a deque.
-
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = _checked_size(max_bytes)
-        self._idle: dict[int, deque[tuple[int, Block]]] = {}
-        self._lent: dict[int, int] = {}
-        self._clock = count()
-        self._take_back = WeakMethod(self._reclaim)
+        make = Blocks if native.kernel is None else native.kernel.Blocks
+        self.blocks: Blocks = make(min(self._max_bytes, sys.maxsize))
 
     @property
     def max_bytes(self) -> int:
@@ -61,17 +50,16 @@ class BufferPool:
     @property
     def idle_bytes(self) -> int:
         """How much memory is kept for parts to come."""
-        return sum(size * len(self._idle[size]) for size in list(self._idle))
+        return self.blocks.idle_bytes
 
     @property
     def in_use_bytes(self) -> int:
         """How much memory of the pool is in arrays that are still referenced."""
-        return sum(list(self._lent.values()))
+        return self.blocks.in_use_bytes
 
     def clear(self) -> None:
         """Give all idle memory back to the system; arrays in use are not touched."""
-        for blocks in list(self._idle.values()):
-            blocks.clear()
+        self.blocks.clear()
 
     def empty(self, shape: Iterable[int], dtype: Any) -> Array:
         """An array whose elements are not set, like `numpy.empty`.
@@ -87,34 +75,9 @@ class BufferPool:
         Raises:
             MemoryError, TypeError, ValueError: As `numpy.empty` does.
         """
-        shape, dtype = tuple(shape), np.dtype(dtype)
-        size = dtype.itemsize
-        for length in shape:
-            size *= length
-        if size <= 0 or dtype.hasobject:
-            return np.empty(shape, dtype)
-        block = self._take(_size_class(size))
-        owner = _Owner(block, self._take_back)
-        self._lent[id(owner)] = block.size
-        return np.ndarray(shape, dtype, owner.as_array())
-
-    def _take(self, size: int) -> Block:
-        blocks = self._idle.get(size) or self._idle.setdefault(size, deque())
-        with suppress(IndexError):
-            return blocks.pop()[1]
-        try:
-            return _allocate(size)
-        except MemoryError:
-            self.clear()
-            return _allocate(size)
-
-    def _reclaim(self, owner: int, block: Block) -> None:
-        """Take back the block of an array that is gone."""
-        self._lent.pop(owner, None)
-        self._idle[block.size].append((next(self._clock), block))
-        while self.idle_bytes > self._max_bytes:
-            with suppress(IndexError, ValueError):  # another thread was faster
-                min((each for each in list(self._idle.values()) if each), key=_age).popleft()
+        shape, dtype = tuple(map(index, shape)), np.dtype(dtype)
+        made = self.blocks.empty(shape, dtype)
+        return np.empty(shape, dtype) if made is None else made
 
     def __repr__(self) -> str:
         idle, bound, used = map(_show_bytes, (self.idle_bytes, self.max_bytes, self.in_use_bytes))
@@ -122,60 +85,6 @@ class BufferPool:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a BufferPool can't be copied or pickled; make one in each process")
-
-
-class _Owner:
-    """The base of one array: lives as long as the array or any view of it."""
-
-    __slots__ = ("__array_interface__", "_block", "_take_back")
-
-    def __init__(
-        self, block: Block, take_back: Callable[[], Callable[[int, Block], None] | None]
-    ) -> None:
-        self._block = block
-        self._take_back = take_back
-
-    def as_array(self) -> Block:
-        """The block as an array whose base is this; made once, so that nothing outlives it."""
-        self.__array_interface__ = self._block.__array_interface__
-        array = np.asarray(self)
-        del self.__array_interface__
-        return array
-
-    def __del__(self) -> None:
-        reclaim = self._take_back()
-        if reclaim is not None:
-            reclaim(id(self), self._block)
-
-
-def _age(blocks: deque[tuple[int, Block]]) -> int:
-    return blocks[0][0]
-
-
-def _size_class(size: int) -> int:
-    """The size of the block for a part: an eighth of a power of two more at most, so aligned."""
-    step = max(_ALIGNMENT, 1 << max(0, (size - 1).bit_length() - 4))
-    return -(-size // step) * step
-
-
-def _allocate(size: int) -> Block:
-    """A fresh block; a large one is a mapping of its own, so that it goes back when it dies."""
-    if size >= _HUGE_FROM and hasattr(mmap, "MAP_ANONYMOUS"):
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # private: a forked child gets its own
-        try:
-            mapping = mmap.mmap(-1, size + _HUGE_PAGE, flags=flags)
-        except (OSError, OverflowError) as error:
-            raise MemoryError(f"{size} bytes can't be had") from error
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            with suppress(OSError):  # a kernel without them
-                mapping.madvise(mmap.MADV_HUGEPAGE)
-        return _aligned(np.frombuffer(mapping, np.uint8), _HUGE_PAGE, size)
-    return _aligned(np.empty(size + _ALIGNMENT, np.uint8), _ALIGNMENT, size)
-
-
-def _aligned(memory: Block, alignment: int, size: int) -> Block:
-    start = -memory.ctypes.data % alignment
-    return memory[start : start + size]
 
 
 def _checked_size(max_bytes: object) -> int:

@@ -1,6 +1,10 @@
 #include "arrays.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "python.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -33,23 +37,79 @@ bool are_disjoint(std::vector<Memory>& memories) {
 }
 
 // The shape of a part; how many dimensions it has.
-int part_shape(const Request& request, npy_intp size, npy_intp* shape) {
+int part_shape(PyArrayObject* array, const Division& division, npy_intp size, npy_intp* shape) {
     int rank = 0;
-    for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
-        if (i != request.axis) {
-            shape[rank++] = PyArray_DIM(request.array, i);
-        } else if (request.keepdims) {
+    for (int i = 0; i < PyArray_NDIM(array); ++i) {
+        if (i != division.axis) {
+            shape[rank++] = PyArray_DIM(array, i);
+        } else if (division.keepdims) {
             shape[rank++] = size;
         }
     }
     return rank;
 }
 
-// The type of the array, for a function that takes over a reference to it.
-PyArray_Descr* shared_type(PyArrayObject* array) {
-    PyArray_Descr* type = PyArray_DESCR(array);
+// The type, for a function that takes over a reference to it.
+PyArray_Descr* shared(PyArray_Descr* type) {
     Py_INCREF(reinterpret_cast<PyObject*>(type));
     return type;
+}
+
+bool is_plain(PyArray_Descr* type) {
+    // What is not counted may still be a handle: strings of variable length are. Type numbers of
+    // their own have only NumPy's and those types that are registered the old way, as plain bytes.
+    const bool is_known = type->type_num >= 0 && type->type_num != NPY_VSTRING;
+    return is_known && !PyDataType_REFCHK(type) && PyDataType_ELSIZE(type) > 0;
+}
+
+// How many bytes an array has; false with an exception set if there can't be as many.
+bool count_bytes(PyArray_Descr* type, int rank, const npy_intp* shape, npy_intp& bytes) {
+    bytes = PyDataType_ELSIZE(type);
+    for (int i = 0; i < rank; ++i) {
+        if (shape[i] < 0) return refuse(PyExc_ValueError, "negative dimensions are not allowed");
+        if (shape[i] != 0 && bytes > NPY_MAX_INTP / shape[i]) {
+            return refuse(PyExc_ValueError, "the array is too big");
+        }
+        bytes *= shape[i];
+    }
+    return true;
+}
+
+constexpr const char* lent_name = "tensorsplit.native.lent";
+
+// Memory of an array, and where it goes afterwards. The blocks may be gone by then.
+struct Lent {
+    std::weak_ptr<Blocks> from;
+    Block block;
+
+    ~Lent() {
+        if (const auto blocks = from.lock()) {
+            blocks->give_back(block);
+        } else {
+            release(block);
+        }
+    }
+};
+
+// What is the base of an array as long as the array or any view of it lives; null with an
+// exception set.
+PyObject* new_base(std::unique_ptr<Lent> lent) {
+    PyObject* base = PyCapsule_New(lent.get(), lent_name, [](PyObject* capsule) {
+        delete static_cast<Lent*>(PyCapsule_GetPointer(capsule, lent_name));
+    });
+    if (base != nullptr) static_cast<void>(lent.release());
+    return base;
+}
+
+// The array with that base, which it takes over; null with an exception set.
+PyObject* with_base(PyObject* array, PyObject* base) {
+    Owned made(array);
+    if (!made) {
+        Py_DECREF(base);
+        return nullptr;
+    }
+    const int failed = PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), base);
+    return failed < 0 ? nullptr : made.release();
 }
 
 bool has_shape(PyArrayObject* array, const npy_intp* shape, int rank) {
@@ -63,73 +123,82 @@ bool have_same_type(PyArrayObject* a, PyArrayObject* b) {
 
 }  // namespace
 
-std::size_t Request::part_bytes(npy_intp size) const {
-    const npy_intp extent = PyArray_DIM(array, axis);
-    return extent == 0 ? 0 : static_cast<std::size_t>(PyArray_NBYTES(array) / extent * size);
-}
-
 bool is_plain_array(PyObject* object) { return PyArray_CheckExact(object) != 0; }
 
-bool holds_plain_bytes(PyArrayObject* array) {
-    // What is not counted may still be a handle: strings of variable length are. Type numbers of
-    // their own have only NumPy's and those types that are registered the old way, as plain bytes.
-    PyArray_Descr* type = PyArray_DESCR(array);
-    const bool is_known = type->type_num >= 0 && type->type_num != NPY_VSTRING;
-    return is_known && !PyDataType_REFCHK(type) && PyDataType_ELSIZE(type) > 0;
-}
+bool holds_plain_bytes(PyArrayObject* array) { return is_plain(PyArray_DESCR(array)); }
 
 Cut cut_of(const Request& request) {
     Cut cut;
     cut.source = PyArray_BYTES(request.array);
     cut.width = static_cast<std::size_t>(PyArray_ITEMSIZE(request.array));
-    cut.axis = static_cast<std::size_t>(request.axis);
+    cut.axis = static_cast<std::size_t>(request.division.axis);
     cut.dimensions.reserve(static_cast<std::size_t>(PyArray_NDIM(request.array)));
     for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
         const auto extent = static_cast<std::size_t>(PyArray_DIM(request.array, i));
         cut.dimensions.push_back({extent, PyArray_STRIDE(request.array, i)});
     }
-    cut.parts.reserve(request.sizes.size());
+    cut.parts.reserve(request.division.sizes.size());
     return cut;
 }
 
 PyObject* new_part(const Request& request, npy_intp size) {
     npy_intp shape[NPY_MAXDIMS];
-    const int rank = part_shape(request, size, shape);
-    return PyArray_NewFromDescr(&PyArray_Type, shared_type(request.array), rank, shape, nullptr,
-                                nullptr, 0, nullptr);
+    const int rank = part_shape(request.array, request.division, size, shape);
+    return PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(request.array)), rank, shape,
+                                nullptr, nullptr, 0, nullptr);
 }
 
-PyObject* new_view(const Request& request, npy_intp offset, npy_intp size) {
-    PyArrayObject* array = request.array;
+PyObject* new_lent_part(const Request& request, npy_intp size,
+                        const std::shared_ptr<Blocks>& blocks) {
+    npy_intp shape[NPY_MAXDIMS];
+    const int rank = part_shape(request.array, request.division, size, shape);
+    Owned part(new_lent(PyArray_DESCR(request.array), rank, shape, blocks));
+    return part.get() == Py_None ? new_part(request, size) : part.release();
+}
+
+PyObject* new_lent(PyArray_Descr* type, int rank, const npy_intp* shape,
+                   const std::shared_ptr<Blocks>& blocks) {
+    npy_intp bytes = 0;
+    if (!is_plain(type)) return new_reference(Py_None);
+    if (!count_bytes(type, rank, shape, bytes)) return nullptr;
+    if (bytes == 0) return new_reference(Py_None);
+    auto lent = std::make_unique<Lent>();
+    lent->block = blocks->take(static_cast<std::size_t>(bytes));
+    lent->from = blocks;
+    char* data = lent->block.begin;
+    PyObject* base = new_base(std::move(lent));
+    if (base == nullptr) return nullptr;
+    return with_base(PyArray_NewFromDescr(&PyArray_Type, shared(type), rank, shape, nullptr, data,
+                                          NPY_ARRAY_CARRAY, nullptr),
+                     base);
+}
+
+PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offset, npy_intp size) {
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    const int rank = part_shape(request, size, shape);
+    const int rank = part_shape(array, division, size, shape);
     for (int i = 0, to = 0; i < PyArray_NDIM(array); ++i) {
-        if (i != request.axis || request.keepdims) strides[to++] = PyArray_STRIDE(array, i);
+        if (i != division.axis || division.keepdims) strides[to++] = PyArray_STRIDE(array, i);
     }
     char* data = PyArray_BYTES(array);
-    if (size != 0) data += offset * PyArray_STRIDE(array, request.axis);  // as slicing does
+    if (size != 0) data += offset * PyArray_STRIDE(array, division.axis);  // as slicing does
     const int flags = PyArray_FLAGS(array) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
-    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, shared_type(array), rank, shape, strides,
-                                          data, flags, nullptr);
-    if (view == nullptr) return nullptr;
-    PyObject* base = reinterpret_cast<PyObject*>(array);
-    Py_INCREF(base);
-    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(view), base) < 0) {
-        Py_DECREF(view);
-        return nullptr;
-    }
-    return view;
+    PyObject* base = new_reference(reinterpret_cast<PyObject*>(array));
+    return with_base(PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(array)), rank, shape,
+                                          strides, data, flags, nullptr),
+                     base);
 }
 
 bool are_plainly_fine(const Request& request, const std::vector<PyObject*>& out) {
-    if (out.size() != request.sizes.size()) return false;
-    std::vector<Memory> memories{memory_of(request.array)};
+    if (out.size() != request.division.sizes.size()) return false;
+    std::vector<Memory> memories;
     memories.reserve(out.size() + 1);
+    memories.push_back(memory_of(request.array));
     for (std::size_t i = 0; i < out.size(); ++i) {
         if (!is_plain_array(out[i])) return false;
         auto* buffer = reinterpret_cast<PyArrayObject*>(out[i]);
         npy_intp shape[NPY_MAXDIMS];
-        const int rank = part_shape(request, request.sizes[i], shape);
+        const npy_intp size = request.division.sizes[i];
+        const int rank = part_shape(request.array, request.division, size, shape);
         if (!has_shape(buffer, shape, rank) || !have_same_type(buffer, request.array) ||
             !PyArray_IS_C_CONTIGUOUS(buffer) || !PyArray_ISWRITEABLE(buffer)) {
             return false;

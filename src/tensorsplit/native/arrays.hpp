@@ -3,22 +3,14 @@
 
 #include "numpy.hpp"
 
-#include <cstddef>
+#include <memory>
 #include <vector>
 
+#include "blocks.hpp"
+#include "division.hpp"
 #include "geometry.hpp"
 
 namespace tensorsplit {
-
-// What to cut, as Python says it.
-struct Request {
-    PyArrayObject* array;  // borrowed
-    int axis;
-    std::vector<npy_intp> sizes;  // along the axis; all of them are the axis
-    bool keepdims;
-
-    std::size_t part_bytes(npy_intp size) const;
-};
 
 // Whether it is an ndarray, and of no subclass.
 bool is_plain_array(PyObject* object);
@@ -29,11 +21,20 @@ bool holds_plain_bytes(PyArrayObject* array);
 // The cut, with no destinations yet.
 Cut cut_of(const Request& request);
 
-// A new C-contiguous array for the part; null with an exception set.
+// A new C-contiguous array for a part of that size; null with an exception set.
 PyObject* new_part(const Request& request, npy_intp size);
 
+// The same in memory of `blocks`, which comes back when the array and all views of it are gone.
+PyObject* new_lent_part(const Request& request, npy_intp size,
+                        const std::shared_ptr<Blocks>& blocks);
+
+// A C-contiguous array in memory of `blocks`; None if it needs none, or holds more than bytes; null
+// with an exception set.
+PyObject* new_lent(PyArray_Descr* type, int rank, const npy_intp* shape,
+                   const std::shared_ptr<Blocks>& blocks);
+
 // A view of the part that begins at `offset` along the axis; null with an exception set.
-PyObject* new_view(const Request& request, npy_intp offset, npy_intp size);
+PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offset, npy_intp size);
 
 // Whether the objects are just what parts can be written to without looking any closer: ndarrays,
 // C-contiguous, writable, of the type and shape of their parts, each alone with its memory.

@@ -1,0 +1,77 @@
+#include "division.hpp"
+
+#include <cstddef>
+
+#include "python.hpp"
+
+namespace tensorsplit {
+namespace {
+
+// Read an integer; false with an exception set. Of other kinds none is taken, so that no code of
+// theirs runs, which could change the array in the meantime.
+bool read_integer(PyObject* object, npy_intp& value) {
+    if (!PyLong_Check(object)) return refuse(PyExc_TypeError, "not an integer");
+    value = PyLong_AsSsize_t(object);
+    return value != -1 || PyErr_Occurred() == nullptr;
+}
+
+bool read_sizes(PyObject* tuple, npy_intp extent, std::vector<npy_intp>& sizes) {
+    if (!PyTuple_Check(tuple)) return refuse(PyExc_TypeError, "sizes must be a tuple");
+    const Py_ssize_t count = PyTuple_Size(tuple);
+    sizes.reserve(static_cast<std::size_t>(count));
+    npy_intp left = extent;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        npy_intp size = 0;
+        if (!read_integer(PyTuple_GetItem(tuple, i), size)) return false;
+        if (size < 0 || size > left) {
+            return refuse(PyExc_ValueError, "sizes must add up to the axis");
+        }
+        left -= size;
+        sizes.push_back(size);
+    }
+    return left == 0 || refuse(PyExc_ValueError, "sizes must add up to the axis");
+}
+
+}  // namespace
+
+bool still_fits(PyArrayObject* array, const Division& division) {
+    const bool fits = division.axis < PyArray_NDIM(array) &&
+                      PyArray_DIM(array, division.axis) == division.extent;
+    return fits || refuse(PyExc_ValueError, "the array has changed its shape");
+}
+
+bool read_shape(PyObject* tuple, std::vector<npy_intp>& shape) {
+    if (!PyTuple_Check(tuple)) return refuse(PyExc_TypeError, "the shape must be a tuple");
+    shape.resize(static_cast<std::size_t>(PyTuple_Size(tuple)));
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        PyObject* extent = PyTuple_GetItem(tuple, static_cast<Py_ssize_t>(i));
+        if (!read_integer(extent, shape[i])) return false;
+    }
+    return true;
+}
+
+bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
+                   Division& division) {
+    npy_intp axis = 0, keepdims = 0;
+    if (!read_integer(arguments[0], axis) || !read_integer(arguments[2], keepdims)) return false;
+    if (axis < 0 || axis >= rank) return refuse(PyExc_ValueError, "no such axis");
+    division.axis = static_cast<int>(axis);
+    division.extent = shape[axis];
+    division.keepdims = keepdims != 0;
+    if (!read_sizes(arguments[1], division.extent, division.sizes)) return false;
+    for (const npy_intp size : division.sizes) {
+        if (!division.keepdims && size != 1) {
+            return refuse(PyExc_ValueError, "an axis can be dropped only from parts of size 1");
+        }
+    }
+    return true;
+}
+
+bool read_request(PyObject* const* arguments, Request& request) {
+    if (!PyArray_Check(arguments[0])) return refuse(PyExc_TypeError, "not an array");
+    request.array = reinterpret_cast<PyArrayObject*>(arguments[0]);
+    return read_division(arguments + 1, PyArray_NDIM(request.array), PyArray_DIMS(request.array),
+                         request.division);
+}
+
+}  // namespace tensorsplit

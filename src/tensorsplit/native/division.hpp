@@ -1,0 +1,37 @@
+// How an axis is divided, as Python says it.
+#pragma once
+
+#include "numpy.hpp"
+
+#include <vector>
+
+namespace tensorsplit {
+
+struct Division {
+    int axis;
+    npy_intp extent;              // of the axis
+    std::vector<npy_intp> sizes;  // along the axis; they add up to the extent
+    bool keepdims;
+};
+
+// The parts of one array.
+struct Request {
+    PyArrayObject* array;  // borrowed
+    Division division;
+};
+
+// Whether the sizes are those of the array still; false with an exception set. What makes lists or
+// looks into those of others may run anything, even what gives the array another shape.
+bool still_fits(PyArrayObject* array, const Division& division);
+
+// Read a tuple of integers; false with an exception set.
+bool read_shape(PyObject* tuple, std::vector<npy_intp>& shape);
+
+// Read (axis, sizes, keepdims) for the shape; false with an exception set.
+bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
+                   Division& division);
+
+// Read (array, axis, sizes, keepdims); false with an exception set.
+bool read_request(PyObject* const* arguments, Request& request);
+
+}  // namespace tensorsplit

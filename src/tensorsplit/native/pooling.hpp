@@ -1,0 +1,11 @@
+// Blocks as a type of Python.
+#pragma once
+
+#include "numpy.hpp"
+
+namespace tensorsplit {
+
+// Add the type to the module; false with an exception set.
+bool add_blocks_type(PyObject* module);
+
+}  // namespace tensorsplit
