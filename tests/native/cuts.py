@@ -15,6 +15,7 @@ DTYPES = ["u1", "u2", "f4", "f8", "c16", "V3", "V5", "V7", "V12", "V24", "V33"]
 EXTENTS = [0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 67, 130]
 STEPS = [1, 1, 1, 2, 3, 5, -1, -2]
 MOST_BYTES = 1 << 18
+LINE = 64
 GUARD = 64
 """Bytes before and after every buffer, which must stay as they are."""
 
@@ -97,10 +98,18 @@ class Guarded:
     buffer: Array
 
     @classmethod
-    def like(cls, part: Array, shift: int) -> Guarded:
-        raw = np.full(part.nbytes + 2 * GUARD + shift, 0xA5, np.uint8)
+    def like(cls, part: Array, shift: int, room: Array | None = None) -> Guarded:
+        size = part.nbytes + 2 * GUARD + shift
+        raw = np.empty(size, np.uint8) if room is None else room[:size]
+        raw.fill(0xA5)
         inside = raw[GUARD + shift : GUARD + shift + part.nbytes]
         return cls(raw, inside.view(part.dtype).reshape(part.shape))
+
+    @classmethod
+    def at_line(cls, part: Array, place: int) -> Guarded:
+        """So many bytes behind the beginning of a line of the cache."""
+        room = np.empty(part.nbytes + 2 * GUARD + 2 * LINE, np.uint8)
+        return cls.like(part, (place - room.ctypes.data - GUARD) % LINE, room)
 
     def is_intact(self) -> bool:
         shift = self.raw.size - self.buffer.nbytes - 2 * GUARD

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.native.cuts import Cut, Guarded, cuts, strided
+from tests.native.cuts import LINE, Cut, Guarded, cuts, strided
 from tests.oracle import assert_same
 
 many = settings(max_examples=400, suppress_health_check=list(HealthCheck))
@@ -65,6 +65,35 @@ def test_views_are_what_slicing_gives(kernel: Any, cut: Cut) -> None:
         assert view.flags.num == part.flags.num
         assert view.base is part.base
         start += size
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 8, 13, 33])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 8, 12, 16, 20, 64, 192])
+def test_columns_whose_lines_begin_with_the_same_row(
+    kernel: Any, width: int, count: int, step: int
+) -> None:
+    for rows, place in ((63, 0), (64, 0), (131, 0), (515, width * 3 % LINE)):
+        array = strided(f"V{width}", (rows, count), (step, 1), (0, 1), 0)
+        cut = Cut(array, 1, (1,) * count, keepdims=True)
+        guarded = [Guarded.at_line(part, place) for part in cut.parts]
+        buffers = [each.buffer for each in guarded]
+        assert kernel.copy_into(*cut.arguments, buffers)
+        assert_same(buffers, cut.parts, (rows, place))
+        assert all(each.is_intact() for each in guarded)
+
+
+@pytest.mark.parametrize("stride", [-17, -16, -3, -2, -1, 2, 3, 4, 5, 8, 16, 17])
+@pytest.mark.parametrize("dtype", ["u1", "u2", "V3", "f4", "f8"])
+def test_lines_of_elements_apart(kernel: Any, dtype: str, stride: int) -> None:
+    for count in (33, 64, 1023, 20_000):
+        array = strided(dtype, (count,), (stride,), (0,), 1)
+        cut = Cut(array, 0, (count - 32, 32), keepdims=True)
+        guarded = [Guarded.like(part, 1) for part in cut.parts]
+        buffers = [each.buffer for each in guarded]
+        assert kernel.copy_into(*cut.arguments, buffers)
+        assert_same(buffers, cut.parts, count)
+        assert all(each.is_intact() for each in guarded)
 
 
 LARGE = {

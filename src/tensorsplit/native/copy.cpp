@@ -17,7 +17,7 @@ constexpr std::size_t worth_a_thread = 1024 * 1024;
 
 // What a thread takes at a time: enough that taking it costs nothing, and little enough that all
 // are done at about the same time.
-constexpr std::size_t smallest_piece = 256 * 1024;
+constexpr std::size_t smallest_piece = 128 * 1024;
 constexpr std::size_t largest_piece = 2 * 1024 * 1024;
 constexpr std::size_t pieces_each = 8;
 

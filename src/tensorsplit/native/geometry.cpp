@@ -149,7 +149,8 @@ void add_part(Jobs& jobs, const char* source, std::size_t width, Shape shape, ch
         const auto index = static_cast<std::size_t>(std::distance(shape.begin(), closest));
         jobs.push_back(std::make_unique<TilesJob>(source, shape, index, width, to));
     } else {
-        jobs.push_back(std::make_unique<LinesJob>(source, std::move(shape), width, to));
+        jobs.push_back(std::make_unique<RowsJob>(source, std::move(shape),
+                                                 std::vector<Column>{{0, width, to, width}}));
     }
 }
 

@@ -13,10 +13,14 @@ constexpr std::size_t longest_strip = 256 * 1024;
 constexpr std::size_t tile_columns = 64;
 constexpr std::size_t tile_rows = 1024;
 
+// So many strips, or a multiple of them, end where a line of the cache does if they begin so.
+constexpr std::size_t whole_lines = 64;
+
 std::size_t divide_up(std::size_t number, std::size_t by) { return (number + by - 1) / by; }
 
 std::vector<Piece> equal_pieces(std::size_t units, std::size_t unit_bytes, std::size_t bytes) {
-    const std::size_t each = std::max<std::size_t>(bytes / std::max<std::size_t>(unit_bytes, 1), 1);
+    std::size_t each = std::max<std::size_t>(bytes / std::max<std::size_t>(unit_bytes, 1), 1);
+    if (each > whole_lines) each -= each % whole_lines;
     std::vector<Piece> pieces;
     for (std::size_t unit = 0; unit < units; unit += each) {
         pieces.push_back({unit, std::min(unit + each, units), 0, 0});
@@ -176,28 +180,6 @@ void TilesJob::run_tile(const Way& way, std::size_t unit) const {
         source_ + offset_of(outer_, unit) + static_cast<std::ptrdiff_t>(first_row) * row_.stride;
     const std::size_t rows = std::min(tile_rows, row_.extent - first_row);
     way.kernels.copy_rows({from, row_.stride, rows, first_row}, columns, count, way.around);
-}
-
-LinesJob::LinesJob(const char* source, Shape shape, std::size_t width, char* to)
-    : source_(source), outer_(std::move(shape)), line_(take_last(outer_)), width_(width), to_(to) {}
-
-Piece LinesJob::whole() const { return {0, count_elements(outer_) * line_.extent, 0, 0}; }
-
-std::vector<Piece> LinesJob::pieces(std::size_t bytes) const {
-    return equal_pieces(whole().end, width_, bytes);
-}
-
-void LinesJob::run(const Way& way, const Piece& piece) const {
-    for (std::size_t begin = piece.begin; begin < piece.end;) {
-        const std::size_t index = begin / line_.extent;
-        const std::size_t skipped = begin % line_.extent;
-        const std::size_t end = std::min(begin - skipped + line_.extent, piece.end);
-        const char* from = source_ + offset_of(outer_, index) +
-                           static_cast<std::ptrdiff_t>(skipped) * line_.stride;
-        way.kernels.copy_line(from, line_.stride, to_ + begin * width_, end - begin, width_,
-                              way.around);
-        begin = end;
-    }
 }
 
 }  // namespace tensorsplit

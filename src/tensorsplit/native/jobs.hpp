@@ -89,21 +89,4 @@ class TilesJob final : public Job {
     std::size_t row_blocks_, column_blocks_;
 };
 
-// A part with nothing to make use of: line after line.
-class LinesJob final : public Job {
-  public:
-    LinesJob(const char* source, Shape shape, std::size_t width, char* to);
-
-    Piece whole() const override;
-    std::vector<Piece> pieces(std::size_t bytes) const override;
-    void run(const Way& way, const Piece& piece) const override;
-
-  private:
-    const char* source_;
-    Shape outer_;
-    Dimension line_;
-    std::size_t width_;
-    char* to_;
-};
-
 }  // namespace tensorsplit

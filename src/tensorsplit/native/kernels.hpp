@@ -1,4 +1,4 @@
-// What the instruction-set specific files offer: rows of bytes into columns, and strided lines.
+// What the instruction-set specific files offer: rows of bytes into columns.
 //
 // Each instruction set is a file compiled with flags of its own, so nothing in this header may be
 // an inline function or a template: the linker keeps one body of those, and it could be the one
@@ -29,9 +29,6 @@ struct Rows {
 struct Kernels {
     const char* name;
     void (*copy_rows)(const Rows& rows, const Column* columns, std::size_t count, bool around);
-    // Elements `stride` bytes apart, put side by side.
-    void (*copy_line)(const char* from, std::ptrdiff_t stride, char* to, std::size_t count,
-                      std::size_t width, bool around);
     // To be called by each thread that has written around the cache, before others read that.
     void (*finish)();
 };

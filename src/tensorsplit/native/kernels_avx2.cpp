@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 
 #include "deal.hpp"
 #include "kernels.hpp"
@@ -62,20 +63,28 @@ struct Vector256 {
 struct Avx2 {
     using Vector = Vector256;
 
+    template <bool around>
     static bool try_few(const Rows& rows, const Column* columns, std::size_t count) {
-        return try_deal(rows, columns, count);
+        return try_deal<Vector, around>(rows, columns, count);
     }
 
     static bool try_odd(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
         if (!Shuffles::fit(rows, *columns) || rows.count < 2 * group) return false;
-        const auto stride = static_cast<std::size_t>(rows.stride);
-        const Shuffles shuffles(columns->width, stride);
+        if (count == 1 && columns->width % 4 == 0) return false;  // the compiler does that well
+        thread_local Shuffles shuffles;
+        shuffles.prepare(columns->width, rows.stride);
         // Little enough to be read by all columns from the first-level cache.
-        const std::size_t together = near_bytes / (group * stride) * group;
+        const auto apart = static_cast<std::size_t>(std::abs(rows.stride));
+        const std::size_t together = near_bytes / (group * apart) * group;
         for (std::size_t row = 0; row < rows.count; row += together) {
             const Rows some = some_of(rows, row, std::min(together, rows.count - row));
-            for (std::size_t i = 0; i < count; ++i) copy_by(shuffles, some, columns[i], end);
+            for (std::size_t i = 0; i < count; ++i) {
+                const Rows inside = readable(some, columns[i], end, shuffles.reach(), group);
+                shuffles.copy(source_of(inside, 0, columns[i]), inside.count / group,
+                              place_of(inside, 0, columns[i]));
+                copy_others(some, inside, columns + i, 1);
+            }
         }
         return true;
     }
@@ -83,26 +92,10 @@ struct Avx2 {
   private:
     static constexpr std::size_t group = 2 * Shuffles::rows;
     static constexpr std::size_t near_bytes = 8 * 1024;
-
-    static void copy_by(const Shuffles& shuffles, const Rows& rows, const Column& column,
-                        const char* end) {
-        // As many groups as can be read without reading beyond the source.
-        const char* from = source_of(rows, 0, column);
-        const auto stride = static_cast<std::size_t>(rows.stride);
-        const auto readable = static_cast<std::size_t>(end - from);
-        const std::size_t last = Shuffles::rows * stride + shuffles.reach();
-        std::size_t groups = rows.count / group;
-        if (readable < last) groups = 0;
-        if (groups > 0) groups = std::min(groups, (readable - last) / (group * stride) + 1);
-        shuffles.copy(from, groups, place_of(rows, 0, column));
-        const std::size_t row = groups * group;
-        copy_column(some_of(rows, row, rows.count - row), column);
-    }
 };
 
 }  // namespace
 
-const Kernels avx2 = {"avx2", copy_rows<Avx2>, copy_elements_of_line<Avx2>,
-                      Vector256::finish_streams};
+const Kernels avx2 = {"avx2", copy_rows<Avx2>, Vector256::finish_streams};
 
 }  // namespace tensorsplit

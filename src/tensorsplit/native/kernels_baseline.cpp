@@ -141,7 +141,10 @@ bool try_deal(const Rows& rows, const Column* to, std::size_t columns) {
 struct Baseline {
     using Vector = Vector128;
 
-    static bool try_few(const Rows&, const Column*, std::size_t) { return false; }
+    template <bool>
+    static bool try_few(const Rows&, const Column*, std::size_t) {
+        return false;
+    }
 
     static bool try_odd(const Rows& rows, const Column* columns, std::size_t count, const char*) {
         switch (columns->width) {
@@ -157,7 +160,6 @@ struct Baseline {
 
 }  // namespace
 
-const Kernels baseline = {"baseline", copy_rows<Baseline>, copy_elements_of_line<Baseline>,
-                          Vector128::finish_streams};
+const Kernels baseline = {"baseline", copy_rows<Baseline>, Vector128::finish_streams};
 
 }  // namespace tensorsplit

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
+#ifdef TENSORSPLIT_SSE2
+#include <emmintrin.h>
+#endif
 #ifndef _WIN32
 #include <pthread.h>
 #endif
@@ -16,6 +21,23 @@ namespace {
 
 std::atomic<std::size_t> allowed{1};
 
+// How long a thread looks for what comes next before it sleeps: copies often come one after the
+// other, and one that sleeps comes too late for a copy of a megabyte.
+constexpr std::chrono::microseconds patience{20};
+
+// Wait a moment. Yielding instead made copies of a megabyte slower, and other libraries' too.
+void relax() {
+#ifdef TENSORSPLIT_SSE2
+    _mm_pause();
+#endif
+}
+
+template <class Ready>
+void look_for(Ready ready) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!ready() && std::chrono::steady_clock::now() < end) relax();
+}
+
 class Pool {
   public:
     // Whether the pool took the job; it does one at a time.
@@ -23,28 +45,36 @@ class Pool {
         std::unique_lock<std::mutex> turn(busy_, std::try_to_lock);
         if (!turn.owns_lock()) return false;
         const std::size_t helpers = start(std::min(count, threads()) - 1);
+        std::vector<std::atomic<bool>> taken(count);
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            work_ = &work;
-            count_ = count;
-            next_.store(0, std::memory_order_relaxed);
+            job_ = {&work, &taken, helpers + 1};
             wanted_ = helpers;
         }
         for (std::size_t i = 0; i < helpers; ++i) wake_.notify_one();
-        take_all(work, count);
+        take_all(job_, 0);
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            wanted_ = 0;  // whoever has not woken by now is not needed any more
+        }
+        look_for([this] { return working_ == 0; });
         std::unique_lock<std::mutex> lock(mutex_);
-        wanted_ = 0;  // whoever has not woken by now is not needed any more
         done_.wait(lock, [this] { return working_ == 0; });
-        work_ = nullptr;
         return true;
     }
 
   private:
+    struct Work {
+        const std::function<void(std::size_t)>* work;
+        std::vector<std::atomic<bool>>* taken;
+        std::size_t threads;
+    };
+
     // As many helpers as could be started, up to `wanted`.
     std::size_t start(std::size_t wanted) {
         try {
             while (started_ < wanted) {
-                std::thread([this] { help(); }).detach();
+                std::thread([this, number = started_ + 1] { help(number); }).detach();
                 ++started_;
             }
         } catch (const std::system_error&) {  // the system has no more threads to give
@@ -52,26 +82,32 @@ class Pool {
         return std::min(started_, wanted);
     }
 
-    void help() {
-        std::unique_lock<std::mutex> lock(mutex_);
+    void help(std::size_t number) {
         for (;;) {
-            wake_.wait(lock, [this] { return wanted_ > 0; });
+            look_for([this] { return wanted_ > 0; });
+            std::unique_lock<std::mutex> lock(mutex_);
+            if (wanted_ == 0) wake_.wait(lock);
+            if (wanted_ == 0) continue;  // too late: the next time it is awake
             --wanted_;
             ++working_;
-            const auto* work = work_;
-            const std::size_t count = count_;
+            const Work job = job_;
             lock.unlock();
-            take_all(*work, count);
+            take_all(job, number);
             lock.lock();
             if (--working_ == 0) done_.notify_one();
         }
     }
 
-    void take_all(const std::function<void(std::size_t)>& work, std::size_t count) {
-        for (;;) {
-            const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
-            if (index >= count) return;
-            work(index);
+    // Each thread begins with the same pieces in each copy of as many: what was in the cache of its
+    // processor may still be there. They lie between those of the others, so that all threads are
+    // at about the same place.
+    static void take_all(const Work& job, std::size_t number) {
+        for (std::size_t other = 0; other < job.threads; ++other) {
+            std::size_t index = (number + other) % job.threads;
+            for (; index < job.taken->size(); index += job.threads) {
+                std::atomic<bool>& taken = (*job.taken)[index];
+                if (!taken.exchange(true, std::memory_order_relaxed)) (*job.work)(index);
+            }
         }
     }
 
@@ -80,9 +116,8 @@ class Pool {
 
     std::mutex mutex_;
     std::condition_variable wake_, done_;
-    const std::function<void(std::size_t)>* work_ = nullptr;
-    std::size_t count_ = 0, wanted_ = 0, working_ = 0;
-    std::atomic<std::size_t> next_{0};
+    Work job_{};
+    std::atomic<std::size_t> wanted_{0}, working_{0};  // changed while the mutex is held
 };
 
 // Never destroyed: its threads wait in it until the process ends, whatever ends it.

@@ -26,7 +26,6 @@ inline std::size_t rows_of_block(const Column* columns, std::size_t count) {
 
 // Strips of medium width are copied column by column for so many rows: that few lines of the cache
 // are touched by two columns.
-constexpr std::size_t medium = 16;
 constexpr std::size_t rows_of_strips = 16;
 
 template <class Match>
@@ -61,8 +60,8 @@ template <class Isa>
 std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
     const std::size_t alike = count_alike(columns, count);
-    if (alike != 0 && (Isa::try_few(rows, columns, alike) ||
-                       try_transpose<typename Isa::Vector>(rows, columns, alike, end) ||
+    if (alike != 0 && (Isa::template try_few<false>(rows, columns, alike) ||
+                       try_transpose<typename Isa::Vector, false>(rows, columns, alike, end) ||
                        Isa::try_odd(rows, columns, alike, end))) {
         return alike;
     }
@@ -73,7 +72,11 @@ std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t cou
         if (next >= enough) break;
         others += next == 0 ? 1 : next;
     }
-    copy_medium(rows, columns, others);
+    if (others == 1) {
+        copy_column(rows, *columns);
+    } else {
+        copy_medium(rows, columns, others);
+    }
     return others;
 }
 
@@ -122,8 +125,34 @@ void copy_through_cache(const Rows& rows, const Column* columns, std::size_t cou
     }
 }
 
-// So few columns of single bytes are written a vector at a time as they are: around the cache they
-// would be copied twice, which takes longer than fetching the lines that they go to.
+// Copy some of the first columns straight to whole lines, and say how many: those that are narrow
+// and alike, if the lines of all of them begin with the same row.
+template <class Isa>
+std::size_t stream_narrow(const Rows& rows, const Column* columns, std::size_t count,
+                          const char* end) {
+    const std::size_t width = columns->width;
+    if (line % width != 0) return 0;
+    const std::size_t alike = count_alike(columns, count);
+    const auto is_parallel = [columns](const Column& column) {
+        return place_in_line(column.to) == place_in_line(columns->to);
+    };
+    const std::size_t head = (line - place_in_line(place_of(rows, 0, *columns))) % line;
+    if (alike == 0 || (alike == 1 && width != medium) || head % width != 0 ||
+        rows.count * width < head + line || count_while(columns, alike, is_parallel) != alike) {
+        return 0;
+    }
+    const std::size_t lines = (rows.count * width - head) / line;
+    const Rows inside = some_of(rows, head / width, lines * (line / width));
+    if (!Isa::template try_few<true>(inside, columns, alike) &&
+        !try_transpose<typename Isa::Vector, true>(inside, columns, alike, end)) {
+        return 0;
+    }
+    copy_others(rows, inside, columns, alike);
+    return alike;
+}
+
+// So few columns of single bytes are written a vector at a time as they are: staged, they would be
+// copied twice, which takes longer than fetching the lines that they go to.
 constexpr std::size_t few_bytes = 4;
 
 template <class Isa>
@@ -135,18 +164,23 @@ void copy_around_cache(const Rows& rows, const Column* columns, std::size_t coun
     };
     const auto is_wide = [](const Column& column) { return column.width >= widest_staged; };
     const auto is_byte = [](const Column& column) { return column.width == 1 && column.step == 1; };
+    if (count == 1 && columns->width < medium && can_be_staged(*columns)) {
+        return stream_column<Vector>(rows, *columns, copy);
+    }
     for (std::size_t done = 0; done < count;) {
         const Column* column = columns + done;
         const std::size_t left = count - done;
         if (const std::size_t found = count_while(column, left, is_wide)) {
             stream_wide<Vector>(rows, column, found);
             done += found;
+        } else if (const std::size_t narrow = stream_narrow<Isa>(rows, column, left, end)) {
+            done += narrow;
         } else if (const std::size_t bytes = count_while(column, left, is_byte);
                    bytes != 0 && bytes <= few_bytes) {
             copy(rows, column, bytes);
             done += bytes;
         } else if (const std::size_t staged = count_staged(column, left)) {
-            copy_staged<Vector>(rows, column, staged, copy);
+            Staging<Vector, decltype(copy)>(rows, column, staged, copy);
             done += staged;
         } else {
             const auto is_other = [](const Column& each) {
@@ -167,16 +201,6 @@ void copy_rows(const Rows& rows, const Column* columns, std::size_t count, bool 
         copy_around_cache<Isa>(rows, columns, count, end);
     } else {
         copy_through_cache<Isa>(rows, columns, count, end);
-    }
-}
-
-template <class Isa>
-void copy_elements_of_line(const char* from, std::ptrdiff_t stride, char* to, std::size_t count,
-                           std::size_t width, bool around) {
-    if (around && Isa::Vector::can_stream && width < widest_staged) {
-        stream_line<typename Isa::Vector>(from, stride, to, count, width);
-    } else {
-        copy_line(from, stride, to, count, width);
     }
 }
 

@@ -3,8 +3,10 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include "kernels.hpp"
 #include "strips.hpp"
@@ -22,19 +24,25 @@ class Shuffles {
     static constexpr std::ptrdiff_t farthest = 16;  // bytes from a row to the next
 
     static bool fit(const Rows& rows_, const Column& column) {
-        return column.width <= widest && rows_.stride > 0 && rows_.stride <= farthest &&
+        return column.width <= widest && rows_.stride != 0 && std::abs(rows_.stride) <= farthest &&
                column.step == column.width;
     }
 
-    Shuffles(std::size_t width, std::size_t stride) : width_(width), stride_(stride) {
+    // Make the patterns, unless those at hand are the ones.
+    void prepare(std::size_t width, std::ptrdiff_t stride) {
+        if (width == width_ && stride == stride_) return;
+        width_ = width;
+        stride_ = stride;
+        loads_ = reach_ = 0;
         for (std::size_t vector = 0; vector < width; ++vector) {
-            const std::size_t used = fill(vector, stride);
-            if (used > loads_) loads_ = used;
+            loads_ = std::max(loads_, fill(vector));
         }
     }
 
-    // Bytes from the start of 16 rows that are read.
-    std::size_t reach() const { return reach_; }
+    // Bytes from the start of a row on that are read for it.
+    std::ptrdiff_t reach() const {
+        return static_cast<std::ptrdiff_t>(reach_) - last * std::abs(stride_);
+    }
 
     // Copy groups of 32 rows, a lane of each vector for each half of them.
     void copy(const char* from, std::size_t groups, char* to) const {
@@ -64,22 +72,29 @@ class Shuffles {
         alignas(16) std::uint8_t places[16];  // which byte comes to each place; 0x80 for none
     };
 
+    static constexpr std::ptrdiff_t last = rows - 1;
+
     // Work out one vector; how many loads it needs. The loads that it does not need read what the
-    // first one reads, and clear it.
-    std::size_t fill(std::size_t vector, std::size_t stride) {
+    // first one reads, and clear it. All offsets are from the row that is the lowest in memory.
+    std::size_t fill(std::size_t vector) {
         Load* loads = loads_of_[vector];
+        const auto apart = static_cast<std::size_t>(std::abs(stride_));
         std::size_t used = 0;
         for (std::size_t place = 0; place < 16; ++place) {
-            const std::size_t byte = vector * 16 + place;
-            const std::size_t source = byte / width_ * stride + byte % width_;
-            if (used == 0 || source >= loads[used - 1].from + 16u) {
-                clear(loads[used], source);
+            const std::size_t byte = vector * 16 + place, row = byte / width_;
+            const std::size_t start = (stride_ > 0 ? row : rows - 1 - row) * apart;
+            const std::size_t source = start + byte % width_;
+            if (used == 0 || source < loads[used - 1].from ||
+                source >= loads[used - 1].from + 16u) {
+                // As much as possible of what follows: if that is lower, from the last byte down.
+                clear(loads[used],
+                      stride_ > 0 ? source : std::max<std::size_t>(start + width_, 16) - 16);
                 ++used;
             }
             Load& load = loads[used - 1];
             load.places[place] = static_cast<std::uint8_t>(source - load.from);
+            reach_ = std::max<std::size_t>(reach_, load.from + 16u);
         }
-        reach_ = loads[used - 1].from + 16u > reach_ ? loads[used - 1].from + 16u : reach_;
         for (std::size_t rest = used; rest < most; ++rest) clear(loads[rest], loads[0].from);
         return used;
     }
@@ -93,7 +108,8 @@ class Shuffles {
     void copy_by(const char* from, std::size_t groups, char* to) const {
         // Held here, where the compiler knows that no byte that is stored can change them.
         const std::size_t vectors = width_;
-        const std::size_t half_source = rows * stride_;
+        const std::ptrdiff_t half_source = static_cast<std::ptrdiff_t>(rows) * stride_;
+        const char* lowest = stride_ > 0 ? from : from + last * stride_;
         const std::size_t half_place = rows * width_;
         for (std::size_t vector = 0; vector < vectors; ++vector) {
             const char* sources[count];
@@ -101,11 +117,11 @@ class Shuffles {
             for (std::size_t i = 0; i < count; ++i) {
                 const Load& load = loads_of_[vector][i];
                 const auto* bytes = reinterpret_cast<const __m128i*>(load.places);
-                sources[i] = from + load.from;
+                sources[i] = lowest + load.from;
                 places[i] = _mm256_broadcastsi128_si256(_mm_load_si128(bytes));
             }
             char* place = to + vector * 16;
-            std::size_t low = 0;
+            std::ptrdiff_t low = 0;
             for (std::size_t group = 0; group < groups; ++group) {
                 __m256i joined = _mm256_setzero_si256();
                 for (std::size_t i = 0; i < count; ++i) {
@@ -131,7 +147,8 @@ class Shuffles {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
     }
 
-    std::size_t width_, stride_;
+    std::size_t width_ = 0;
+    std::ptrdiff_t stride_ = 0;
     std::size_t loads_ = 0;
     std::size_t reach_ = 0;
     Load loads_of_[widest][most];

@@ -1,83 +1,49 @@
 // Writing around the cache: what is large enough is gone from there before anybody reads it, and a
 // line that is written in whole need not be fetched first. Included by the instruction-set specific
 // files only.
-//
-// `Vector` offers `stream`, which writes a vector to an address that is a multiple of its size, and
-// `finish_streams`.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "kernels.hpp"
+#include "lines.hpp"
 #include "strips.hpp"
 
 namespace tensorsplit {
 namespace {
 
-constexpr std::size_t line = 64;  // bytes of a line of the cache
-
-inline std::size_t place_in_line(const void* address) {
-    return reinterpret_cast<std::uintptr_t>(address) % line;
-}
-
-// Asks for what is read next, line by line, while something else is written.
+// Whole lines, from memory at any address to one that begins with a line.
 template <class Vector>
-class Ahead {
-  public:
-    // `bytes` of each of the rows, from `from` on.
-    Ahead(const char* from, std::ptrdiff_t stride, std::size_t rows, std::size_t bytes)
-        : row_(from), stride_(stride), rows_(rows), bytes_(bytes) {}
-
-    void ask() {
-        if (rows_ == 0) return;
-        Vector::prefetch(row_ + at_);
-        at_ += line;
-        if (at_ < bytes_) return;
-        at_ -= bytes_;  // so that adjacent rows are asked for line by line
-        row_ += stride_;
-        --rows_;
-    }
-
-  private:
-    const char* row_;
-    std::ptrdiff_t stride_;
-    std::size_t rows_, bytes_, at_ = 0;
-};
-
-// Lines that are not written in whole go through the cache: another write will add to them.
-template <class Vector>
-void stream(char* to, const char* from, std::size_t bytes, Ahead<Vector>& ahead) {
-    const std::size_t head = (line - place_in_line(to)) % line;
-    if (bytes < head + line) {
-        std::memcpy(to, from, bytes);
-        ahead.ask();
-        return;
-    }
-    std::memcpy(to, from, head);
-    std::size_t at = head;
-    for (; at + line <= bytes; at += line) {
-        for (std::size_t i = 0; i < line; i += sizeof(typename Vector::type)) {
-            Vector::stream(to + at + i, Vector::load_whole(from + at + i));
+void stream_lines(char* to, const char* from, std::size_t lines, Ahead<Vector>& ahead) {
+    for (std::size_t i = 0; i < lines; ++i, to += line, from += line) {
+        for (std::size_t at = 0; at < line; at += sizeof(typename Vector::type)) {
+            Vector::stream(to + at, Vector::load_whole(from + at));
         }
         ahead.ask();
     }
-    std::memcpy(to + at, from + at, bytes - at);
 }
 
-// Where strips are put together before they are written as one: a part of the second-level cache.
-constexpr std::size_t stage_bytes = 128 * 1024;
-constexpr std::size_t fewest_staged_bytes = 24 * 1024;
-constexpr std::size_t burst = 1536;              // of a column, that are written at a time
-constexpr std::size_t most_staged = 256;         // columns
-constexpr std::size_t widest_staged = 1024;      // bytes of a column
-constexpr std::size_t most_staged_bytes = 4096;  // of a row
+// Where strips are put together before they are written as lines.
+constexpr std::size_t most_staged = 128;      // columns
+constexpr std::size_t widest_staged = 1024;   // bytes of a column
+constexpr std::size_t most_row_bytes = 4096;  // of all of them
+constexpr std::size_t block = 16 * 1024;      // bytes of the rows that are copied at a time, unless
+constexpr std::size_t least_burst = 512;      // that gives too few bytes for each column
 
-inline char* stage() {
-    alignas(line) thread_local char memory[stage_bytes];
-    return memory;
+struct Stage {
+    Column columns[most_staged];
+    // The beginning of the line of each column that is not full yet.
+    alignas(line) char carried[most_staged][line];
+    alignas(
+        line) char strips[block + most_row_bytes + most_staged * (least_burst + 2 * line) + line];
+};
+
+inline Stage& stage() {
+    thread_local Stage stage;
+    return stage;
 }
 
 inline bool can_be_staged(const Column& column) {
@@ -89,82 +55,141 @@ inline std::size_t count_staged(const Column* columns, std::size_t count) {
     std::size_t staged = 0, bytes = 0;
     while (staged < count && staged < most_staged && can_be_staged(columns[staged])) {
         bytes += columns[staged].width;
-        if (staged != 0 && bytes > most_staged_bytes) break;
+        if (staged != 0 && bytes > most_row_bytes) break;
         ++staged;
     }
     return staged;
 }
 
-// How many rows there are before a strip of the column begins with a line; 0 if that is now or
-// never.
-inline std::size_t rows_to_line(const Rows& rows, const Column& column) {
-    const std::size_t bytes = (line - place_in_line(place_of(rows, 0, column))) % line;
-    return bytes % column.width == 0 ? bytes / column.width : 0;
+// Columns that can be staged, some rows at a time. What does not fill a line is carried along until
+// there are more rows: a line that is written in two pieces would be fetched, and written twice.
+template <class Vector, class Copy>
+class Staging {
+  public:
+    // Copy them; `copy` copies rows to narrow columns.
+    Staging(const Rows& rows, const Column* columns, std::size_t count, Copy copy)
+        : rows_(rows), columns_(columns), copy_(copy) {
+        std::size_t width = 0;
+        for (std::size_t i = 0; i < count; ++i) width += columns[i].width;
+        // Where rows lie closer than a line, what is between them is read as well.
+        const std::size_t apart = static_cast<std::size_t>(std::abs(rows.stride));
+        const std::size_t read = std::max(width, std::min(apart, line));
+        const std::size_t together =
+            std::max<std::size_t>(std::max(block, count * least_burst) / read, 1);
+        for (std::size_t row = 0; row < rows.count; row += together) {
+            const std::size_t end = std::min(row + together, rows.count);
+            Ahead<Vector> ahead(rows, end, together, *columns, width);
+            for (std::size_t begin = 0; begin < count;) {
+                const std::size_t some = count_group(columns + begin, count - begin);
+                copy_group(row, end, begin, begin + some, ahead);
+                begin += some;
+            }
+        }
+    }
+
+  private:
+    // Wide columns are staged one by one, so that little of the cache is used.
+    static std::size_t count_group(const Column* columns, std::size_t count) {
+        std::size_t narrow = 0;
+        while (narrow < count && columns[narrow].width < medium) ++narrow;
+        return std::max<std::size_t>(narrow, 1);
+    }
+
+    void copy_group(std::size_t row, std::size_t end, std::size_t first, std::size_t last,
+                    Ahead<Vector>& ahead) {
+        Column* staged = stage_.columns;
+        Rows some = some_of(rows_, row, end - row);
+        char* next = stage_.strips;
+        for (std::size_t i = first; i < last; ++i) {
+            const Column& column = columns_[i];
+            // In the same places of lines as they will go to.
+            const std::size_t filled = place_in_line(place_of(some, 0, column));
+            std::memcpy(next, stage_.carried[i], line);
+            staged[i] = {column.from, column.width, next + filled, column.width};
+            next += (filled + some.count * column.width + line - 1) / line * line;
+        }
+        some.first = 0;
+        if (columns_[first].width >= medium) {
+            copy_column(some, staged[first]);
+        } else {
+            copy_(some, staged + first, last - first);
+        }
+        for (std::size_t i = first; i < last; ++i) flush(row, end, i, staged[i].to, ahead);
+    }
+
+    // Write the lines of a column that are full, and at the end what is left.
+    void flush(std::size_t row, std::size_t end, std::size_t i, const char* strips,
+               Ahead<Vector>& ahead) {
+        const Column& column = columns_[i];
+        char* to = place_of(rows_, row, column);
+        std::size_t bytes = (end - row) * column.width;
+        const std::size_t filled = place_in_line(to);
+        to -= filled;
+        strips -= filled;
+        bytes += filled;
+        char* begin = place_of(rows_, 0, column);
+        if (to < begin && bytes >= line) {  // the rest of this line is not ours
+            const std::size_t before = static_cast<std::size_t>(begin - to);
+            std::memcpy(begin, strips + before, line - before);
+            to += line;
+            strips += line;
+            bytes -= line;
+        }
+        const std::size_t lines = bytes / line, left = bytes % line;
+        stream_lines<Vector>(to, strips, lines, ahead);
+        to += lines * line;
+        strips += lines * line;
+        if (end == rows_.count) {
+            const std::size_t before = to < begin ? static_cast<std::size_t>(begin - to) : 0;
+            std::memcpy(to + before, strips + before, left - before);
+        } else {
+            std::memcpy(stage_.carried[i], strips, line);
+        }
+    }
+
+    const Rows& rows_;
+    const Column* columns_;
+    Copy copy_;
+    Stage& stage_ = stage();
+};
+
+// Bytes that lie side by side: whole lines of them, and what is before and after.
+template <class Vector>
+void stream_bytes(char* to, const char* from, std::size_t bytes, Ahead<Vector>& ahead) {
+    const std::size_t head = std::min((line - place_in_line(to)) % line, bytes);
+    const std::size_t lines = (bytes - head) / line, done = head + lines * line;
+    std::memcpy(to, from, head);
+    stream_lines<Vector>(to + head, from + head, lines, ahead);
+    std::memcpy(to + done, from + done, bytes - done);
 }
 
-// Copy columns that can be staged; `copy` copies rows to columns.
+// A single column that can be staged. It may be one of very many short ones, for which `Staging`
+// takes too long to begin with. `copy` copies rows to columns.
 template <class Vector, class Copy>
-void copy_staged(const Rows& rows, const Column* columns, std::size_t count, Copy copy) {
-    std::size_t width = 0;
-    for (std::size_t i = 0; i < count; ++i) width += columns[i].width;
-    const std::size_t bytes = std::clamp(count * burst, fewest_staged_bytes, stage_bytes);
-    std::size_t together = std::max<std::size_t>((bytes - 2 * line * count) / width, 1);
-    if (together > line) together -= together % line;    // whole lines of every column,
-    std::size_t taken = rows_to_line(rows, columns[0]);  // once the first begins with one
-    if (taken == 0) taken = together;
-    Column staged[most_staged];
-    for (std::size_t row = 0; row < rows.count;) {
-        const std::size_t left = rows.count - row;
-        Rows some = some_of(rows, row, std::min(left, taken));
-        taken = together;
-        char* next = stage();
-        for (std::size_t i = 0; i < count; ++i) {  // in the same places of lines as they will go to
-            const std::size_t bytes = some.count * columns[i].width;
-            char* to = next + place_in_line(place_of(some, 0, columns[i]));
-            staged[i] = {columns[i].from, columns[i].width, to, columns[i].width};
-            next += (line + bytes + line - 1) / line * line;
-        }
-        const std::size_t first = some.first;
+void stream_column(const Rows& rows, const Column& column, Copy copy) {
+    const std::size_t together = block / column.width;
+    for (std::size_t row = 0; row < rows.count; row += together) {
+        const std::size_t end = std::min(row + together, rows.count);
+        Rows some = some_of(rows, row, end - row);
+        char* to = place_of(some, 0, column);
+        char* strips = stage().strips + place_in_line(to);
         some.first = 0;
-        copy(some, staged, count);
-        some.first = first;
-        const std::size_t rest = left - some.count;
-        Ahead<Vector> ahead(source_of(rows, row + some.count, *columns), rows.stride,
-                            rest < together ? rest : together, width);
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t bytes = some.count * columns[i].width;
-            stream<Vector>(place_of(some, 0, columns[i]), staged[i].to, bytes, ahead);
-        }
-        row += some.count;
+        const Column staged{column.from, column.width, strips, column.width};
+        copy(some, &staged, 1);
+        Ahead<Vector> ahead(rows, end, together, column, column.width);
+        stream_bytes<Vector>(to, strips, some.count * column.width, ahead);
     }
 }
 
 // Row by row, columns that are too wide to be staged.
 template <class Vector>
 void stream_wide(const Rows& rows, const Column* columns, std::size_t count) {
-    Ahead<Vector> nothing(rows.source, 0, 0, 0);
+    Ahead<Vector> nothing(rows, 0, 0, *columns, 0);
     for (std::size_t row = 0; row < rows.count; ++row) {
         for (std::size_t i = 0; i < count; ++i) {
-            const Column& column = columns[i];
-            stream<Vector>(place_of(rows, row, column), source_of(rows, row, column), column.width,
-                           nothing);
+            stream_bytes<Vector>(place_of(rows, row, columns[i]), source_of(rows, row, columns[i]),
+                                 columns[i].width, nothing);
         }
-    }
-}
-
-template <class Vector>
-void stream_line(const char* from, std::ptrdiff_t stride, char* to, std::size_t count,
-                 std::size_t width) {
-    const std::size_t together = (fewest_staged_bytes - line) / width;
-    for (std::size_t i = 0; i < count; i += together) {
-        const std::size_t some = count - i < together ? count - i : together;
-        char* place = to + i * width;
-        char* staged = stage() + place_in_line(place);
-        copy_line(from + static_cast<std::ptrdiff_t>(i) * stride, stride, staged, some, width);
-        const std::size_t rest = count - i - some;
-        const char* next = from + static_cast<std::ptrdiff_t>(i + some) * stride;
-        Ahead<Vector> ahead(next, stride, rest < together ? rest : together, width);
-        stream<Vector>(place, staged, some * width, ahead);
     }
 }
 

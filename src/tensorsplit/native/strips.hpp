@@ -9,6 +9,8 @@
 namespace tensorsplit {
 namespace {
 
+// Narrower strips are copied several at a time, wider ones by libc.
+constexpr std::size_t medium = 16;
 constexpr std::size_t wide = 1024;
 
 inline const char* source_of(const Rows& rows, std::size_t row, const Column& column) {
@@ -24,6 +26,25 @@ inline Rows some_of(const Rows& rows, std::size_t begin, std::size_t count) {
             rows.first + begin};
 }
 
+// Elements of a width known to the compiler, and apart by a distance that may be: the compiler can
+// make vector code of those.
+template <std::size_t width>
+void copy_elements(const char* from, std::ptrdiff_t stride, char* to, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        std::memcpy(to + i * width, from + static_cast<std::ptrdiff_t>(i) * stride, width);
+    }
+}
+
+template <std::size_t width>
+void copy_elements_by_stride(const char* from, std::ptrdiff_t stride, char* to, std::size_t count) {
+    constexpr auto size = static_cast<std::ptrdiff_t>(width);
+    if (stride == -size) return copy_elements<width>(from, -size, to, count);
+    if (stride == 2 * size) return copy_elements<width>(from, 2 * size, to, count);
+    if (stride == 3 * size) return copy_elements<width>(from, 3 * size, to, count);
+    if (stride == 4 * size) return copy_elements<width>(from, 4 * size, to, count);
+    copy_elements<width>(from, stride, to, count);
+}
+
 // Of a width known to the compiler, so that a strip is a load and a store.
 template <std::size_t width>
 void copy_strips(const Rows& rows, const Column& column) {
@@ -31,6 +52,7 @@ void copy_strips(const Rows& rows, const Column& column) {
     char* to = place_of(rows, 0, column);
     const std::ptrdiff_t stride = rows.stride;
     const std::size_t step = column.step, count = rows.count;
+    if (step == width) return copy_elements_by_stride<width>(from, stride, to, count);
     for (std::size_t row = 0; row < count; ++row) {
         std::memcpy(to, from, width);
         from += stride;
@@ -80,43 +102,6 @@ inline void copy_column(const Rows& rows, const Column& column) {
     if (column.width < 128) return copy_halves<64>(rows, column);
     for (std::size_t row = 0; row < rows.count; ++row) {
         std::memcpy(place_of(rows, row, column), source_of(rows, row, column), column.width);
-    }
-}
-
-// Elements of a width known to the compiler, and apart by a distance that may be: the compiler can
-// make vector code of those.
-template <std::size_t width>
-void copy_elements(const char* from, std::ptrdiff_t stride, char* to, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        std::memcpy(to + i * width, from + static_cast<std::ptrdiff_t>(i) * stride, width);
-    }
-}
-
-template <std::size_t width>
-void copy_elements_by_stride(const char* from, std::ptrdiff_t stride, char* to, std::size_t count) {
-    constexpr auto size = static_cast<std::ptrdiff_t>(width);
-    if (stride == -size) return copy_elements<width>(from, -size, to, count);
-    if (stride == 2 * size) return copy_elements<width>(from, 2 * size, to, count);
-    if (stride == 3 * size) return copy_elements<width>(from, 3 * size, to, count);
-    if (stride == 4 * size) return copy_elements<width>(from, 4 * size, to, count);
-    copy_elements<width>(from, stride, to, count);
-}
-
-inline void copy_line(const char* from, std::ptrdiff_t stride, char* to, std::size_t count,
-                      std::size_t width) {
-    switch (width) {
-        case 1:
-            return copy_elements_by_stride<1>(from, stride, to, count);
-        case 2:
-            return copy_elements_by_stride<2>(from, stride, to, count);
-        case 4:
-            return copy_elements_by_stride<4>(from, stride, to, count);
-        case 8:
-            return copy_elements_by_stride<8>(from, stride, to, count);
-        case 16:
-            return copy_elements_by_stride<16>(from, stride, to, count);
-        default:
-            return copy_column({from, stride, count, 0}, {0, width, to, width});
     }
 }
 

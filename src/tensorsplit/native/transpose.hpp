@@ -5,9 +5,11 @@
 // halves of the lanes of two vectors. Included by the instruction-set specific files only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels.hpp"
+#include "lines.hpp"
 #include "strips.hpp"
 
 namespace tensorsplit {
@@ -19,19 +21,15 @@ struct Tile {
     static constexpr std::size_t rows = columns * Vector::lanes;
 
     // Row r and row r + columns become the lanes of vector r; interleaving the first half of the
-    // vectors with the second log2(columns) times transposes each lane. Only the first `wanted`
-    // columns are stored, each `at` bytes after its place.
-    static void copy(const char* from, std::ptrdiff_t stride, char* const* places, std::size_t at,
-                     std::size_t wanted) {
-        typename Vector::type lines[columns];
+    // vectors with the second log2(columns) times transposes each lane.
+    static void read(const char* from, std::ptrdiff_t stride, typename Vector::type* lines) {
         for (std::size_t i = 0; i < columns; ++i) {
             const char* row = from + static_cast<std::ptrdiff_t>(i) * stride;
             const auto other = static_cast<std::ptrdiff_t>(rows - columns) * stride;
             lines[i] = Vector::load(row, row + other);
         }
-        for (std::size_t step = 1; step < columns; step *= 2) interleave(lines);
-        for (std::size_t i = 0; i < columns; ++i) {
-            if (i < wanted) Vector::store(places[i] + at, lines[i]);
+        if constexpr (columns > 1) {
+            for (std::size_t step = 1; step < columns; step *= 2) interleave(lines);
         }
     }
 
@@ -46,62 +44,62 @@ struct Tile {
     }
 };
 
-// All of some columns that are a multiple of a tile's; where the rows are not, the last tile begins
-// earlier and copies some elements again. The places are held here, where the compiler knows that
-// no byte that is stored can change them.
-template <class Vector, std::size_t width, std::size_t number>
-void transpose_columns(const Rows& rows, const Column* columns) {
-    using Tile = Tile<Vector, width>;
-    const std::ptrdiff_t stride = rows.stride;
-    const std::size_t count = rows.count;
-    const char* from = source_of(rows, 0, *columns);
-    char* places[number];
-    for (std::size_t i = 0; i < number; ++i) places[i] = place_of(rows, 0, columns[i]);
-    for (std::size_t next = 0; next < count; next += Tile::rows) {
-        const std::size_t row = next + Tile::rows <= count ? next : count - Tile::rows;
-        const char* line = from + static_cast<std::ptrdiff_t>(row) * stride;
-        for (std::size_t i = 0; i < number; i += Tile::columns) {
-            Tile::copy(line + i * width, stride, places + i, row * width, Tile::columns);
+// Adjacent columns of at least as many rows as `tiles` tiles have one below the other; exactly some
+// multiple if `around`. Where the rows are no multiple, the last tiles begin earlier and copy some
+// elements again; where the columns are none, they read some of them again, or what lies behind.
+template <class Vector, std::size_t width, std::size_t tiles, bool around>
+class Transpose {
+  public:
+    static constexpr std::size_t height = tiles * Tile<Vector, width>::rows;
+
+    static void copy(const Rows& rows, const Column* columns, std::size_t count) {
+        constexpr std::size_t together = lines_together * height;
+        for (std::size_t block = 0; block < rows.count; block += together) {
+            const std::size_t end = std::min(block + together, rows.count);
+            Ahead<Vector> ahead(rows, end, around ? together : 0, *columns, count * width);
+            std::size_t done = 0;
+            for (; done + of_tile <= count; done += of_tile) {
+                copy_tiles<true>(rows, columns + done, block, end, 0, of_tile, ahead);
+            }
+            if (done == count) continue;
+            const std::size_t first = done == 0 ? 0 : count - of_tile;
+            copy_tiles<false>(rows, columns + first, block, end, done - first, count - first,
+                              ahead);
         }
     }
-}
 
-// Adjacent columns, at least as many columns and rows as a tile has. Where they are no multiple,
-// the last tile begins earlier and copies some elements again.
-template <class Vector, std::size_t width>
-void transpose(const Rows& rows, const Column* columns, std::size_t count) {
-    using Tile = Tile<Vector, width>;
-    constexpr std::size_t together = 64 / width;  // columns of a cache line, read while it is there
-    std::size_t column = 0;
-    for (; column + together <= count; column += together) {
-        transpose_columns<Vector, width, together>(rows, columns + column);
-    }
-    for (; column < count; column += Tile::columns) {
-        const std::size_t first = column + Tile::columns <= count ? column : count - Tile::columns;
-        transpose_columns<Vector, width, Tile::columns>(rows, columns + first);
-    }
-}
+  private:
+    static constexpr std::size_t of_tile = Tile<Vector, width>::columns;
 
-// Adjacent columns, fewer than a tile has: what lies behind them is read and dropped, unless it
-// lies at `end` or beyond.
-template <class Vector, std::size_t width>
-void transpose_few(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
-    using Tile = Tile<Vector, width>;
-    const std::ptrdiff_t stride = rows.stride;
-    const std::size_t last = rows.count;
-    const char* from = source_of(rows, 0, *columns);
-    char* places[Tile::columns] = {};
-    for (std::size_t i = 0; i < count; ++i) places[i] = place_of(rows, 0, columns[i]);
-    std::size_t row = 0;
-    for (; row + Tile::rows <= last; row += Tile::rows) {
-        const std::size_t highest = stride > 0 ? row + Tile::rows - 1 : row;
-        if (end - (from + static_cast<std::ptrdiff_t>(highest) * stride) < 16) break;
-        Tile::copy(from + static_cast<std::ptrdiff_t>(row) * stride, stride, places, row * width,
-                   count);
+    // The rows from `row` up to `last`, of as many columns as a tile has; from number `begin` up to
+    // `end` they are stored, or all of them.
+    template <bool all>
+    static void copy_tiles(const Rows& rows, const Column* columns, std::size_t row,
+                           std::size_t last, std::size_t begin, std::size_t end,
+                           Ahead<Vector>& ahead) {
+        char* places[of_tile];
+        for (std::size_t i = 0; i < of_tile; ++i) {
+            places[i] =
+                all || (i >= begin && i < end) ? columns[i].to + rows.first * width : nullptr;
+        }
+        for (; row < last; row += height) {
+            const std::size_t from = std::min(row, rows.count - height);
+            typename Vector::type lines[tiles][of_tile];
+            for (std::size_t i = 0; i < tiles; ++i) {
+                const char* tile = source_of(rows, from + i * Tile<Vector, width>::rows, *columns);
+                Tile<Vector, width>::read(tile, rows.stride, lines[i]);
+            }
+            for (std::size_t k = 0; k < of_tile; ++k) {
+                if (!all && (k < begin || k >= end)) continue;
+                for (std::size_t i = 0; i < tiles; ++i) {
+                    char* to = places[k] + from * width + i * sizeof(lines[i][k]);
+                    write<Vector, around>(to, lines[i][k]);
+                }
+                if constexpr (around) ahead.ask();
+            }
+        }
     }
-    const Rows rest = some_of(rows, row, rows.count - row);
-    for (std::size_t i = 0; i < count; ++i) copy_column(rest, columns[i]);
-}
+};
 
 // How many columns, from the first on, lie side by side and are as wide as the first.
 inline std::size_t count_alike(const Column* columns, std::size_t count) {
@@ -119,33 +117,45 @@ inline std::size_t count_alike(const Column* columns, std::size_t count) {
 template <std::size_t width>
 constexpr std::size_t fewest = width == 1   ? 5
                                : width == 2 ? 3
-                                            : 2;
+                               : width < 16 ? 2
+                                            : 1;
 
 constexpr std::size_t enough = fewest<1>;  // for any width
 
-template <class Vector, std::size_t width>
+template <class Vector, std::size_t width, bool around>
 bool try_transpose_of(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     using Tile = Tile<Vector, width>;
+    using Lines = Transpose<Vector, width, line / (Tile::rows * width), around>;
+    using Short = Transpose<Vector, width, 1, false>;
     if (count < fewest<width> || rows.count < Tile::rows) return false;
-    if (count >= Tile::columns) {
-        transpose<Vector, width>(rows, columns, count);
+    // Fewer columns than a tile has are read together with what lies behind them.
+    const Rows inside = count >= Tile::columns
+                            ? rows
+                            : readable(rows, *columns, end, 16, around ? Lines::height : 1);
+    if (inside.count >= Lines::height) {
+        Lines::copy(inside, columns, count);
+    } else if (!around && inside.count >= Short::height) {
+        Short::copy(inside, columns, count);
     } else {
-        transpose_few<Vector, width>(rows, columns, count, end);
+        return false;
     }
+    copy_others(rows, inside, columns, count);
     return true;
 }
 
-template <class Vector>
+template <class Vector, bool around>
 bool try_transpose(const Rows& rows, const Column* columns, std::size_t alike, const char* end) {
     switch (columns->width) {
         case 1:
-            return try_transpose_of<Vector, 1>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 1, around>(rows, columns, alike, end);
         case 2:
-            return try_transpose_of<Vector, 2>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 2, around>(rows, columns, alike, end);
         case 4:
-            return try_transpose_of<Vector, 4>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 4, around>(rows, columns, alike, end);
         case 8:
-            return try_transpose_of<Vector, 8>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 8, around>(rows, columns, alike, end);
+        case 16:
+            return try_transpose_of<Vector, 16, around>(rows, columns, alike, end);
         default:
             return false;
     }

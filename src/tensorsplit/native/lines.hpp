@@ -1,0 +1,106 @@
+// Lines of the cache: writing them whole, and asking for those that are read next. Included by the
+// instruction-set specific files only.
+//
+// `Vector` offers `stream`, which writes a vector around the cache to an address that is a multiple
+// of its size, and `prefetch`.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "kernels.hpp"
+#include "strips.hpp"
+
+namespace tensorsplit {
+namespace {
+
+constexpr std::size_t line = 64;  // bytes of a line of the cache
+
+// So many lines of a column are written one after the other, before those of others: then memory is
+// written in longer pieces, and columns that are a multiple of 4 KiB apart don't drive each other
+// out of the first-level cache.
+constexpr std::size_t lines_together = 2;
+
+inline std::size_t place_in_line(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % line;
+}
+
+template <class Vector, bool around>
+void write(char* to, typename Vector::type value) {
+    if constexpr (around) {
+        Vector::stream(to, value);
+    } else {
+        Vector::store(to, value);
+    }
+}
+
+// Asks for what is read next, line by line, while something else is written.
+template <class Vector>
+class Ahead {
+  public:
+    // `bytes` of each of up to `most` rows, from row `begin` and `column` on.
+    Ahead(const Rows& rows, std::size_t begin, std::size_t most, const Column& column,
+          std::size_t bytes)
+        : row_(source_of(rows, begin, column)),
+          stride_(rows.stride),
+          rows_(std::min(rows.count - begin, most)),
+          bytes_(bytes) {
+        const auto apart = static_cast<std::size_t>(std::abs(stride_));
+        if (rows_ == 0 || apart > bytes + line) return;
+        // No line between the first row and the last is left out.
+        if (stride_ < 0) row_ += static_cast<std::ptrdiff_t>(rows_ - 1) * stride_;
+        lines_ = std::max<std::size_t>(apart / bytes, 1);
+        bytes_ = rows_ * apart;
+        rows_ = 1;
+    }
+
+    // For a line that is written.
+    void ask() {
+        for (std::size_t i = 0; i < lines_ && rows_ != 0; ++i) {
+            Vector::prefetch(row_ + at_);
+            at_ += line;
+            if (at_ < bytes_) continue;
+            at_ = 0;
+            row_ += stride_;
+            --rows_;
+        }
+    }
+
+  private:
+    const char* row_;
+    std::ptrdiff_t stride_;
+    std::size_t rows_, bytes_, at_ = 0;
+    std::size_t lines_ = 1;  // that are read for each that is written
+};
+
+// The rows of which `bytes` can be read, from the column on, without reading at `end` or beyond;
+// what is before them and they themselves are a multiple of `unit` rows.
+inline Rows readable(const Rows& rows, const Column& column, const char* end, std::ptrdiff_t bytes,
+                     std::size_t unit) {
+    const std::ptrdiff_t room = end - source_of(rows, 0, column) - bytes;
+    const std::ptrdiff_t stride = rows.stride;
+    std::size_t first = 0, last = rows.count;
+    if (stride > 0) {
+        last = room < 0 ? 0 : std::min(last, static_cast<std::size_t>(room / stride) + 1);
+    } else if (room < 0) {
+        first = stride == 0 ? last : static_cast<std::size_t>((-room - stride - 1) / -stride);
+        first = std::min(last, (first + unit - 1) / unit * unit);
+    }
+    return some_of(rows, first, (last - first) / unit * unit);
+}
+
+// The rows that are not among those `inside`.
+inline void copy_others(const Rows& rows, const Rows& inside, const Column* columns,
+                        std::size_t count) {
+    const std::size_t before = inside.first - rows.first, done = before + inside.count;
+    const Rows head = some_of(rows, 0, before), tail = some_of(rows, done, rows.count - done);
+    for (std::size_t i = 0; i < count; ++i) {
+        copy_column(head, columns[i]);
+        copy_column(tail, columns[i]);
+    }
+}
+
+}  // namespace
+}  // namespace tensorsplit
