@@ -30,8 +30,8 @@ char* map(std::size_t size) {
     void* got = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (got == MAP_FAILED) throw std::bad_alloc();
     char* start = static_cast<char*>(got);
-    const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(start) % huge_page) %
-                               huge_page;
+    const std::size_t before =
+        (huge_page - reinterpret_cast<std::uintptr_t>(start) % huge_page) % huge_page;
     if (before != 0) munmap(start, before);
     munmap(start + before + size, whole - before - size);
 #ifdef MADV_HUGEPAGE

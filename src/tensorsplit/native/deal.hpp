@@ -22,7 +22,7 @@ class Deal {
     // Rows that are copied at a time, a lane of each vector for each half of them.
     static constexpr std::size_t rows = 2 * 16 / width;
 
-    // `halves` times so many rows go to each of the places.
+    // `halves` times so many rows go to each of the places, but for those that are null.
     template <class Vector, bool around, std::size_t halves>
     static void copy(const char* from, char* const* to, std::size_t at) {
         __m256i source[halves][columns];
@@ -33,6 +33,7 @@ class Deal {
             from += 32 * columns;
         }
         for (std::size_t i = 0; i < columns; ++i) {
+            if (to[i] == nullptr) continue;
             for (std::size_t half = 0; half < halves; ++half) {
                 write<Vector, around>(to[i] + at + 32 * half, join(source[half], i));
             }
@@ -77,58 +78,65 @@ class Deal {
     }
 };
 
+// `count` is that of all columns, or 1 if only one is wanted.
 template <class Vector, bool around, std::size_t columns, std::size_t width>
-void deal(const Rows& rows, const Column* to) {
+bool deal(const Rows& rows, const Column* to, std::size_t count, const char* end) {
     using Deal = Deal<columns, width>;
     constexpr std::size_t halves = 2, together = halves * Deal::rows;  // lines of the cache
+    // Behind the last strip of the only column the others may lie outside.
+    const Rows inside = readable(rows, *to, end, rows.stride, together);
     // Held here, where the compiler knows that no byte that is stored can change them.
-    char* places[columns];
-    for (std::size_t i = 0; i < columns; ++i) places[i] = place_of(rows, 0, to[i]);
-    const char* from = source_of(rows, 0, *to);
-    const std::size_t groups = rows.count / together;
-    for (std::size_t group = 0; group < groups; ++group) {
+    char* places[columns] = {};
+    for (std::size_t i = 0; i < count; ++i) places[i] = place_of(inside, 0, to[i]);
+    const char* from = source_of(inside, 0, *to);
+    for (std::size_t group = 0; group < inside.count / together; ++group) {
         Deal::template copy<Vector, around, halves>(from, places, group * line);
         from += line * columns;
     }
-    copy_others(rows, some_of(rows, 0, groups * together), to, columns);
+    copy_others(rows, inside, to, count);
+    return true;
 }
 
-// Adjacent columns of one width.
+// For more columns, transposes are faster.
+template <class Vector, bool around, std::size_t width>
+bool try_deal_of(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+    switch (static_cast<std::size_t>(rows.stride) / width) {
+        case 2:
+            return deal<Vector, around, 2, width>(rows, columns, count, end);
+        case 3:
+            return deal<Vector, around, 3, width>(rows, columns, count, end);
+        case 4:
+            return deal<Vector, around, 4, width>(rows, columns, count, end);
+        case 5:
+            return deal<Vector, around, 5, width>(rows, columns, count, end);
+        case 6:
+            return width <= 2 && deal<Vector, around, 6, width>(rows, columns, count, end);
+        case 7:
+            return width == 1 && deal<Vector, around, 7, width>(rows, columns, count, end);
+        default:
+            return false;
+    }
+}
+
+// Adjacent columns of one width that are all of their rows, or one column of them.
 template <class Vector, bool around>
-bool try_deal(const Rows& rows, const Column* columns, std::size_t count) {
-    if (rows.count < 64) return false;
+bool try_deal(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     const std::size_t width = columns->width;
-    if (rows.stride != static_cast<std::ptrdiff_t>(count * width)) return false;
-    if (width == 1) {
-        switch (count) {
-            case 2:
-                deal<Vector, around, 2, 1>(rows, columns);
-                return true;
-            case 3:
-                deal<Vector, around, 3, 1>(rows, columns);
-                return true;
-            case 4:
-                deal<Vector, around, 4, 1>(rows, columns);
-                return true;
-            case 5:
-                deal<Vector, around, 5, 1>(rows, columns);
-                return true;
-            case 6:
-                deal<Vector, around, 6, 1>(rows, columns);
-                return true;
-            default:
-                return false;
-        }
+    const auto apart = static_cast<std::size_t>(rows.stride);
+    if (rows.count < 64 || rows.stride <= 0 || apart % width != 0) return false;
+    if (count != 1 && count != apart / width) return false;
+    switch (width) {
+        case 1:
+            return try_deal_of<Vector, around, 1>(rows, columns, count, end);
+        case 2:
+            return try_deal_of<Vector, around, 2>(rows, columns, count, end);
+        case 4:
+            return try_deal_of<Vector, around, 4>(rows, columns, count, end);
+        case 8:
+            return try_deal_of<Vector, around, 8>(rows, columns, count, end);
+        default:
+            return false;
     }
-    if (width == 2 && count == 2) {
-        deal<Vector, around, 2, 2>(rows, columns);
-        return true;
-    }
-    if (width == 2 && count == 3) {
-        deal<Vector, around, 3, 2>(rows, columns);
-        return true;
-    }
-    return false;
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ bool read_sizes(PyObject* tuple, npy_intp extent, std::vector<npy_intp>& sizes) 
 }  // namespace
 
 bool still_fits(PyArrayObject* array, const Division& division) {
-    const bool fits = division.axis < PyArray_NDIM(array) &&
-                      PyArray_DIM(array, division.axis) == division.extent;
+    const bool fits =
+        division.axis < PyArray_NDIM(array) && PyArray_DIM(array, division.axis) == division.extent;
     return fits || refuse(PyExc_ValueError, "the array has changed its shape");
 }
 

@@ -28,8 +28,7 @@ bool still_fits(PyArrayObject* array, const Division& division);
 bool read_shape(PyObject* tuple, std::vector<npy_intp>& shape);
 
 // Read (axis, sizes, keepdims) for the shape; false with an exception set.
-bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
-                   Division& division);
+bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape, Division& division);
 
 // Read (array, axis, sizes, keepdims); false with an exception set.
 bool read_request(PyObject* const* arguments, Request& request);

@@ -10,8 +10,16 @@ namespace {
 // reads next to be brought in while it writes.
 constexpr std::size_t longest_strip = 256 * 1024;
 
-constexpr std::size_t tile_columns = 64;
+// A tile has so many rows, each on a page of its own, so that much of each is read: so many bytes,
+// or so many columns where these are wide.
 constexpr std::size_t tile_rows = 1024;
+constexpr std::size_t tile_row_bytes = 1024;
+constexpr std::size_t fewest_tile_columns = 64;
+constexpr std::size_t most_tile_columns = tile_row_bytes;
+
+std::size_t columns_of_tile(std::size_t width) {
+    return std::max(tile_row_bytes / width, fewest_tile_columns);
+}
 
 // So many strips, or a multiple of them, end where a line of the cache does if they begin so.
 constexpr std::size_t whole_lines = 64;
@@ -147,7 +155,7 @@ TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, 
         column_step_ = -column_step_;
     }
     row_blocks_ = divide_up(row_.extent, tile_rows);
-    column_blocks_ = divide_up(column_.extent, tile_columns);
+    column_blocks_ = divide_up(column_.extent, columns_of_tile(width));
 }
 
 Piece TilesJob::whole() const {
@@ -155,8 +163,8 @@ Piece TilesJob::whole() const {
 }
 
 std::vector<Piece> TilesJob::pieces(std::size_t bytes) const {
-    const std::size_t tile =
-        std::min(row_.extent, tile_rows) * std::min(column_.extent, tile_columns) * width_;
+    const std::size_t columns = std::min(column_.extent, columns_of_tile(width_));
+    const std::size_t tile = std::min(row_.extent, tile_rows) * columns * width_;
     return equal_pieces(whole().end, tile, bytes);
 }
 
@@ -165,12 +173,13 @@ void TilesJob::run(const Way& way, const Piece& piece) const {
 }
 
 void TilesJob::run_tile(const Way& way, std::size_t unit) const {
-    const std::size_t first_column = unit % column_blocks_ * tile_columns;
+    const std::size_t most = columns_of_tile(width_);
+    const std::size_t first_column = unit % column_blocks_ * most;
     unit /= column_blocks_;
     const std::size_t first_row = unit % row_blocks_ * tile_rows;
     unit /= row_blocks_;
-    Column columns[tile_columns];
-    const std::size_t count = std::min(tile_columns, column_.extent - first_column);
+    Column columns[most_tile_columns];
+    const std::size_t count = std::min(most, column_.extent - first_column);
     char* to = to_ + offset_of(outer_to_, unit);
     for (std::size_t i = 0; i < count; ++i) {
         const auto column = static_cast<std::ptrdiff_t>(first_column + i);

@@ -64,8 +64,9 @@ struct Avx2 {
     using Vector = Vector256;
 
     template <bool around>
-    static bool try_few(const Rows& rows, const Column* columns, std::size_t count) {
-        return try_deal<Vector, around>(rows, columns, count);
+    static bool try_few(const Rows& rows, const Column* columns, std::size_t count,
+                        const char* end) {
+        return try_deal<Vector, around>(rows, columns, count, end);
     }
 
     static bool try_odd(const Rows& rows, const Column* columns, std::size_t count,

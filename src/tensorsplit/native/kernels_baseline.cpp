@@ -142,7 +142,7 @@ struct Baseline {
     using Vector = Vector128;
 
     template <bool>
-    static bool try_few(const Rows&, const Column*, std::size_t) {
+    static bool try_few(const Rows&, const Column*, std::size_t, const char*) {
         return false;
     }
 

@@ -48,8 +48,8 @@ PyObject* views_of(PyObject* self, PyObject* object) {
     if (!is_plain_array(object)) return new_reference(Py_None);
     auto* array = reinterpret_cast<PyArrayObject*>(object);
     const npy_intp* shape = PyArray_DIMS(array);
-    const bool fits = std::equal(cutter->shape.begin(), cutter->shape.end(), shape,
-                                 shape + PyArray_NDIM(array));
+    const bool fits =
+        std::equal(cutter->shape.begin(), cutter->shape.end(), shape, shape + PyArray_NDIM(array));
     return fits ? list_views(array, cutter->division) : new_reference(Py_None);
 }
 

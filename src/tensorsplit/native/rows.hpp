@@ -60,7 +60,7 @@ template <class Isa>
 std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
     const std::size_t alike = count_alike(columns, count);
-    if (alike != 0 && (Isa::template try_few<false>(rows, columns, alike) ||
+    if (alike != 0 && (Isa::template try_few<false>(rows, columns, alike, end) ||
                        try_transpose<typename Isa::Vector, false>(rows, columns, alike, end) ||
                        Isa::try_odd(rows, columns, alike, end))) {
         return alike;
@@ -137,13 +137,13 @@ std::size_t stream_narrow(const Rows& rows, const Column* columns, std::size_t c
         return place_in_line(column.to) == place_in_line(columns->to);
     };
     const std::size_t head = (line - place_in_line(place_of(rows, 0, *columns))) % line;
-    if (alike == 0 || (alike == 1 && width != medium) || head % width != 0 ||
-        rows.count * width < head + line || count_while(columns, alike, is_parallel) != alike) {
+    if (alike == 0 || head % width != 0 || rows.count * width < head + line ||
+        count_while(columns, alike, is_parallel) != alike) {
         return 0;
     }
     const std::size_t lines = (rows.count * width - head) / line;
     const Rows inside = some_of(rows, head / width, lines * (line / width));
-    if (!Isa::template try_few<true>(inside, columns, alike) &&
+    if (!Isa::template try_few<true>(inside, columns, alike, end) &&
         !try_transpose<typename Isa::Vector, true>(inside, columns, alike, end)) {
         return 0;
     }
@@ -165,7 +165,10 @@ void copy_around_cache(const Rows& rows, const Column* columns, std::size_t coun
     const auto is_wide = [](const Column& column) { return column.width >= widest_staged; };
     const auto is_byte = [](const Column& column) { return column.width == 1 && column.step == 1; };
     if (count == 1 && columns->width < medium && can_be_staged(*columns)) {
-        return stream_column<Vector>(rows, *columns, copy);
+        if (stream_narrow<Isa>(rows, columns, 1, end) == 0) {
+            stream_column<Vector>(rows, *columns, copy);
+        }
+        return;
     }
     for (std::size_t done = 0; done < count;) {
         const Column* column = columns + done;

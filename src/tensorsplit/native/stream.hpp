@@ -31,7 +31,7 @@ constexpr std::size_t most_staged = 128;      // columns
 constexpr std::size_t widest_staged = 1024;   // bytes of a column
 constexpr std::size_t most_row_bytes = 4096;  // of all of them
 constexpr std::size_t block = 16 * 1024;      // bytes of the rows that are copied at a time, unless
-constexpr std::size_t least_burst = 512;      // that gives too few bytes for each column
+constexpr std::size_t least_burst = 1024;     // that gives too few bytes for each column
 
 struct Stage {
     Column columns[most_staged];
@@ -90,8 +90,10 @@ class Staging {
   private:
     // Wide columns are staged one by one, so that little of the cache is used.
     static std::size_t count_group(const Column* columns, std::size_t count) {
-        std::size_t narrow = 0;
-        while (narrow < count && columns[narrow].width < medium) ++narrow;
+        std::size_t narrow = 0, bytes = 0;
+        while (narrow < count && columns[narrow].width < medium && bytes < line) {
+            bytes += columns[narrow++].width;
+        }
         return std::max<std::size_t>(narrow, 1);
     }
 
