@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -106,10 +107,20 @@ WITH_REFERENCES = {
 
 
 @pytest.mark.parametrize("data", WITH_REFERENCES.values(), ids=WITH_REFERENCES)
-def test_elements_that_are_more_than_bytes_are_left_to_numpy(kernel: Any, data: Any) -> None:
+def test_elements_that_are_more_than_bytes_are_copied_by_numpy(kernel: Any, data: Any) -> None:
     assert kernel.copies(data, 0, (1, 1), True) is None
     out = [np.zeros((1, 1), data.dtype) for _ in range(2)]
-    assert kernel.copy_into(data, 0, (1, 1), True, out) is False
+    assert kernel.copy_into(data, 0, (1, 1), True, out) is True
+    assert [part.tolist() for part in out] == [data[:1].tolist(), data[1:].tolist()]
+
+
+def test_references_are_counted(kernel: Any) -> None:
+    entry, old = object(), object()
+    before = sys.getrefcount(entry), sys.getrefcount(old)
+    data, out = np.full((2, 1), entry), [np.full((1, 1), old) for _ in range(2)]
+    assert kernel.copy_into(data, 0, (1, 1), True, out)
+    assert sys.getrefcount(entry) == before[0] + 4
+    assert sys.getrefcount(old) == before[1]
 
 
 PLAIN = [name for name, dtype in DTYPES.items() if dtype.kind not in "OT"]

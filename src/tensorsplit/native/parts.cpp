@@ -50,6 +50,19 @@ PyObject* list_parts(PyArrayObject* array, const Division& division, Make make) 
     return list.release();
 }
 
+// What holds references; false with an exception set.
+bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) {
+    Owned views(list_views(request.array, request.division));
+    for (std::size_t i = 0; views && i < parts.size(); ++i) {
+        PyObject* view = PyList_GetItem(views.get(), static_cast<Py_ssize_t>(i));
+        if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(parts[i]),
+                             reinterpret_cast<PyArrayObject*>(view)) < 0) {
+            return false;
+        }
+    }
+    return static_cast<bool>(views);
+}
+
 }  // namespace
 
 void use_kernels(const Kernels& kernels) { in_use = &kernels; }
@@ -77,10 +90,16 @@ PyObject* copy_to_each(const Request& request, PyObject* out) {
     const Py_ssize_t count = PyTuple_Size(tuple.get());
     buffers.reserve(static_cast<std::size_t>(count));
     for (Py_ssize_t i = 0; i < count; ++i) buffers.push_back(PyTuple_GetItem(tuple.get(), i));
-    const bool is_fine = is_plain_array(reinterpret_cast<PyObject*>(request.array)) &&
-                         holds_plain_bytes(request.array) && are_plainly_fine(request, buffers);
-    if (is_fine) tuple.keep_during([&] { copy_to(request, buffers); });
-    return PyBool_FromLong(is_fine);
+    if (!is_plain_array(reinterpret_cast<PyObject*>(request.array)) ||
+        !are_plainly_fine(request, buffers)) {
+        return new_reference(Py_False);
+    }
+    if (holds_plain_bytes(request.array)) {
+        tuple.keep_during([&] { copy_to(request, buffers); });
+    } else if (!copy_by_numpy(request, buffers)) {
+        return nullptr;
+    }
+    return new_reference(Py_True);
 }
 
 PyObject* list_views(PyArrayObject* array, const Division& division) {
