@@ -15,7 +15,10 @@ fi
 build=build/sanitize-$kind
 case $kind in
 memory) flag=TENSORSPLIT_SANITIZE library=libasan.so ;;
-threads) flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so ;;
+threads)
+    flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so
+    set -- -k "not fork" "$@" # after which it lets no new threads start
+    ;;
 esac
 
 rm -rf "$build"

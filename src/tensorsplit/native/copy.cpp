@@ -13,7 +13,7 @@ namespace tensorsplit {
 namespace {
 
 // Below this, waking a thread takes longer than it saves.
-constexpr std::size_t worth_a_thread = 1024 * 1024;
+constexpr std::size_t worth_a_thread = 512 * 1024;
 
 // What a thread takes at a time: enough that taking it costs nothing, and little enough that all
 // are done at about the same time.
