@@ -109,7 +109,7 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as new C-contiguous arrays that share no memory with the array."""
-    kernel = native.kernel or find_kernel()
+    kernel = find_kernel()
     if kernel is not None:
         parts: list[Array] | None = kernel.copies(array, plan.axis, plan.sizes, plan.keepdims)
         if parts is not None:
@@ -132,7 +132,7 @@ def find_kernel() -> Any:
     Raises:
         SplitError: TS107 if an environment variable asks for what does not exist.
     """
-    if native.refused is not None:
+    if native.kernel is None and native.refused is not None:
         variable, problem, expected = native.refused
         raise SplitError(OPERAND_VALUE, problem, expected, parameter=variable)
     return native.kernel
@@ -154,7 +154,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Arr
     Raises:
         SplitError: TS401 to TS405, before any byte is written.
     """
-    kernel = native.kernel or find_kernel()
+    kernel = find_kernel()
     is_plain = type(array) is np.ndarray
     if kernel is not None and (is_plain or not _is_masked_array(array)):
         plain = array if is_plain else np.asarray(array)

@@ -82,8 +82,8 @@ struct Avx2 {
             const Rows some = some_of(rows, row, std::min(together, rows.count - row));
             for (std::size_t i = 0; i < count; ++i) {
                 const Rows inside = readable(some, columns[i], end, shuffles.reach(), group);
-                shuffles.copy(source_of(inside, 0, columns[i]), inside.count / group,
-                              place_of(inside, 0, columns[i]));
+                shuffles.copy<Vector>(source_of(inside, 0, columns[i]), inside.count / group,
+                                      place_of(inside, 0, columns[i]));
                 copy_others(some, inside, columns + i, 1);
             }
         }

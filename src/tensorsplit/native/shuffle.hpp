@@ -45,22 +45,23 @@ class Shuffles {
     }
 
     // Copy groups of 32 rows, a lane of each vector for each half of them.
+    template <class Vector>
     void copy(const char* from, std::size_t groups, char* to) const {
         switch (loads_) {
             case 1:
-                return copy_by<1>(from, groups, to);
+                return copy_by<Vector, 1>(from, groups, to);
             case 2:
-                return copy_by<2>(from, groups, to);
+                return copy_by<Vector, 2>(from, groups, to);
             case 3:
-                return copy_by<3>(from, groups, to);
+                return copy_by<Vector, 3>(from, groups, to);
             case 4:
-                return copy_by<4>(from, groups, to);
+                return copy_by<Vector, 4>(from, groups, to);
             case 5:
-                return copy_by<5>(from, groups, to);
+                return copy_by<Vector, 5>(from, groups, to);
             case 6:
-                return copy_by<6>(from, groups, to);
+                return copy_by<Vector, 6>(from, groups, to);
             default:
-                return copy_by<most>(from, groups, to);
+                return copy_by<Vector, most>(from, groups, to);
         }
     }
 
@@ -104,7 +105,7 @@ class Shuffles {
         for (std::uint8_t& place : load.places) place = 0x80;
     }
 
-    template <std::size_t count>
+    template <class Vector, std::size_t count>
     void copy_by(const char* from, std::size_t groups, char* to) const {
         // Held here, where the compiler knows that no byte that is stored can change them.
         const std::size_t vectors = width_;
@@ -125,7 +126,8 @@ class Shuffles {
             for (std::size_t group = 0; group < groups; ++group) {
                 __m256i joined = _mm256_setzero_si256();
                 for (std::size_t i = 0; i < count; ++i) {
-                    const __m256i bytes = join(sources[i] + low, sources[i] + low + half_source);
+                    const __m256i bytes =
+                        Vector::load(sources[i] + low, sources[i] + low + half_source);
                     joined = _mm256_or_si256(joined, _mm256_shuffle_epi8(bytes, places[i]));
                 }
                 store(place, _mm256_castsi256_si128(joined));
@@ -134,13 +136,6 @@ class Shuffles {
                 low += 2 * half_source;
             }
         }
-    }
-
-    static __m256i join(const char* low, const char* high) {
-        const auto* low_lane = reinterpret_cast<const __m128i*>(low);
-        const auto* high_lane = reinterpret_cast<const __m128i*>(high);
-        return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low_lane)),
-                                       _mm_loadu_si128(high_lane), 1);
     }
 
     static void store(char* to, __m128i value) {

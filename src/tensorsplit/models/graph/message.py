@@ -1,4 +1,4 @@
-"""onnx-ir models and nodes as ONNX messages, with every output of every node."""
+"""onnx-ir models as ONNX messages, with every output of every node."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from collections.abc import Iterable, Sequence
 import onnx_ir as ir
 from onnx import ModelProto, NodeProto
 
-from tensorsplit.models.graph.places import bodies
+from tensorsplit.models.graph.places import bodies, restore_outputs
 from tensorsplit.models.walk import bodies as body_protos
 
 
 def message_of(model: ir.Model) -> ModelProto:
-    """A model as an ONNX message.
-
-    onnx-ir leaves out the last outputs of a node if they have no name. Each output of a split is
-    one of its parts, so they are put back.
+    """A model as an ONNX message, with the outputs that onnx-ir leaves out.
 
     Args:
         model: The model.
@@ -37,7 +34,7 @@ def _complete(nodes: Iterable[ir.Node], protos: Sequence[NodeProto]) -> None:
         if has_all and not graphs:  # most of them, and looking at a message is what costs
             continue
         proto = protos[index]
-        proto.output.extend([""] * (len(node.outputs) - len(proto.output)))
+        restore_outputs(node, proto)
         pairs = zip(graphs, body_protos(proto.attribute), strict=True)
         for (_, graph), (_, graph_proto) in pairs:
             _complete(graph, graph_proto.node)

@@ -215,6 +215,13 @@ def as_proto(node: ir.Node) -> NodeProto:
         raise SplitError(
             MALFORMED_MODEL, f"the node can't be understood ({show(str(error))})", "repair it"
         ) from error
-    # onnx-ir leaves out the last outputs if they have no name, but each is a part of a split.
-    proto.output.extend([""] * (len(node.outputs) - len(proto.output)))
+    restore_outputs(node, proto)
     return proto
+
+
+def restore_outputs(node: ir.Node, proto: NodeProto) -> None:
+    """Put back the last outputs that have no name into the message that onnx-ir made of a node.
+
+    onnx-ir leaves them out, but each output of a split is one of its parts.
+    """
+    proto.output.extend([""] * (len(node.outputs) - len(proto.output)))
