@@ -38,4 +38,4 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
-exec "$python" -m pytest tests/native tests/test_cache.py tests/test_pool.py -p no:cacheprovider "$@"
+exec "$python" -m pytest tests/native tests/arrays/test_cache.py tests/arrays/test_pool.py -p no:cacheprovider "$@"

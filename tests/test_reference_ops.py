@@ -10,7 +10,7 @@ from onnx import AttributeProto, ModelProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.reference_ops import NEW_OPS, Split, SplitToSequence
-from tests.models.build import graph, link, linked, model, node, sequence, tensor, untyped, value
+from tests.model.build import graph, link, linked, model, node, sequence, tensor, untyped, value
 from tests.oracle import SIXTEEN, assert_same, random_array, slices
 from tests.refusals import refused
 

@@ -10,20 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tensorsplit import native, openvino
-from tensorsplit.api import split, split_to_sequence, variadic_split
+from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.compare import OperatorDiff, diff
-from tensorsplit.errors import SplitError
-from tensorsplit.operators import operators
-from tensorsplit.plan import SplitPlan
-from tensorsplit.prepared import PreparedSplit, SequenceShape, infer, plan
+from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
+from tensorsplit.core.differences import OperatorDiff, diff
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.records import operators
 
 if TYPE_CHECKING:
     from tensorsplit.engines import run
-    from tensorsplit.models.check.checker import check
-    from tensorsplit.models.convert import convert
-    from tensorsplit.models.infer.fill import infer_shapes
-    from tensorsplit.models.lower import lower
+    from tensorsplit.model.check.checker import check
+    from tensorsplit.model.convert import convert
+    from tensorsplit.model.infer.fill import infer_shapes
+    from tensorsplit.model.lower import lower
 
 __version__ = "0.1.0"
 
@@ -52,10 +52,10 @@ __all__ = [
 
 
 _ON_DEMAND = {
-    "check": "tensorsplit.models.check.checker",
-    "convert": "tensorsplit.models.convert",
-    "infer_shapes": "tensorsplit.models.infer.fill",
-    "lower": "tensorsplit.models.lower",
+    "check": "tensorsplit.model.check.checker",
+    "convert": "tensorsplit.model.convert",
+    "infer_shapes": "tensorsplit.model.infer.fill",
+    "lower": "tensorsplit.model.lower",
     "run": "tensorsplit.engines",
 }
 """What works on models, and the module that is loaded when it is first asked for."""

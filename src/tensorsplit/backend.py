@@ -13,12 +13,19 @@ import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import MISSING_INPUT, UNKNOWN_ENGINE, UNKNOWN_INPUT, UNREADABLE_MODEL, USAGE
-from tensorsplit.models.read import OnnxModel, read_model
-from tensorsplit.models.running.evaluate import run_onnx
-from tensorsplit.models.running.program import compile_model
-from tensorsplit.operators import NEWEST_OPSET
+from tensorsplit.core.errors import (
+    MISSING_INPUT,
+    UNKNOWN_ENGINE,
+    UNKNOWN_INPUT,
+    UNREADABLE_MODEL,
+    USAGE,
+    SplitError,
+    show,
+)
+from tensorsplit.core.records import NEWEST_OPSET
+from tensorsplit.model.graph.read import OnnxModel, read_model
+from tensorsplit.model.run.evaluate import run_onnx
+from tensorsplit.model.run.program import compile_model
 
 
 class TensorSplitRep(BackendRep):

@@ -13,7 +13,7 @@ from tensorsplit.bench.table import as_text
 from tensorsplit.bench.task import Array, Prepared, Task, UnableError
 from tensorsplit.bench.timing import Effort
 from tensorsplit.bench.workloads import Workload
-from tensorsplit.errors import SplitError
+from tensorsplit.core.errors import SplitError
 from tests.bench.cuts import PLAN, SMALL, STRINGS, VIEWS, entry, writes
 
 ONCE = Effort(rounds=1)

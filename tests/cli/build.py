@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.models.build import FLOAT, graph, model, node, tensor, value
+from tests.model.build import FLOAT, graph, model, node, tensor, value
 
 SPLIT = graph(
     [node("Split", "x s", "a b", axis=1)],

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Command
-from tests.models.build import FLOAT, INT64, graph, model, node, value
+from tests.model.build import FLOAT, INT64, graph, model, node, value
 
 
 @pytest.fixture

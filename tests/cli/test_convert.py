@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from tensorsplit.models.convert import convert
+from tensorsplit.model.convert import convert
 from tests.cli.conftest import Command
-from tests.models.build import FLOAT, INT64, graph, model, node, value
+from tests.model.build import FLOAT, INT64, graph, model, node, value
 
 X = value("x", FLOAT, ["N", 4])
 

@@ -16,7 +16,7 @@ import pytest
 from tensorsplit import __version__, native
 from tensorsplit.cli.app import CommandLine, main
 from tests.cli.conftest import Command, process
-from tests.models.build import graph, model, node, value
+from tests.model.build import graph, model, node, value
 
 Refused = Callable[..., str]
 DRAW = ("explain", "onnx.Split-18", "7,4", "num_outputs=3")

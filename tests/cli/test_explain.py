@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Command
-from tests.models.build import (
+from tests.model.build import (
     BOOL,
     FLOAT,
     INT64,
@@ -23,7 +23,7 @@ from tests.models.build import (
     tensor,
     value,
 )
-from tests.models.ir_files import IrFile
+from tests.model.ir_files import IrFile
 
 Refused = Callable[..., str]
 

@@ -12,10 +12,10 @@ import numpy as np
 import onnx
 import pytest
 
-from tensorsplit import profiles
-from tensorsplit.models.lower import lower as lower_model
+from tensorsplit.model import profiles
+from tensorsplit.model.lower import lower as lower_model
 from tests.cli.conftest import Command
-from tests.models.lower.corpus import CASES
+from tests.model.lower.corpus import CASES
 
 BY_NAME = {case.name: case for case in CASES}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.models.build import FLOAT, graph, model, node, value
+from tests.model.build import FLOAT, graph, model, node, value
 
 pty = pytest.importorskip("pty")
 COUNT = 400

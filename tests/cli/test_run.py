@@ -14,8 +14,8 @@ from onnx import TensorProto, numpy_helper
 from tensorsplit import engines
 from tests.cli.build import identity, npy, save
 from tests.cli.conftest import Command
-from tests.models.build import FLOAT, graph, node, sequence, tensor, value
-from tests.models.ir_files import X, cut_file
+from tests.model.build import FLOAT, graph, node, sequence, tensor, value
+from tests.model.ir_files import X, cut_file
 
 Refused = Callable[..., str]
 

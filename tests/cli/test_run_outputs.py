@@ -14,7 +14,7 @@ from onnx import SequenceProto, TensorProto, numpy_helper
 
 from tests.cli.build import identity, npy, save
 from tests.cli.conftest import Command
-from tests.models.build import FLOAT, STRING, graph, node, sequence, tensor, value
+from tests.model.build import FLOAT, STRING, graph, node, sequence, tensor, value
 
 Refused = Callable[..., str]
 

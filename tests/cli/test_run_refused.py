@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto
 
 from tests.cli.build import npy, save
-from tests.models.build import graph, node, tensor, value
+from tests.model.build import graph, node, tensor, value
 
 Refused = Callable[..., str]
 

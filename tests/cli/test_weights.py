@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto
 
 from tests.cli.conftest import Command
-from tests.models.build import FLOAT, graph, model, node, value
+from tests.model.build import FLOAT, graph, model, node, value
 
 DATA = np.arange(1, 7, dtype=np.float32)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tensorsplit import profiles
 from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.profile import conditions_of, profile_files
 from tensorsplit.conformance.runner import Subject, run
-from tensorsplit.models.features import MODEL_FEATURES, NODE_FEATURES
+from tensorsplit.model import profiles
+from tensorsplit.model.features import MODEL_FEATURES, NODE_FEATURES
 from tests.conformance.fakes import case, planted
 from tests.refusals import refused
 

@@ -8,8 +8,7 @@ import sys
 import time
 from typing import Any
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import LENGTHS_SUM
+from tensorsplit.core.errors import LENGTHS_SUM, SplitError
 
 _calls = itertools.count(1)
 

@@ -12,10 +12,9 @@ import pytest
 from onnx import TensorProto
 
 import tensorsplit as ts
+from tensorsplit.core.errors import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED, SplitError
 from tensorsplit.engines import compare as compare_module
 from tensorsplit.engines.compare import Difference, compare, differences
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED
 from tests.engines.models import model, node, split_model, tensor
 
 DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)

@@ -13,7 +13,7 @@ from onnx import TensorProto
 import tensorsplit as ts
 from tensorsplit.engines.process import process_of
 from tests.engines.models import model, node, split_model, tensor
-from tests.models.ir_files import X
+from tests.model.ir_files import X
 
 pytestmark = pytest.mark.engine
 ov = pytest.importorskip("openvino")

@@ -15,7 +15,7 @@ from onnx import TensorProto, external_data_helper
 import tensorsplit as ts
 from tensorsplit.engines import ENGINES, outside
 from tests.engines.models import INT64, model, node, sequence, split_model, tensor
-from tests.models.ir_files import X, cut_file
+from tests.model.ir_files import X, cut_file
 
 _FOREIGN = ENGINES[1:]
 _MODULES = {"onnx-reference": "onnx"}

@@ -216,7 +216,7 @@ def test_a_value_that_means_nothing_is_refused_by_the_first_copy(
     done = python("print(ts.native.in_use, ts.split(np.zeros(2), [1, 1])[0].size)" + COPY,
                   **{variable: value})  # fmt: skip
     assert done.stdout.startswith("numpy 1\n")
-    assert done.stderr.splitlines()[-1].startswith("tensorsplit.errors.SplitError: [TS107]")
+    assert done.stderr.splitlines()[-1].startswith("tensorsplit.core.errors.SplitError: [TS107]")
     assert variable in done.stderr
     assert value in done.stderr
 

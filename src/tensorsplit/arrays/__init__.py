@@ -13,9 +13,8 @@ import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import NOT_AN_ARRAY, OPERAND_TYPE
-from tensorsplit.plan import SplitPlan
+from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
+from tensorsplit.core.plan import SplitPlan
 
 
 class ArrayLibrary(Protocol):

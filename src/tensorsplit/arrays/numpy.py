@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.lib.array_utils import byte_bounds
 
 from tensorsplit import native
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import (
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.errors import (
     OPERAND_VALUE,
     OUT_COUNT,
     OUT_OVERLAP,
@@ -20,9 +21,10 @@ from tensorsplit.kinds import (
     OUT_SHAPE,
     OUT_TYPE,
     TOO_MANY_PARTS,
+    SplitError,
 )
-from tensorsplit.plan import SplitPlan
-from tensorsplit.rules import MAX_PARTS
+from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.rules import MAX_PARTS
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -99,10 +101,29 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
     return tuple(plain.ravel().tolist()), plain.ndim, element
 
 
+def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
+    """Makes the views of an ``ndarray`` itself, of no subclass; None if its shape is another.
+
+    Raises:
+        SplitError: TS309 if a size is symbolic.
+    """
+    indices, shape = plan.indices, plan.input_shape
+    if native.kernel is not None and all(map(is_known, shape)):
+        made: Callable[[Any], list[Any] | None] = native.kernel.viewer(
+            shape, plan.axis, plan.sizes, plan.keepdims
+        )
+        return made
+    match indices:
+        case ():
+            return lambda array: [] if array.shape == shape else None
+        case (first,):
+            return lambda array: [array[first]] if array.shape == shape else None
+    parts = itemgetter(*indices)  # faster than a loop
+    return lambda array: [*parts(array)] if array.shape == shape else None
+
+
 def views(array: Array, plan: SplitPlan) -> list[Array]:
     """The parts as views of the array."""
-    if type(array) is np.ndarray and (parts := plan.cut(array)) is not None:
-        return parts
     array = _any_rank(array)
     return [array[index] for index in plan.indices]
 

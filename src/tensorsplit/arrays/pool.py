@@ -11,9 +11,8 @@ import numpy as np
 
 from tensorsplit import native
 from tensorsplit.arrays.blocks import Blocks
-from tensorsplit.dims import as_index
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import OPERAND_TYPE, OPERAND_VALUE
+from tensorsplit.core.dimensions import as_index
+from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, SplitError, show
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

@@ -19,7 +19,7 @@ from tensorsplit.bench.draw import (
 from tensorsplit.bench.figures import Figures, Measured
 from tensorsplit.bench.peers import PEERS
 from tensorsplit.bench.workloads import Kind, Workload
-from tensorsplit.pictures.elements import label, line
+from tensorsplit.pages.pictures.elements import label, line
 
 _LEFT, _TOP, _BOTTOM = 76, 84, 384
 _COLUMN = 172

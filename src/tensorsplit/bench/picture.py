@@ -19,7 +19,7 @@ from tensorsplit.bench.draw import (
 from tensorsplit.bench.figures import Figures, Measured, Timed
 from tensorsplit.bench.peers import PEERS
 from tensorsplit.bench.workloads import Kind
-from tensorsplit.pictures.elements import label, line
+from tensorsplit.pages.pictures.elements import label, line
 
 _LEFT = 196
 _ROW = 10

@@ -10,8 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError, show
 
 Kind: TypeAlias = Literal["copy", "views", "plan"]
 """What is timed: ``copy``, contiguous parts; ``views``, an eager call that returns views; ``plan``,

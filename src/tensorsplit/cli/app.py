@@ -27,8 +27,7 @@ from tensorsplit.cli.lower import lower
 from tensorsplit.cli.ops import ops
 from tensorsplit.cli.run import run
 from tensorsplit.cli.screen import complain, examples, silence, write
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNWRITABLE, USAGE
+from tensorsplit.core.errors import UNWRITABLE, USAGE, SplitError
 
 REFUSED = 2
 INTERRUPTED = 130

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorsplit.dims import Shape, as_shape
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import USAGE
-from tensorsplit.schema import Operator
+from tensorsplit.core.dimensions import Shape, as_shape
+from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.core.schema import Operator
 
 _NUMBER = re.compile(r"[0-9]{1,40}")
 _NAME = re.compile(r"[^\W\d][^\s,=()\[\]]*")
@@ -108,7 +107,7 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
         written: Names and what was written for them.
 
     Returns:
-        The values as `tensorsplit.arguments.bind_values` takes them.
+        The values as `tensorsplit.arrays.arguments.bind_values` takes them.
 
     Raises:
         SplitError: TS703 for an operand that is given twice or is no number.

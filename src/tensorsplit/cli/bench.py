@@ -11,8 +11,7 @@ import click
 
 from tensorsplit.cli.files import Writer, write_files
 from tensorsplit.cli.screen import examples, show, write
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNWRITABLE
+from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
     from tensorsplit.bench.figures import Figures

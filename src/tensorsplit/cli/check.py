@@ -10,12 +10,12 @@ import click
 from tensorsplit import __version__
 from tensorsplit.cli.rewrite import read_source
 from tensorsplit.cli.screen import examples, show, working, write
-from tensorsplit.pictures.layout import printable
+from tensorsplit.pages.pictures.layout import printable
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tensorsplit.models.check.finding import Report
+    from tensorsplit.model.check.finding import Report
 
 FORMATS = ("text", "json", "sarif")
 FOUND = 1
@@ -55,8 +55,8 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
     MODEL is a path, or - for an ONNX model on standard input. The exit status is 1 if there are
     errors; 2 if the model can't be read at all.
     """
-    from tensorsplit.models.check import report as reports
-    from tensorsplit.models.check.checker import examine
+    from tensorsplit.model.check import report as reports
+    from tensorsplit.model.check.checker import examine
 
     with working("checking"):
         report = examine(read_source(model), target)
@@ -77,7 +77,7 @@ def _lines(report: Report) -> list[Text]:
     """The report as lines with colours."""
     from rich.text import Text
 
-    from tensorsplit.models.check.report import by_node, finding_lines
+    from tensorsplit.model.check.report import by_node, finding_lines
 
     lines = []
     for node, findings in by_node(report):

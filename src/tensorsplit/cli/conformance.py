@@ -12,8 +12,7 @@ import click
 
 from tensorsplit.cli.conformance_output import counting, emit, show_run, side_files, tell
 from tensorsplit.cli.screen import examples
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError, show
 
 if TYPE_CHECKING:
     from tensorsplit.conformance.case import Case
@@ -157,8 +156,8 @@ def _measure(
 def _chosen(engines: Sequence[str]) -> list[str]:
     """The subjects that are meant, each of them once and installed."""
     from tensorsplit.conformance.subjects import SUBJECTS, installed, load
+    from tensorsplit.core.errors import ENGINE_MISSING
     from tensorsplit.engines import ENGINES
-    from tensorsplit.kinds import ENGINE_MISSING
 
     if not engines:
         return [name for name in ENGINES if installed(name)]

@@ -14,9 +14,8 @@ from tensorsplit.cli.rewrite import (
     write_result,
 )
 from tensorsplit.cli.screen import examples, show, working, write
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import USAGE
-from tensorsplit.pictures.layout import printable
+from tensorsplit.core.errors import USAGE, SplitError
+from tensorsplit.pages.pictures.layout import printable
 
 
 @click.command(
@@ -55,9 +54,9 @@ def convert(  # noqa: PLR0917 - one for each option, which click gives by name
     target = need_output(out, dry_run)
     if opset is None and not to_variadic:
         raise SplitError(USAGE, "there is no --opset N", "give it, or --to-variadic, or both")
-    from tensorsplit.models.convert.driver import check_opset, convert_model
-    from tensorsplit.models.convert.variadic import to_variadic as convert_splits
-    from tensorsplit.models.graph.store import open_model
+    from tensorsplit.model.convert.driver import check_opset, convert_model
+    from tensorsplit.model.convert.variadic import to_variadic as convert_splits
+    from tensorsplit.model.graph.store import open_model
 
     wanted = None if opset is None else check_opset(opset)
     with working("converting"):

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from tensorsplit.cli.files import write_files
 from tensorsplit.cli.screen import show, write
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNWRITABLE
+from tensorsplit.core.errors import UNWRITABLE, SplitError
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.resolve import Intent
 from tensorsplit.pages.content import RULES
-from tensorsplit.pictures.layout import printable
-from tensorsplit.plan import SplitPlan, UncountedPlan
-from tensorsplit.resolve import Intent
+from tensorsplit.pages.pictures.layout import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def draw(cuts: Sequence[Cut], svg: Path | None) -> None:
     """
     from rich.text import Text
 
-    from tensorsplit.pictures import Picture
+    from tensorsplit.pages.pictures import Picture
 
     if svg is not None:
         _write_svg(cuts, svg)
@@ -68,7 +67,7 @@ def draw(cuts: Sequence[Cut], svg: Path | None) -> None:
 
 
 def _write_svg(cuts: Sequence[Cut], target: Path) -> None:
-    from tensorsplit.pictures import sheet
+    from tensorsplit.pages.pictures import sheet
 
     figures = [(cut.node or cut.operator, cut.plan) for cut in cuts if cut.plan is not None]
     if not figures:

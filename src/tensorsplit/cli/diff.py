@@ -10,8 +10,8 @@ import click
 
 from tensorsplit.cli.names import operator_named
 from tensorsplit.cli.screen import examples, show, write
-from tensorsplit.compare import Change, OperatorDiff
-from tensorsplit.compare import diff as compare_records
+from tensorsplit.core.differences import Change, OperatorDiff
+from tensorsplit.core.differences import diff as compare_records
 
 _ABSENT = "-"
 

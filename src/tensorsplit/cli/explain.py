@@ -8,18 +8,17 @@ from typing import Any
 
 import click
 
-from tensorsplit.arguments import bind_values
+from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.cli.arguments import is_operand, parse_operands, parse_shape
 from tensorsplit.cli.cuts import Cut, draw
 from tensorsplit.cli.names import is_operator, operator_named, unknown
 from tensorsplit.cli.screen import examples, write
-from tensorsplit.dims import Shape
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import USAGE
-from tensorsplit.operators import operators
-from tensorsplit.pictures.layout import printable
-from tensorsplit.resolve import plan as plan_intent
-from tensorsplit.schema import Operator
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import USAGE, SplitError
+from tensorsplit.core.records import operators
+from tensorsplit.core.resolve import plan as plan_intent
+from tensorsplit.core.schema import Operator
+from tensorsplit.pages.pictures.layout import printable
 
 OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
 """The operands of every version, each of which is an option."""

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 from onnx import FunctionProto, GraphProto, ValueInfoProto
 
 from tensorsplit.cli.cuts import Cut
-from tensorsplit.dims import Shape, as_shape
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import UNKNOWN_COUNT
-from tensorsplit.models.constants import constant_of, initializers
-from tensorsplit.models.nodes import UNKNOWN, Known, bind_node, is_split
-from tensorsplit.models.read import OnnxModel, read_model
-from tensorsplit.models.tensors import Constant
-from tensorsplit.models.walk import Site, domain_name, walk
-from tensorsplit.pictures.layout import dim_text
-from tensorsplit.plan import SplitPlan, UncountedPlan
-from tensorsplit.resolve import Intent, plan
+from tensorsplit.core.dimensions import Shape, as_shape
+from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, show
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.resolve import Intent, plan
+from tensorsplit.model.graph.constants import constant_of, initializers
+from tensorsplit.model.graph.nodes import UNKNOWN, Known, bind_node, is_split
+from tensorsplit.model.graph.read import OnnxModel, read_model
+from tensorsplit.model.graph.tensors import Constant
+from tensorsplit.model.graph.walk import Site, domain_name, walk
+from tensorsplit.pages.pictures.layout import dim_text
 
 if TYPE_CHECKING:
-    from tensorsplit.models.openvino.ir import OpenVinoModel
+    from tensorsplit.model.openvino_ir.ir import OpenVinoModel
 
 
 @dataclass(slots=True)
@@ -146,7 +145,7 @@ def _given(intent: Intent) -> str:
 
 
 def _ir_cuts(model: OpenVinoModel) -> Iterator[Cut]:
-    from tensorsplit.models.openvino.walk import Value, Walk
+    from tensorsplit.model.openvino_ir.walk import Value, Walk
 
     walker = Walk(model.weights, load_all=False)
     declared = zip(model.parameters, model.inputs, strict=True)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNWRITABLE
+from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 Writer: TypeAlias = Callable[[IO[bytes]], object]
 """Writes the content of one file."""

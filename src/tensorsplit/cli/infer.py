@@ -16,7 +16,7 @@ from tensorsplit.cli.rewrite import (
     write_result,
 )
 from tensorsplit.cli.screen import examples, working, write
-from tensorsplit.pictures.layout import printable
+from tensorsplit.pages.pictures.layout import printable
 
 
 @click.command(
@@ -50,9 +50,9 @@ def infer(
     from onnx import ModelProto
 
     from tensorsplit.cli.random_inputs import read_shapes
-    from tensorsplit.models.infer.fill import infer_shapes
-    from tensorsplit.models.infer.report import filled_in
-    from tensorsplit.models.read import read_model
+    from tensorsplit.model.graph.read import read_model
+    from tensorsplit.model.infer.fill import infer_shapes
+    from tensorsplit.model.infer.report import filled_in
 
     source = read_source(model)
     given = read_shapes(shapes, read_model(source).inputs) if shapes else None

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNREADABLE_ARRAY, USAGE
+from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 
 if TYPE_CHECKING:
     from onnx import SequenceProto, TensorProto
 
-    from tensorsplit.models.feeds import DeclaredInput
+    from tensorsplit.model.graph.feeds import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -184,7 +183,7 @@ def _message(path: Path, kind: Callable[[], _T]) -> _T:
 
 
 def _tensor(message: TensorProto, path: Path) -> Array:
-    from tensorsplit.models.tensors import dense_constant
+    from tensorsplit.model.graph.tensors import dense_constant
 
     try:
         return dense_constant(message, None).value

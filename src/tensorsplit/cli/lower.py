@@ -19,13 +19,13 @@ from tensorsplit.cli.rewrite import (
     write_result,
 )
 from tensorsplit.cli.screen import examples, show, working, write
-from tensorsplit.errors import SplitError
-from tensorsplit.pictures.layout import printable
+from tensorsplit.core.errors import SplitError
+from tensorsplit.pages.pictures.layout import printable
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from tensorsplit.models.lower.report import Report
+    from tensorsplit.model.lower.report import Report
 
 MISMATCH = 1
 _MOST_CHANGES = 40
@@ -91,8 +91,8 @@ def lower(  # noqa: PLR0917 - one for each option, which click gives by name
     results differ (--verify); 2 it can't be lowered, or can't be read.
     """
     place = need_output(out, dry_run)
-    from tensorsplit.models.graph.store import open_model
-    from tensorsplit.models.lower import lower_graph
+    from tensorsplit.model.graph.store import open_model
+    from tensorsplit.model.lower import lower_graph
 
     source = read_source(model)
     with working("lowering"):
@@ -136,8 +136,8 @@ def _verify(
     """Run both models; what came of it in words, and whether they agree."""
     from tensorsplit import engines
     from tensorsplit.engines.compare import compare
-    from tensorsplit.models.read import read_model
-    from tensorsplit.profiles import load
+    from tensorsplit.model.graph.read import read_model
+    from tensorsplit.model.profiles import load
 
     named = load(target).engine
     engine = named if named in engines.ENGINES else "numpy"

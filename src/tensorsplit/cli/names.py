@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNKNOWN_OPERATOR, USAGE
-from tensorsplit.operators import NEWEST_OPSET, in_force, operators
-from tensorsplit.schema import Operator
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, USAGE, SplitError
+from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
+from tensorsplit.core.schema import Operator
 
 
 def operator_named(word: str, opset: int | None = None) -> Operator:

@@ -11,7 +11,7 @@ import click
 
 from tensorsplit.cli.names import operator_named
 from tensorsplit.cli.screen import examples, show, write
-from tensorsplit.operators import operators
+from tensorsplit.core.records import operators
 from tensorsplit.pages import Page, index, markdown, page_of
 from tensorsplit.pages.content import Operand, lengths_in_short, opsets
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import Writer
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNWRITABLE
-from tensorsplit.pictures.layout import printable
+from tensorsplit.core.errors import UNWRITABLE, SplitError
+from tensorsplit.pages.pictures.layout import printable
 
 if TYPE_CHECKING:
     from onnx import TensorProto

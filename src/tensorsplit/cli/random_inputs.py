@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError
 
 if TYPE_CHECKING:
-    from tensorsplit.models.feeds import DeclaredInput
+    from tensorsplit.model.graph.feeds import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"

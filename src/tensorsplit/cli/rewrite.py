@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit.cli.files import write_files
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNREADABLE_MODEL, UNWRITABLE, USAGE
+from tensorsplit.core.errors import UNREADABLE_MODEL, UNWRITABLE, USAGE, SplitError
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
@@ -138,7 +137,7 @@ def _copy(source: Path, target: Path) -> None:
 def _locations(made: ModelProto, folder: Path) -> list[str]:
     """Where tensors lie outside the model file; refused (TS504) if that is outside its folder."""
     from tensorsplit.engines.external import tensors_outside
-    from tensorsplit.models.tensors import check_external
+    from tensorsplit.model.graph.tensors import check_external
 
     outside = list(tensors_outside(made))
     for tensor in outside:
@@ -166,8 +165,8 @@ def summary(before: ModelProto, after: ModelProto) -> Any:
 
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
-    from tensorsplit.models.graph.store import graphs
-    from tensorsplit.operators import operators
+    from tensorsplit.core.records import operators
+    from tensorsplit.model.graph.store import graphs
 
     facts = {
         f"opset {entry.domain or 'ai.onnx'}": str(entry.version) for entry in model.opset_import

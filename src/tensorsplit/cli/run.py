@@ -13,9 +13,8 @@ from tensorsplit.cli.files import write_files
 from tensorsplit.cli.inputs import read_feeds, wanted
 from tensorsplit.cli.outputs import FORMATS, describe, plan_files
 from tensorsplit.cli.screen import examples, write
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import MISSING_INPUT, USAGE
-from tensorsplit.pictures.layout import printable
+from tensorsplit.core.errors import MISSING_INPUT, USAGE, SplitError
+from tensorsplit.pages.pictures.layout import printable
 
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference
@@ -93,7 +92,7 @@ def run(
     """
     from tensorsplit import engines
     from tensorsplit.engines.compare import compare as compare_engines
-    from tensorsplit.models.read import read_model
+    from tensorsplit.model.graph.read import read_model
 
     if style is not None and folder is None:
         raise SplitError(USAGE, "--format needs -o DIR", "give both", parameter="format")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tensorsplit.pictures.layout import printable
+from tensorsplit.pages.pictures.layout import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,7 +48,7 @@ def write(text: str) -> None:
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
     """Show how far a command is, on standard error and only if that is a terminal."""
-    from tensorsplit.models.progress import watched_by
+    from tensorsplit.model.graph.progress import watched_by
 
     with progress_bar(what) as bar:
         if bar is None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensorsplit.conformance.document import Result
-from tensorsplit.models.features import NODE_FEATURES
+from tensorsplit.model.features import NODE_FEATURES
 
 _ORDINARY = 0.25
 _CHANCE = 0.01
@@ -88,8 +88,8 @@ class Finding:
 
     Attributes:
         condition: The condition.
-        verdict: Of `tensorsplit.profiles.VERDICTS`.
-        extent: Of `tensorsplit.profiles.EXTENTS`.
+        verdict: Of `tensorsplit.model.profiles.VERDICTS`.
+        extent: Of `tensorsplit.model.profiles.EXTENTS`.
         failed: How many of the cases that it is about failed.
         cases: How many cases it is about: those under the condition that no finding before it
             explains.

@@ -11,8 +11,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorsplit.conformance.case import Case, Cut
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError, show
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

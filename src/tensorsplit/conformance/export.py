@@ -14,8 +14,7 @@ from typing import Any
 from onnx import SequenceProto, TensorProto, numpy_helper
 
 from tensorsplit.conformance.case import Built, Case
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNWRITABLE
+from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 MANIFEST = "manifest.json"
 _FIELDS = (

@@ -8,8 +8,7 @@ import zlib
 from pathlib import Path
 
 from tensorsplit.conformance.document import Document
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError
 
 COMPRESSED = ".gz"
 """The ending of a file that is compressed."""

@@ -18,9 +18,8 @@ from typing import Any
 
 from tensorsplit.conformance.document import Document, Result
 from tensorsplit.conformance.patterns import covering, matching
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import USAGE
-from tensorsplit.profiles import version_key
+from tensorsplit.core.errors import USAGE, SplitError
+from tensorsplit.model.profiles import version_key
 
 FILE = "known.json"
 """The file of this package."""

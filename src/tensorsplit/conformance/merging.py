@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tensorsplit.conformance.document import Document
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError
 
 
 def merged(documents: Sequence[Document]) -> Document:

@@ -1,4 +1,4 @@
-"""Profiles of engines, as `tensorsplit.profiles` reads them, from what a run has measured."""
+"""Profiles of engines, as `tensorsplit.model.profiles` reads them, from what a run has measured."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tensorsplit import profiles
 from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
 from tensorsplit.conformance.document import CaseInfo, Document, Result, SubjectInfo
-from tensorsplit.models.features import features_of, model_features
-from tensorsplit.models.graph.places import places
-from tensorsplit.models.graph.store import open_model
-from tensorsplit.models.infer.engine import analyse
+from tensorsplit.model import profiles
+from tensorsplit.model.features import features_of, model_features
+from tensorsplit.model.graph.places import places
+from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.infer.engine import analyse
 
 _LONGEST = 160
 _WIDE = {"int64": "i", "uint64": "i", "double": "f"}

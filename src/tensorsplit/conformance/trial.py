@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from threading import Event
 
 from tensorsplit.conformance.worker import Outcome, Task
+from tensorsplit.core.errors import ENGINE_MISSING, SplitError
 from tensorsplit.engines.death import ProcessDied
 from tensorsplit.engines.process import EngineProcess
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import ENGINE_MISSING
 
 SECONDS = 10.0
 """How long a subject may take for one case before it is said to hang."""

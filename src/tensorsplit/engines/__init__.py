@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import ENGINE_MISSING, UNKNOWN_ENGINE
+from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -54,7 +53,7 @@ def run(
             ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows.
     """
     check_engine(engine)
-    from tensorsplit.models.read import read_model
+    from tensorsplit.model.graph.read import read_model
 
     if engine == "numpy":
         from tensorsplit.engines.numpy import run as run_here

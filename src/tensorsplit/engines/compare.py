@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.errors import ENGINE_CRASHED, ENGINE_MISSING, UNKNOWN_ENGINE, SplitError
 from tensorsplit.engines import run
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import ENGINE_CRASHED, ENGINE_MISSING, UNKNOWN_ENGINE
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

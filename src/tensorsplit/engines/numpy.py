@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensorsplit.models.openvino.ir import OpenVinoModel, run_ir
-from tensorsplit.models.read import OnnxModel
-from tensorsplit.models.running.evaluate import run_onnx
+from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.openvino_ir.ir import OpenVinoModel, run_ir
+from tensorsplit.model.run.evaluate import run_onnx
 
 
 def run(model: OnnxModel | OpenVinoModel, inputs: Mapping[str, Any]) -> dict[str, Any]:

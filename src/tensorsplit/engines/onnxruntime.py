@@ -14,7 +14,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.engines.wire import EngineRefusal, Request
-from tensorsplit.models.openvino.packing import pack, packed_size, unpack
+from tensorsplit.model.openvino_ir.packing import pack, packed_size, unpack
 
 _FATAL = 4
 _FOREIGN = re.compile(r"tensor\((bfloat16|float[468]e\w+|u?int[24])\)")

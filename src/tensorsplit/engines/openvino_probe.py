@@ -15,12 +15,12 @@ import openvino
 from openvino import opset8
 
 from tensorsplit.arrays.numpy import operand_parts
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.operands import Operand
+from tensorsplit.core.records import operators
+from tensorsplit.core.resolve import bind, plan
+from tensorsplit.core.schema import Operator
 from tensorsplit.engines.openvino_tensors import to_array
-from tensorsplit.errors import SplitError
-from tensorsplit.operands import Operand
-from tensorsplit.operators import operators
-from tensorsplit.resolve import bind, plan
-from tensorsplit.schema import Operator
 
 _FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
 

@@ -9,10 +9,10 @@ import numpy as np
 import openvino
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.engines.wire import EngineRefusal
-from tensorsplit.models.openvino.packing import pack, unpack
-from tensorsplit.models.openvino.types import STORAGE
-from tensorsplit.operators.openvino import ELEMENT_TYPES
+from tensorsplit.model.openvino_ir.packing import pack, unpack
+from tensorsplit.model.openvino_ir.types import STORAGE
 
 _NAMES = {ours: name for name, ours in ELEMENT_TYPES.items()}
 

@@ -11,18 +11,17 @@ import numpy as np
 from onnx import ModelProto
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
 from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
 from tensorsplit.engines.wire import Request
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX
-from tensorsplit.models.feeds import check_feeds
-from tensorsplit.models.openvino.ir import OpenVinoModel, check_ir_feeds, validate_ir
-from tensorsplit.models.read import OnnxModel
-from tensorsplit.models.running.evaluate import run_onnx
-from tensorsplit.models.tensors import check_external, inlined
-from tensorsplit.models.validate import validate
-from tensorsplit.models.walk import walk
+from tensorsplit.model.graph.feeds import check_feeds
+from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.graph.tensors import check_external, inlined
+from tensorsplit.model.graph.walk import walk
+from tensorsplit.model.openvino_ir.ir import OpenVinoModel, check_ir_feeds, validate_ir
+from tensorsplit.model.run.evaluate import run_onnx
+from tensorsplit.model.run.validate import validate
 
 _ADAPTERS = {
     "onnx-reference": "tensorsplit.engines.onnx_reference",

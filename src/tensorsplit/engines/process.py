@@ -17,10 +17,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from tensorsplit.core.errors import (
+    ENGINE_CRASHED,
+    ENGINE_MISSING,
+    ENGINE_REFUSED,
+    INPUT_TYPE,
+    USAGE,
+    SplitError,
+)
 from tensorsplit.engines.death import ProcessDied, last_words
 from tensorsplit.engines.wire import STARTED, Call, Reply, pack, receive, send
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED, INPUT_TYPE, USAGE
 
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""

@@ -12,8 +12,8 @@ import threading
 import time
 from importlib import import_module
 
+from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.wire import STARTED, Call, EngineRefusal, Reply, pack, receive, send
-from tensorsplit.errors import SplitError
 
 _LONGEST = 600
 

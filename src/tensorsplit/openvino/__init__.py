@@ -5,10 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from tensorsplit.api import openvino_split as split
-from tensorsplit.api import variadic_split
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import ENGINE_MISSING
+from tensorsplit.arrays.eager import openvino_split as split
+from tensorsplit.arrays.eager import variadic_split
+from tensorsplit.core.errors import ENGINE_MISSING, SplitError
 
 __all__ = ["extensions", "split", "variadic_split"]
 

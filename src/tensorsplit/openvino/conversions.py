@@ -7,6 +7,9 @@ from typing import Any, TypeAlias
 
 from openvino.frontend.onnx import ConversionExtension
 
+from tensorsplit.core.records import operators
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.core.resolve import bind
 from tensorsplit.openvino.arithmetic import Value
 from tensorsplit.openvino.nodes import read
 from tensorsplit.openvino.sequences import (
@@ -17,9 +20,6 @@ from tensorsplit.openvino.sequences import (
 )
 from tensorsplit.openvino.splits import parts
 from tensorsplit.openvino.uncounted import uncounted_parts
-from tensorsplit.operators import operators
-from tensorsplit.operators.openvino import DOMAIN
-from tensorsplit.resolve import bind
 
 Conversion: TypeAlias = Callable[[Any], list[Value]]
 

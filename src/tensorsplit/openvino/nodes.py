@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorsplit.dims import Shape
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.operands import Operand
+from tensorsplit.core.records import operators
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.core.schema import Lengths, Operator
 from tensorsplit.openvino.arithmetic import Value
-from tensorsplit.operands import Operand
-from tensorsplit.operators import operators
-from tensorsplit.operators.openvino import ELEMENT_TYPES
-from tensorsplit.schema import Lengths, Operator
 
 _ABSENT = "NullNode"
 

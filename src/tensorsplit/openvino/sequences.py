@@ -7,8 +7,9 @@ from typing import Any
 import openvino
 from openvino import opset8 as ops
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import CANNOT_EXPRESS, SEQUENCE_INDEX
+from tensorsplit.core.errors import CANNOT_EXPRESS, SEQUENCE_INDEX, SplitError
+from tensorsplit.core.resolve import Intent, bind, plan
+from tensorsplit.core.rules import Chunks, chunk, explicit, ones
 from tensorsplit.openvino.arithmetic import (
     Length,
     Number,
@@ -28,8 +29,6 @@ from tensorsplit.openvino.arithmetic import (
 from tensorsplit.openvino.nodes import constant_values, read, shape_of
 from tensorsplit.openvino.splits import check_data, parts, sure_lengths
 from tensorsplit.openvino.stock import MARK, stock, tensors_of
-from tensorsplit.resolve import Intent, bind, plan
-from tensorsplit.rules import Chunks, chunk, explicit, ones
 
 _MOST_MARKED = 4096
 """Of more parts, each is cut where it is used."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import openvino
 from openvino import opset8 as ops
 
-from tensorsplit.dims import Shape, is_known
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import CANNOT_EXPRESS, UNKNOWN_COUNT
+from tensorsplit.core.dimensions import Shape, is_known
+from tensorsplit.core.errors import CANNOT_EXPRESS, UNKNOWN_COUNT, SplitError
+from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
+from tensorsplit.core.rules import Chunks, explicit, remainder
 from tensorsplit.openvino.arithmetic import (
     Length,
     Value,
@@ -21,8 +22,6 @@ from tensorsplit.openvino.arithmetic import (
     total,
 )
 from tensorsplit.openvino.nodes import element_type, shape_of
-from tensorsplit.resolve import Intent, check_element_type, part_sizes, plan
-from tensorsplit.rules import Chunks, explicit, remainder
 
 
 def parts(

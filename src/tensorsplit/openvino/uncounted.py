@@ -14,14 +14,13 @@ from typing import Any
 import openvino
 from openvino import opset8 as ops
 
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import CANNOT_EXPRESS
+from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.core.operands import Operand
+from tensorsplit.core.records import operators
+from tensorsplit.core.resolve import bind
 from tensorsplit.openvino.arithmetic import Value, constant
 from tensorsplit.openvino.nodes import Given, constant_values
 from tensorsplit.openvino.splits import check_data, parts
-from tensorsplit.operands import Operand
-from tensorsplit.operators import operators
-from tensorsplit.resolve import bind
 
 MOST_PARTS = 1024
 

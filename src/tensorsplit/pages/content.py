@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorsplit.compare import ANY_TYPE
-from tensorsplit.operators import NEWEST_OPSET, operators
+from tensorsplit.core.differences import ANY_TYPE
+from tensorsplit.core.records import NEWEST_OPSET, operators
+from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.schema import Attribute, Operator, Parameter, TypeConstraint
 from tensorsplit.pages.decisions import decisions_for
 from tensorsplit.pages.examples import Example, examples_for
-from tensorsplit.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
-from tensorsplit.schema import Attribute, Operator, Parameter, TypeConstraint
 
 RULES: dict[Rule, str] = {
     explicit: "the lengths as given: each >= 0, together the dimension",

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tensorsplit import kinds
-from tensorsplit.kinds import Kind
-from tensorsplit.rules import Rule, ceil, chunk, equal, explicit, remainder
-from tensorsplit.schema import Operator
+from tensorsplit.core import errors
+from tensorsplit.core.errors import Kind
+from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, remainder
+from tensorsplit.core.schema import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +71,44 @@ DECISIONS = (
         "D1",
         "A count n that would leave a negative last part (ceil(d/n) * (n-1) > d) is refused.",
         _uses(ceil),
-        (kinds.TOO_MANY_OUTPUTS,),
+        (errors.TOO_MANY_OUTPUTS,),
     ),
     Decision("D2", "A dimension of 0 is cut into n empty parts.", _uses(ceil)),
     Decision(
         "D3",
         "Equal parts are equal: a dimension that is not divisible is refused.",
         _uses(equal),
-        (kinds.NOT_DIVISIBLE,),
+        (errors.NOT_DIVISIBLE,),
     ),
     Decision(
         "D4",
         "Giving both operands that can tell the lengths, or neither, is refused.",
         lambda record: len(record.lengths) > 1 and record.absent is None,
-        (kinds.CONFLICTING_OPERANDS,),
+        (errors.CONFLICTING_OPERANDS,),
     ),
     Decision(
         "D5",
         "A count of parts that differs from the number of outputs of the node is refused.",
         lambda record: not record.is_sequence,
-        (kinds.OUTPUT_COUNT,),
+        (errors.OUTPUT_COUNT,),
     ),
     Decision(
         "D6",
         "Lengths that do not sum to the dimension are refused; no data is dropped.",
         _uses(explicit, remainder),
-        (kinds.LENGTHS_SUM,),
+        (errors.LENGTHS_SUM,),
     ),
     Decision(
         "D7",
         "A negative length is refused; in `split_lengths` one -1 is the remainder, never below 0.",
         _uses(remainder),
-        (kinds.NEGATIVE_LENGTH, kinds.REMAINDER),
+        (errors.NEGATIVE_LENGTH, errors.REMAINDER),
     ),
     Decision(
         "D7",
         "A negative length is refused.",
         _uses(explicit),
-        (kinds.NEGATIVE_LENGTH,),
+        (errors.NEGATIVE_LENGTH,),
     ),
     Decision(
         "D8",
@@ -119,26 +119,26 @@ DECISIONS = (
         "D9",
         "Zeros are allowed in a list of lengths; a scalar length must be > 0.",
         _uses(chunk),
-        (kinds.CHUNK_LENGTH,),
+        (errors.CHUNK_LENGTH,),
     ),
     Decision(
         "D10",
         "A scalar `split` of 0 is refused.",
         _uses(chunk),
-        (kinds.CHUNK_LENGTH,),
+        (errors.CHUNK_LENGTH,),
     ),
     Decision(
         "D11",
         "A list of one element is a list of lengths, not a scalar.",
         _uses(chunk),
-        (kinds.OPERAND_RANK,),
+        (errors.OPERAND_RANK,),
     ),
     Decision(
         "D12",
         "Lengths as attribute and as input at once are refused; as floats they must be whole,"
         " finite and >= 0.",
         _two_spellings,
-        (kinds.CONFLICTING_OPERANDS, kinds.OPERAND_VALUE),
+        (errors.CONFLICTING_OPERANDS, errors.OPERAND_VALUE),
     ),
     Decision(
         "D13",
@@ -149,14 +149,14 @@ DECISIONS = (
         "D14",
         "Lengths and their sum are exact integers of any size; nothing wraps around.",
         _uses(explicit, remainder),
-        (kinds.LENGTHS_SUM,),
+        (errors.LENGTHS_SUM,),
     ),
     Decision(
         "D15",
         "An axis or length that is a float or a boolean is refused, as is an axis of another"
         " shape than the text allows.",
         lambda record: record.input(record.axis) is not None,
-        (kinds.OPERAND_TYPE, kinds.OPERAND_RANK),
+        (errors.OPERAND_TYPE, errors.OPERAND_RANK),
     ),
     Decision(
         "D16",
@@ -169,13 +169,13 @@ DECISIONS = (
         "D18",
         "Rank-0 data is refused.",
         _always,
-        (kinds.SCALAR_DATA,),
+        (errors.SCALAR_DATA,),
     ),
     Decision(
         "D19",
         "Taking a part from the sequence at a position that it does not have is refused.",
         lambda record: record.is_sequence,
-        (kinds.SEQUENCE_INDEX,),
+        (errors.SEQUENCE_INDEX,),
     ),
     Decision(
         "D20",

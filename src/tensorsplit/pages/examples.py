@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorsplit.dims import Shape
-from tensorsplit.prepared import plan
-from tensorsplit.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
-from tensorsplit.schema import Operator
+from tensorsplit.arrays.prepared import plan
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.schema import Operator
 
 _SHAPE = (7, 4)
 _EVEN_SHAPE = (6, 4)

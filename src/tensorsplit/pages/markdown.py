@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tensorsplit.operators import operators
+from tensorsplit.core.records import operators
 from tensorsplit.pages.content import Operand, Page, opsets, page_of
 
 INDEX = "README.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorsplit.kinds import KINDS
+from tensorsplit.core.errors import KINDS
 
 _GROUPS = {
     "TS1": "How the operator was called",

@@ -10,8 +10,7 @@ import tensorsplit as ts
 from tensorsplit.bench.peers import numpy, onnxruntime, openvino, ours, torch
 from tensorsplit.bench.task import Prepared, Task
 from tensorsplit.bench.workloads import Kind
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import USAGE
+from tensorsplit.core.errors import USAGE, SplitError, show
 
 OURS = "tensorsplit"
 """The name under which the package itself takes part."""

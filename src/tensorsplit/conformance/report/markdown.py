@@ -21,7 +21,7 @@ from tensorsplit.conformance.report.summary import (
     told,
 )
 from tensorsplit.pages.markdown import table
-from tensorsplit.pictures.layout import printable
+from tensorsplit.pages.pictures.layout import printable
 
 _RUN = "docs/conformance.json.gz"
 _NOTICE = (

@@ -10,10 +10,10 @@ from tensorsplit.conformance.document import CaseInfo, Document, Result
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report.chunks import CHUNK, Store, blocks, deflated
 from tensorsplit.conformance.report.summary import OUTCOMES
+from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.decisions import DECISIONS
-from tensorsplit.pictures import svg
-from tensorsplit.pictures.theme import STYLE
-from tensorsplit.plan import SplitPlan
+from tensorsplit.pages.pictures import svg
+from tensorsplit.pages.pictures.theme import STYLE
 
 Scripts: TypeAlias = "Callable[[str, str], str | None] | Mapping[tuple[str, str], str]"
 """The reproduction of a case with a subject, from their names; None where there is none."""

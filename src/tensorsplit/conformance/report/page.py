@@ -18,7 +18,7 @@ from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import sections
 from tensorsplit.conformance.report.packing import Scripts, packed
 from tensorsplit.conformance.report.summary import Tally, groups
-from tensorsplit.pictures.theme import STYLE
+from tensorsplit.pages.pictures.theme import STYLE
 
 _SCRIPTS = ("data.js", "address.js", "parts.js", "list.js", "detail.js", "page.js")
 

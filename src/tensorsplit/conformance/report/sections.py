@@ -21,8 +21,8 @@ from tensorsplit.conformance.report.summary import (
     operators,
     told,
 )
-from tensorsplit.pictures.elements import short
-from tensorsplit.pictures.layout import printable
+from tensorsplit.pages.pictures.elements import short
+from tensorsplit.pages.pictures.layout import printable
 
 _MOST_KINDS = 3
 _LONGEST = 160

@@ -35,8 +35,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from tensorsplit.errors import SplitError, show
-from tensorsplit.kinds import ENGINE_MISSING, UNKNOWN_ENGINE
+from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
 
 _MODULES = (
     *("numpy", "onnx_reference", "onnxruntime", "openvino"),

@@ -10,10 +10,9 @@ from typing import Any
 import onnx
 
 from tensorsplit.conformance.subjects import Unsupported, is_ir
+from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
 from tensorsplit.engines.numpy import run as run_numpy
-from tensorsplit.errors import SplitError
-from tensorsplit.kinds import UNSUPPORTED_NODE
-from tensorsplit.models.read import read_model
+from tensorsplit.model.graph.read import read_model
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)

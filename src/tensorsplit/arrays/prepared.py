@@ -1,0 +1,223 @@
+"""Plans that are made once and run many times, and shape inference for one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from numpy import ndarray
+
+from tensorsplit import arrays
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.arguments import bind_values
+from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.core.dimensions import Dim, Shape, as_shape
+from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.records import operators
+from tensorsplit.core.resolve import Intent, check_element_type
+from tensorsplit.core.resolve import plan as plan_intent
+from tensorsplit.core.schema import Operator
+
+
+@dataclass(frozen=True)
+class ArrayPlan(SplitPlan):
+    """A plan that keeps what makes views of NumPy arrays."""
+
+    @classmethod
+    def of(cls, made: SplitPlan) -> ArrayPlan:
+        """The plan, to be run on arrays."""
+        return cls(**made.__getstate__())
+
+    @cached_property
+    def cut(self) -> Callable[[Any], list[Any] | None]:
+        """What `arrays.numpy.viewer` makes.
+
+        Raises:
+            SplitError: TS309 if a size is symbolic.
+        """
+        return numpy_arrays.viewer(self)
+
+
+@dataclass(frozen=True)
+class PreparedSplit(ArrayPlan):
+    """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
+
+    intent: Intent | None = field(default=None, repr=False)
+    _seen: object = field(default=None, init=False, repr=False, compare=False)
+    """The type object of the last array of the planned shape; it needs no second look."""
+
+    def __call__(
+        self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
+    ) -> list[Any]:
+        """Cut an array of the planned shape.
+
+        Args:
+            input: The array. Where the planned shape has symbolic dimensions, any array that
+                agrees with its numbers; its lengths are then decided anew.
+            copy: Return new C-contiguous arrays and not views.
+            out: Arrays to write the parts to, one for each, which are returned; or a
+                `BufferPool` to take them from. Implies a copy.
+
+        Returns:
+            The parts, in order, as arrays of the library of `input`.
+
+        Raises:
+            SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
+                buffers that don't.
+        """
+        if type(input) is ndarray and input.dtype is self._seen:
+            if copy is False and out is None:
+                parts = self.cut(input)
+                if parts is not None:
+                    return parts
+            elif input.shape == self.input_shape:
+                return arrays.execute(self, input, numpy_arrays, copy, out)
+        return self._cut(input, copy, out)
+
+    def _cut(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:
+        """Cut what is not known to fit."""
+        library = arrays.library_of(data, self.operator, self._data)
+        check_element_type(
+            self.operator, library.element_type(data), self.element_types, self._data
+        )
+        plan: SplitPlan = self
+        if data.shape == self.input_shape:
+            object.__setattr__(self, "_seen", data.dtype)
+        else:
+            plan = self._for_shape(tuple(data.shape))
+        return arrays.execute(plan, data, library, copy=copy, out=out)
+
+    def _for_shape(self, shape: Shape) -> SplitPlan:
+        fits = len(shape) == len(self.input_shape) and all(
+            type(planned) is not int or planned == seen
+            for planned, seen in zip(self.input_shape, shape, strict=True)
+        )
+        if not fits or self.intent is None:
+            raise SplitError(
+                PLAN_MISMATCH,
+                f"the array has shape {shape}, the plan is for {tuple(map(str, self.input_shape))}",
+                "make a plan for each shape",
+                operator=self.operator,
+                parameter=self._data,
+            )
+        return counted(plan_intent(self.intent, shape))
+
+    @cached_property
+    def _data(self) -> str:
+        """What the operator version calls the tensor to cut."""
+        return self.intent.operator.inputs[0].name if self.intent else "input"
+
+
+def plan(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Any = None,
+    *,
+    num_outputs: int | None = None,
+    **operands: Any,
+) -> PreparedSplit:
+    """Validate once, to run many times.
+
+    Args:
+        operator: An identifier such as ``onnx.Split-18``, or a record.
+        shape: The shape of the data.
+        split: The lengths, for the operators that call them so.
+        num_outputs: The attribute, or in a Split without it how many outputs the node has.
+        **operands: The other operands, by the standard's names.
+
+    Returns:
+        The plan, with `axis`, `sizes`, `offsets`, `keepdims` and `output_shapes`; call it with
+        an array to cut the array.
+
+    Raises:
+        SplitError: TS101 to TS309.
+    """
+    intent, made = _plan_for(operator, shape, split, num_outputs, operands)
+    made = counted(made)
+    return PreparedSplit(
+        made.operator,
+        made.input_shape,
+        made.axis,
+        made.sizes,
+        made.keepdims,
+        made.element_types,
+        intent,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceShape:
+    """What is known of a sequence whose number of parts is not known.
+
+    Attributes:
+        count: The number of parts, as an expression; None where nothing is known.
+        part: The shape of every part, with None where parts may differ.
+    """
+
+    count: Dim
+    part: Shape
+
+
+def infer(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Any = None,
+    *,
+    num_outputs: int | None = None,
+    **operands: Any,
+) -> list[Shape] | SequenceShape:
+    """The shapes of the parts, by the same rules that cut.
+
+    Args:
+        operator: An identifier such as ``onnx.Split-18``, or a record.
+        shape: The shape of the data: each dimension an integer, a name, an onnx-ir or SymPy
+            expression, or None for unknown.
+        split: The lengths, for the operators that call them so.
+        num_outputs: The attribute, or in a Split without it how many outputs the node has.
+        **operands: The other operands, by the standard's names.
+
+    Returns:
+        One shape for each part. Computed dimensions are integers where all is known, None where
+        the dimension is None, and else expressions: ``onnx_ir.SymbolicDim`` for a name (its text
+        is such as ``N - 2``), of the caller's own kind for an expression. Where the number of
+        parts depends on a dimension that is not known, a `SequenceShape`.
+
+    Raises:
+        SplitError: TS101 to TS309.
+    """
+    _, made = _plan_for(operator, shape, split, num_outputs, operands)
+    if isinstance(made, UncountedPlan):
+        return SequenceShape(made.count, made.part_shape)
+    return list(made.output_shapes)
+
+
+def _plan_for(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Any,
+    num_outputs: int | None,
+    operands: dict[str, Any],
+) -> tuple[Intent, SplitPlan | UncountedPlan]:
+    record = operators[operator]
+    operands = {"split": split, "num_outputs": num_outputs, **operands}
+    intent = bind_values(record, operands)
+    try:
+        return intent, plan_intent(intent, as_shape(shape))
+    except SplitError as error:
+        raise error.located(operator=record.id) from None
+
+
+def counted(made: SplitPlan | UncountedPlan) -> SplitPlan:
+    """The plan, refused (TS309) if the number of its parts is not known."""
+    if isinstance(made, SplitPlan):
+        return made
+    raise SplitError(
+        UNKNOWN_COUNT,
+        f"the number of parts is {made.count}",
+        "plan for a shape whose split dimension is a number, or use infer",
+        operator=made.operator,
+        parameter="shape",
+    )

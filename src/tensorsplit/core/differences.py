@@ -1,0 +1,117 @@
+"""What changed between two operator versions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tensorsplit.core.records import operators
+from tensorsplit.core.schema import Operator
+
+ASPECTS = ("attribute", "input", "output", "type", "fact", "behaviour")
+"""What two versions can differ in, in the order in which it is told."""
+
+ANY_TYPE = "any type the engine supports"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        aspect: ``attribute``, ``input``, ``output``, ``type``, ``fact`` or ``behaviour``.
+        name: What differs, such as the attribute's name. For a type it is the operand and the
+            element type, such as ``data: bfloat16``; the first input is called ``data``
+            whatever its name, so that operators of two vendors can be compared.
+        before: How it is in the first version; None if it is not there.
+        after: How it is in the second version; None if it is not there.
+    """
+
+    aspect: str
+    name: str
+    before: str | None
+    after: str | None
+
+    @property
+    def subject(self) -> str:
+        """What the change is about: the name, without the element type of a type."""
+        return self.name.partition(": ")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDiff:
+    """Everything that differs between two operator versions.
+
+    Attributes:
+        before: The first version.
+        after: The second version.
+        changes: The differences: attributes, inputs, outputs, types, facts, behaviour.
+    """
+
+    before: Operator
+    after: Operator
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.before.id} -> {self.after.id}"]
+        lines += [
+            f"{change.aspect} {change.name}: {change.before or '-'} -> {change.after or '-'}"
+            for change in self.changes
+        ]
+        return "\n".join(lines)
+
+
+def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
+    """Compare two operator versions, of one operator or of two.
+
+    Args:
+        before: An identifier such as ``onnx.Split-13``, or a record.
+        after: Another one.
+
+    Returns:
+        The differences in attributes, inputs, outputs, element types, facts and behaviour.
+
+    Raises:
+        SplitError: TS101 for an identifier that is none.
+    """
+    first, second = operators[before], operators[after]
+    left, right = _aspects(first), _aspects(second)
+    keys = list(dict.fromkeys((*left, *right)))
+    subjects = list(dict.fromkeys((aspect, name.partition(": ")[0]) for aspect, name in keys))
+    changes = [
+        Change(*key, left.get(key), right.get(key))
+        for key in keys
+        if left.get(key) != right.get(key)
+    ]
+    changes.sort(key=lambda c: (ASPECTS.index(c.aspect), subjects.index((c.aspect, c.subject))))
+    return OperatorDiff(first, second, tuple(changes))
+
+
+def _aspects(record: Operator) -> dict[tuple[str, str], str]:
+    """A record as text, one entry for each thing that can differ."""
+    found: dict[tuple[str, str], str] = {}
+    for attribute in record.attributes:
+        need = "required" if attribute.required else f"default {attribute.default}"
+        if not attribute.required and attribute.default is None:
+            need = "optional"
+        found["attribute", attribute.name] = f"{attribute.type}, {need}"
+    for kind, parameters in (("input", record.inputs), ("output", record.outputs)):
+        for parameter in parameters:
+            found[kind, parameter.name] = f"{parameter.type_str}, {parameter.option}"
+    for number, parameter in enumerate(record.inputs):
+        constraint = record.types_of(parameter)
+        elements = [ANY_TYPE] if constraint.any else sorted(constraint.element_types, key=_by_size)
+        for element in elements:
+            found["type", f"{parameter.name if number else 'data'}: {element}"] = "allowed"
+    found["fact", "domain"] = record.domain or "ai.onnx"
+    found["fact", "support level"] = record.support_level
+    found["fact", "function"] = "yes" if record.is_function else "no"
+    found["fact", "shape inference"] = "yes" if record.has_shape_inference else "no"
+    found.update({("behaviour", name): text for name, text in record.notes.items()})
+    return found
+
+
+def _by_size(element_type: str) -> tuple[str, int]:
+    """Sorts int8 before int16."""
+    digits = re.search("[0-9]+", element_type)
+    return re.sub("[0-9]+", "", element_type, count=1), int(digits.group()) if digits else 0

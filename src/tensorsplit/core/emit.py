@@ -1,0 +1,182 @@
+"""From an intent to the operands of another operator version, or a reasoned refusal.
+
+Nothing here knows a model: where a length is known only at run time, the emission says which
+operand holds it, or by which rule it must be computed, and whoever owns the graph wires it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tensorsplit.core.dimensions import Dim, is_known
+from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.core.resolve import Intent, part_sizes
+from tensorsplit.core.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.schema import Lengths, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A value that only the running model knows, held by an operand of the original node.
+
+    Attributes:
+        operand: The operand's name in the original version.
+    """
+
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A list of lengths that the running model has to calculate from the dimension.
+
+    Attributes:
+        rule: The rule that says how; it is `ceil`, `equal` or `remainder`.
+        given: What the rule is given: integers, or a run-time operand.
+    """
+
+    rule: Rule
+    given: tuple[int, ...] | Runtime
+
+
+Source: TypeAlias = "tuple[int, ...] | Runtime | Computed"
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """The operands of a node of another version that means the same.
+
+    Attributes:
+        operator: The version.
+        axis: The axis, an integer or known at run time.
+        attributes: Integers or tuples of integers, by name, without the axis.
+        inputs: The inputs beside the data, by name, without the axis.
+    """
+
+    operator: Operator
+    axis: int | Runtime
+    attributes: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
+    inputs: Mapping[str, Source] = field(default_factory=dict)
+
+
+def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
+    """Say the same thing in another version's words.
+
+    Args:
+        intent: What the node asks for.
+        target: The version to say it in.
+        dim: The dimension that is cut, where it is known; its lengths then become numbers if
+            there is no more direct way.
+
+    Returns:
+        The operands of the new node. It has as many outputs as the old one.
+
+    Raises:
+        SplitError: TS310 if the version has no words for it, with the reason; TS301 to TS308 if
+            the lengths don't fit the dimension.
+    """
+    axis = _axis(intent, target)
+    for lengths in target.lengths:
+        for rank, rule in lengths.rules.items():
+            said = _say(intent, target, lengths, rank, rule)
+            if said is not None:
+                return _emission(target, axis, lengths, rank, said)
+    if target.absent is not None and intent.source is None and intent.rule is target.absent:
+        return Emission(target, axis, _keepdims(intent, target))
+    return _explicitly(intent, target, axis, dim)
+
+
+def _axis(intent: Intent, target: Operator) -> int | Runtime:
+    if intent.axis is not None:
+        return intent.axis
+    if target.attribute(target.axis) is None:
+        return Runtime(intent.operator.axis)
+    raise _refusal(intent, target, "the axis is known only at run time, and here an attribute")
+
+
+def _say(
+    intent: Intent, target: Operator, lengths: Lengths, rank: int, rule: Rule
+) -> Source | None:
+    """What to give an operand so that its rule does what the intent's does; None if it can't."""
+    if intent.rule is None or rule not in _SAYS.get(intent.rule, ()):
+        return None
+    if intent.rule is ones:
+        return (1,) if rank == 0 and intent.keepdims else None
+    if intent.given is not None:
+        return intent.given
+    if lengths.spelling == "input" and intent.source is not None:
+        integers = _takes_integers(intent.operator, intent.source)
+        if integers and _takes_integers(target, lengths.operand):
+            return Runtime(intent.source)
+    return None
+
+
+def _takes_integers(operator: Operator, operand: str) -> bool:
+    """Whether an operand holds integers; as input of Split-1 it holds floats.
+
+    Floats known only at run time stand for no integers: they may turn out not to be whole, which
+    Split-1 refuses, and a version that takes integers could not.
+    """
+    parameter = operator.input(operand)
+    if operator.attribute(operand) is not None and parameter is None:
+        return True
+    return parameter is not None and "int64" in operator.types_of(parameter).element_types
+
+
+_SAYS: Mapping[Rule, tuple[Rule, ...]] = {
+    explicit: (explicit, remainder),
+    remainder: (remainder,),
+    equal: (equal, ceil),
+    ceil: (ceil,),
+    chunk: (chunk,),
+    ones: (chunk,),
+}
+"""For each rule, the rules that do the same to every input that it accepts."""
+
+
+def _emission(
+    target: Operator, axis: int | Runtime, lengths: Lengths, rank: int, said: Source
+) -> Emission:
+    if lengths.spelling == "input" or not isinstance(said, tuple):
+        return Emission(target, axis, {}, {lengths.operand: said})
+    return Emission(target, axis, {lengths.operand: said if rank else said[0]})
+
+
+def _keepdims(intent: Intent, target: Operator) -> dict[str, int | tuple[int, ...]]:
+    return {target.keepdims: int(intent.keepdims)} if target.keepdims else {}
+
+
+def _explicitly(intent: Intent, target: Operator, axis: int | Runtime, dim: Dim) -> Emission:
+    """Fall back to explicit lengths: numbers if the dimension is known, else computed ones."""
+    if not intent.keepdims:
+        raise _refusal(intent, target, "the parts drop the axis, which this version can't say")
+    ways = [
+        lengths
+        for lengths in target.lengths
+        if any(rule in (explicit, remainder) for rule in lengths.rules.values())
+    ]
+    if intent.rule is not None and intent.given is not None and is_known(dim):
+        sizes = part_sizes(intent, dim)
+        if not isinstance(sizes, Chunks) and ways:
+            return _emission(target, axis, ways[0], 1, sizes)
+    if intent.rule in (ceil, equal, remainder):
+        given = intent.given if intent.given is not None else Runtime(intent.source or "")
+        for lengths in ways:
+            if lengths.spelling == "input" and _takes_integers(target, lengths.operand):
+                return _emission(target, axis, lengths, 1, Computed(intent.rule, given))
+    floats = intent.source is not None and not _takes_integers(intent.operator, intent.source)
+    kind = ", as floats, which may turn out not to be whole" if floats else ""
+    raise _refusal(intent, target, f"the lengths are known only at run time{kind}")
+
+
+def _refusal(intent: Intent, target: Operator, reason: str) -> SplitError:
+    ways = " or ".join(f"{entry.spelling} '{entry.operand}'" for entry in target.lengths)
+    return SplitError(
+        CANNOT_EXPRESS,
+        f"{target.id} can't say this: {reason}",
+        f"it takes {ways}",
+        operator=intent.operator.id,
+        parameter=intent.source,
+    )

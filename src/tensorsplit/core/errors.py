@@ -1,0 +1,313 @@
+"""The one error type, and every kind of refusal with its stable code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of refusal.
+
+    Attributes:
+        code: ``TS`` and three digits; never reused for something else.
+        title: What went wrong, in a few words.
+        meaning: What the reader of the documentation needs to know beyond the title.
+        decisions: The decisions (D1-D20, see ``docs/errata.md``) that lead to this refusal.
+    """
+
+    code: str
+    title: str
+    meaning: str
+    decisions: tuple[str, ...] = ()
+
+
+KINDS: dict[str, Kind] = {}
+"""Every kind, by its code, in the order of the codes."""
+
+
+def _kind(code: str, title: str, meaning: str, *decisions: str) -> Kind:
+    kind = KINDS[code] = Kind(code, title, meaning, decisions)
+    return kind
+
+
+# Codes TS1xx, how the operator was called
+UNKNOWN_OPERATOR = _kind(
+    "TS101",
+    "no such operator",
+    "The identifier, or the opset, names no operator version. Identifiers are vendor, name and"
+    " since-version, such as `onnx.Split-18`; an opset selects the version in force there.",
+)
+MISSING_OPERAND = _kind(
+    "TS102", "operand missing", "The operator version needs an operand that was not given."
+)
+UNKNOWN_OPERAND = _kind(
+    "TS103",
+    "operand this version does not have",
+    "The operand, or its spelling as attribute or input, belongs to another version.",
+)
+CONFLICTING_OPERANDS = _kind(
+    "TS104",
+    "the lengths come from both or neither operand",
+    "Split-18 takes exactly one of `split` and `num_outputs`; Split-1 at most one of the attribute"
+    " and the second input.",
+    "D4",
+    "D12",
+)
+OPERAND_TYPE = _kind(
+    "TS105",
+    "operand of a wrong element type",
+    "An axis or a length is a float, a boolean, or of an integer type the version does not allow.",
+    "D15",
+)
+OPERAND_RANK = _kind(
+    "TS106",
+    "operand of a wrong shape",
+    "Lengths are 1-D, or a scalar where the version says so; an axis is a scalar, or has shape"
+    " [1] in VariadicSplit-1.",
+    "D11",
+    "D15",
+)
+OPERAND_VALUE = _kind(
+    "TS107",
+    "operand value out of its range",
+    "A count of parts below 1, a `keepdims` other than 0 and 1, or a length given as a float that"
+    " is not a whole number.",
+    "D12",
+)
+
+# Codes TS2xx, the tensor to cut
+ELEMENT_TYPE = _kind(
+    "TS201",
+    "element type the version does not allow",
+    "The type constraint of the operator version does not list the element type of the data.",
+)
+SCALAR_DATA = _kind("TS202", "nothing to split in a scalar", "Rank-0 data has no axis.", "D18")
+AXIS_RANGE = _kind("TS203", "axis out of range", "An axis lies in [-rank, rank-1].")
+NOT_AN_ARRAY = _kind(
+    "TS204",
+    "not an array of a supported library",
+    "Only arrays of a supported library are cut; lists and scalars are converted by the caller.",
+)
+BAD_SHAPE = _kind(
+    "TS205",
+    "not a shape",
+    "A shape is a sequence of dimensions: integers >= 0, names, expressions, or None for unknown.",
+)
+PLAN_MISMATCH = _kind(
+    "TS206",
+    "the array does not fit the plan",
+    "A plan holds for one shape; an array of another shape or element type needs its own plan.",
+)
+
+# Codes TS3xx, lengths
+NEGATIVE_LENGTH = _kind("TS301", "negative length", "A part can't have less than 0 elements.", "D7")
+LENGTHS_SUM = _kind(
+    "TS302",
+    "lengths do not add up",
+    "The lengths must sum to the dimension, or data would be lost or invented.",
+    "D6",
+    "D14",
+)
+NOT_DIVISIBLE = _kind(
+    "TS303",
+    "not divisible into equal parts",
+    "The version cuts into equal parts only. Explicit lengths, or `num_outputs` from opset 18,"
+    " say what an uneven cut should be.",
+    "D3",
+)
+TOO_MANY_OUTPUTS = _kind(
+    "TS304",
+    "num_outputs leaves a negative last part",
+    "All parts but the last have ceil(d/n) elements; they must not need more than d together.",
+    "D1",
+)
+OUTPUT_COUNT = _kind(
+    "TS305",
+    "number of lengths and number of outputs differ",
+    "`num_outputs`, the lengths and the outputs of the node must name the same number of parts,"
+    " at least 1.",
+    "D5",
+)
+REMAINDER = _kind(
+    "TS306",
+    "no remainder can be taken",
+    "`split_lengths` may hold one -1, which stands for what the other lengths leave (>= 0).",
+    "D7",
+)
+CHUNK_LENGTH = _kind(
+    "TS307", "chunk length not positive", "A scalar `split` must be > 0.", "D9", "D10"
+)
+TOO_MANY_PARTS = _kind(
+    "TS308",
+    "more parts than can be listed",
+    "The number of parts is over the limit, so that a malformed count can't exhaust memory.",
+)
+UNKNOWN_COUNT = _kind(
+    "TS309",
+    "number of parts not known",
+    "The number of parts depends on a dimension or operand that is not known yet.",
+)
+
+CANNOT_EXPRESS = _kind(
+    "TS310",
+    "another version can't say it",
+    "The operator version asked for has no operands that mean the same, such as lengths known only"
+    " at run time where it takes an attribute.",
+)
+
+# Codes TS4xx, buffers given as `out=`
+OUT_COUNT = _kind("TS401", "wrong number of out buffers", "`out` holds one array for each part.")
+OUT_SHAPE = _kind("TS402", "out buffer of a wrong shape", "Each buffer has its part's shape.")
+OUT_TYPE = _kind(
+    "TS403", "out buffer of a wrong element type", "Buffers have the data's own element type."
+)
+OUT_READ_ONLY = _kind("TS404", "out buffer not writable", "Buffers must be writable arrays.")
+OUT_OVERLAP = _kind(
+    "TS405",
+    "out buffers overlap",
+    "A buffer may share no memory with the data, with another buffer, or with itself.",
+)
+
+# Codes TS5xx, models
+UNREADABLE_MODEL = _kind(
+    "TS501", "not a readable model", "The file is no ONNX model or OpenVINO IR, or is cut short."
+)
+MALFORMED_MODEL = _kind(
+    "TS502",
+    "model not well-formed",
+    "The graph can't be run as written: a value without producer, a missing opset import, a"
+    " function that calls itself, and so on.",
+)
+UNSAFE_XML = _kind(
+    "TS503", "XML with a document type", "IR files never need entities; those that do are refused."
+)
+EXTERNAL_DATA = _kind(
+    "TS504",
+    "external data can't be used",
+    "The data lies outside the model's folder, is missing, or is shorter than the tensor.",
+)
+MISSING_INPUT = _kind("TS505", "model input missing", "A graph input without default was not fed.")
+UNKNOWN_INPUT = _kind("TS506", "no such model input", "The model has no input of that name.")
+INPUT_SHAPE = _kind("TS507", "model input of a wrong shape", "The graph declares another shape.")
+INPUT_TYPE = _kind(
+    "TS508", "model input of a wrong element type", "The graph declares another element type."
+)
+UNSUPPORTED_NODE = _kind(
+    "TS509",
+    "operator that can't be run here",
+    "The engine has no implementation of the operator; another engine may.",
+)
+NODE_FAILED = _kind("TS510", "another operator failed", "An operator outside the family refused.")
+SEQUENCE_INDEX = _kind(
+    "TS511",
+    "sequence index out of range",
+    "A position in a sequence of n tensors lies in [-n, n-1].",
+    "D19",
+)
+NO_ADAPTER = _kind(
+    "TS512",
+    "another operator has no form at that opset",
+    "An operator outside the family says something that the opset asked for has no words for, or"
+    " it can't be told without the running model whether it has.",
+)
+CANNOT_LOWER = _kind(
+    "TS513",
+    "no equal model for the target",
+    "The target engine can't hold the data, or the model says something that only sequences can,"
+    " and no exact rewrite is known.",
+)
+
+# Codes TS6xx, engines
+UNKNOWN_ENGINE = _kind("TS601", "no such engine", "The engines are listed in the message.")
+ENGINE_MISSING = _kind(
+    "TS602", "engine not installed", "Engines other than `numpy` are extras of the package."
+)
+ENGINE_REFUSED = _kind("TS603", "the engine refused the model", "The engine's own words follow.")
+ENGINE_CRASHED = _kind(
+    "TS604", "the engine's process died", "Engines run in a process of their own; it ended."
+)
+
+# Codes TS7xx, files and the command line
+UNREADABLE_ARRAY = _kind("TS701", "not a readable array", "Arrays are read from .npy, .npz, .pb.")
+UNWRITABLE = _kind("TS702", "can't write", "Nothing was written.")
+USAGE = _kind("TS703", "wrong usage", "An argument can't be understood.")
+
+
+class SplitError(ValueError):
+    """A refusal: what was asked for has no exact meaning, or can't be done safely.
+
+    Args:
+        kind: The kind of refusal; gives the code.
+        problem: What is wrong, with the values seen.
+        fix: What would be right, as an instruction.
+        parameter: The operand, attribute or argument at fault, in the standard's spelling.
+        operator: The operator version, such as ``onnx.Split-18``.
+        node: The node of a model, with its path through bodies and functions.
+
+    Attributes:
+        code: The kind's code, such as ``TS302``; stable across releases.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        problem: str,
+        fix: str = "",
+        *,
+        parameter: str | None = None,
+        operator: str | None = None,
+        node: str | None = None,
+    ) -> None:
+        super().__init__(kind, problem, fix)
+        self.kind = kind
+        self.code = kind.code
+        self.problem = problem
+        self.fix = fix
+        self.parameter = parameter
+        self.operator = operator
+        self.node = node
+
+    def located(self, *, operator: str | None = None, node: str | None = None) -> SplitError:
+        """Fill in the operator version or the node where they are not known yet; returns self."""
+        self.operator = self.operator or operator
+        self.node = self.node or node
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        place = {"parameter": self.parameter, "operator": self.operator, "node": self.node}
+        return (_rebuild, (type(self), self.code, self.problem, self.fix, place))
+
+    def __str__(self) -> str:
+        place = [self.operator] if self.operator else []
+        if self.parameter:
+            place.append(f"parameter '{self.parameter}'")
+        if self.node:
+            place.append(f"node '{self.node}'")
+        where = f"{', '.join(place)}: " if place else ""
+        message = f"[{self.code}] {where}{self.problem}"
+        return f"{message}; {self.fix}" if self.fix else message
+
+
+def _rebuild(
+    error: type[SplitError], code: str, problem: str, fix: str, place: dict[str, str | None]
+) -> SplitError:
+    return error(KINDS[code], problem, fix, **place)
+
+
+def show(value: object) -> str:
+    """Any value as one line of bounded length, whatever its own `repr` does."""
+    if type(value) is int:
+        return show_int(value)
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001 - someone else's repr may raise anything
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def show_int(value: int) -> str:
+    """An integer as text; Python refuses to print those of thousands of digits."""
+    if -(1 << 128) < value < 1 << 128:
+        return str(value)
+    return f"{'-' if value < 0 else ''}2^{value.bit_length() - 1} or more"

@@ -1,0 +1,189 @@
+"""Operands: what a caller or a node gives, and whether it fits the record it is given to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from tensorsplit.core.errors import (
+    MISSING_OPERAND,
+    OPERAND_RANK,
+    OPERAND_TYPE,
+    OPERAND_VALUE,
+    UNKNOWN_OPERAND,
+    SplitError,
+    show,
+)
+from tensorsplit.core.records import operators
+from tensorsplit.core.schema import Operator
+
+
+class Operand(NamedTuple):
+    """What an operand of an operator holds.
+
+    Attributes:
+        values: The elements in order; None if they are known only at run time.
+        rank: 0 for a scalar, 1 for a list; None if not known.
+        element_type: The element type of an input; None for an attribute, for integers of no
+            particular type, or if not known.
+        spelling: ``attribute`` or ``input``; None where the caller leaves it to the record.
+    """
+
+    values: tuple[int | float, ...] | None
+    rank: int | None
+    element_type: str | None = None
+    spelling: str | None = None
+
+    def __str__(self) -> str:
+        if self.values is None:
+            return "known at run time"
+        shown = [show(value) for value in self.values[:12]]
+        if self.rank == 0:
+            return shown[0]
+        return f"[{', '.join(shown)}{', ...' if len(self.values) > 12 else ''}]"
+
+
+Operands: TypeAlias = Iterable[tuple[str, Operand]]
+"""Operands by the names of the standard; absent ones are left out."""
+
+Known: TypeAlias = Mapping[tuple[str, str], Operand]
+"""The operands that are given, by name and spelling."""
+
+
+def check_operand(operator: Operator, name: str, spelling: str, operand: Operand) -> None:
+    """Check that a version has the operand, so spelled, and that its type and shape fit.
+
+    Raises:
+        SplitError: TS103, TS105, TS106.
+    """
+    attribute, parameter = operator.attribute(name), operator.input(name)
+    if spelling == "attribute" and attribute is not None:
+        _check_attribute_type(name, operand)
+    elif spelling == "input" and parameter is not None:
+        _check_input_type(name, operand, operator.types_of(parameter).element_types)
+    else:
+        raise _unknown(operator, name, spelling)
+    _check_rank(operator, name, spelling, operand)
+
+
+def _check_attribute_type(name: str, operand: Operand) -> None:
+    if operand.element_type is not None:
+        raise _wrong_type(name, operand, "integers")
+
+
+def _check_input_type(name: str, operand: Operand, types: frozenset[str]) -> None:
+    """Integers without a type of their own fit wherever integers do."""
+    if operand.element_type is None:
+        fits = operand.values is None or "int64" in types
+    else:
+        fits = operand.element_type in types
+    if not fits:
+        raise _wrong_type(name, operand, ", ".join(sorted(types)))
+
+
+def _wrong_type(name: str, operand: Operand, wanted: str) -> SplitError:
+    return SplitError(
+        OPERAND_TYPE,
+        f"it is {operand} of type {operand.element_type or 'integer'}",
+        f"give {wanted}",
+        parameter=name,
+    )
+
+
+def _check_rank(operator: Operator, name: str, spelling: str, operand: Operand) -> None:
+    ranks = _ranks(operator, name, spelling)
+    is_axis = name == operator.axis
+    one_is_wanted = is_axis and operand.rank == 1 and operand.values is not None
+    if operand.rank is None or (
+        operand.rank in ranks and not (one_is_wanted and len(operand.values or ()) != 1)
+    ):
+        return
+    raise SplitError(
+        OPERAND_RANK,
+        f"it is {operand} of rank {operand.rank}",
+        f"give {_rank_names(ranks, is_axis)}",
+        parameter=name,
+    )
+
+
+def _ranks(operator: Operator, name: str, spelling: str) -> tuple[int, ...]:
+    if name == operator.axis:
+        return operator.axis_ranks
+    for lengths in operator.lengths:
+        if (lengths.operand, lengths.spelling) == (name, spelling):
+            return tuple(lengths.rules)
+    return (0,)
+
+
+def _rank_names(ranks: tuple[int, ...], one: bool) -> str:
+    words = {0: "a scalar", 1: "a list of one element" if one else "a list (1-D)"}
+    return " or ".join(words[rank] for rank in ranks)
+
+
+def _unknown(operator: Operator, name: str, spelling: str) -> SplitError:
+    other = "input" if spelling == "attribute" else "attribute"
+    versions = [
+        f"{record.id} ({kind})"
+        for record in operators.values()
+        if (record.vendor, record.name) == (operator.vendor, operator.name)
+        for kind in ("attribute", "input")
+        if (record.attribute(name) if kind == "attribute" else record.input(name))
+    ]
+    has_other = operator.attribute(name) or operator.input(name)
+    if has_other:
+        return SplitError(
+            UNKNOWN_OPERAND,
+            f"it is given as {spelling}, but this version has it as {other}",
+            f"give it as {other}",
+            parameter=name,
+        )
+    return SplitError(
+        UNKNOWN_OPERAND,
+        f"this version has no {spelling} '{name}'",
+        f"it is found in {', '.join(versions)}"
+        if versions
+        else f"its operands are {', '.join(operator.operands)}",
+        parameter=name,
+    )
+
+
+def check_required(operator: Operator, known: Known) -> None:
+    """Check that what the version can't do without is given (TS102)."""
+    given = {name for name, _ in known}
+    required = [a.name for a in operator.attributes if a.required]
+    required += [i.name for i in operator.inputs[1:] if i.option == "single"]
+    for name in required:
+        if name not in given:
+            raise SplitError(
+                MISSING_OPERAND, "it is not given", "this version needs it", parameter=name
+            )
+
+
+def whole_lengths(values: tuple[int | float, ...], parameter: str) -> tuple[int, ...]:
+    """Floats as integers, where they are whole (D12)."""
+    for value in values:
+        if isinstance(value, float) and not value.is_integer():
+            raise SplitError(
+                OPERAND_VALUE,
+                f"a length is {value!r}",
+                "give whole, finite numbers >= 0",
+                parameter=parameter,
+            )
+    return tuple(int(value) if isinstance(value, float) else value for value in values)
+
+
+def keeps_axis(operator: Operator, known: Known) -> bool:
+    """Whether the parts keep the axis where no lengths are given (TS107 for a value not 0 or 1)."""
+    if operator.keepdims is None:
+        return True
+    operand = known.get((operator.keepdims, "attribute"))
+    if operand is None or operand.values is None:
+        return True
+    if operand.values[0] not in (0, 1):
+        raise SplitError(
+            OPERAND_VALUE,
+            f"it is {operand}",
+            "give 0 (drop the axis) or 1 (keep it)",
+            parameter=operator.keepdims,
+        )
+    return operand.values[0] == 1

@@ -1,0 +1,109 @@
+"""The plan of a cut: which axis, into which lengths, and whether the axis stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import accumulate
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+from tensorsplit.core.dimensions import Dim, Shape, add, is_known
+from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
+
+Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """A validated cut of one axis into parts whose number is known.
+
+    Attributes:
+        operator: The operator version that it follows, such as ``onnx.Split-18``.
+        input_shape: The shape of the data.
+        axis: The axis, counted from the front.
+        sizes: The length of each part on the axis: integers, or symbolic where ``input_shape`` is.
+        keepdims: Whether the parts keep the axis; if not, every size is 1.
+        element_types: The element types that the data may have; None for any.
+    """
+
+    operator: str
+    input_shape: Shape
+    axis: int
+    sizes: tuple[Dim, ...]
+    keepdims: bool = True
+    element_types: frozenset[str] | None = field(default=None, repr=False)
+
+    @cached_property
+    def offsets(self) -> tuple[Dim, ...]:
+        """Where each part starts on the axis."""
+        if all(map(is_known, self.sizes)):
+            return tuple(accumulate(self.sizes, initial=0))[:-1] if self.sizes else ()
+        starts: list[Dim] = [0]
+        for size in self.sizes[:-1]:
+            starts.append(add(starts[-1], size))
+        return tuple(starts)
+
+    @cached_property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shape of each part."""
+        before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
+        if not self.keepdims:
+            return (before + after,) * len(self.sizes)
+        return tuple((*before, size, *after) for size in self.sizes)
+
+    @cached_property
+    def indices(self) -> tuple[Index, ...]:
+        """What to index an array with to get each part; the sizes must be numbers.
+
+        The trailing Ellipsis keeps a 0-d part an array where the axis is dropped from 1-D data.
+
+        Raises:
+            SplitError: TS309 if a size is symbolic.
+        """
+        if not all(map(is_known, self.sizes)):
+            raise SplitError(
+                UNKNOWN_COUNT,
+                f"the sizes are {[str(size) for size in self.sizes]}",
+                "plan for a shape whose split dimension is a number",
+                operator=self.operator,
+                parameter="shape",
+            )
+        head = (slice(None),) * self.axis
+        if not self.keepdims:
+            return tuple((*head, start, ...) for start in self.offsets)
+        return tuple(
+            (*head, slice(start, start + size))
+            for start, size in zip(self.offsets, self.sizes, strict=True)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the fields, and not what was derived from them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True)
+class UncountedPlan:
+    """A cut into equal chunks whose number depends on a dimension that is not known.
+
+    Attributes:
+        operator: The operator version that it follows.
+        input_shape: The shape of the data.
+        axis: The axis, counted from the front.
+        count: How many parts there are: symbolic, or None.
+        size: The length of every part; None if the last one may be smaller.
+        keepdims: Whether the parts keep the axis.
+    """
+
+    operator: str
+    input_shape: Shape
+    axis: int
+    count: Dim
+    size: Dim
+    keepdims: bool = True
+
+    @property
+    def part_shape(self) -> Shape:
+        """What is known of the shape of every part."""
+        before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
+        return (*before, self.size, *after) if self.keepdims else before + after

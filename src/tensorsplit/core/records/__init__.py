@@ -1,0 +1,109 @@
+"""The table of the operator records, and look-up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from tensorsplit.core.dimensions import as_index
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show, show_int
+from tensorsplit.core.records import onnx, openvino
+from tensorsplit.core.schema import Operator
+
+NEWEST_OPSET = onnx.NEWEST_OPSET
+
+
+class OperatorTable(Mapping[str, Operator]):
+    """The operator records by identifier, in the order of vendor, name and version."""
+
+    def __init__(self, records: tuple[Operator, ...]) -> None:
+        self._records = {record.id: record for record in records}
+
+    def __getitem__(self, identifier: object) -> Operator:
+        """The record of an identifier such as ``onnx.Split-18``; a record stands for itself.
+
+        Raises:
+            SplitError: TS101 for an identifier that is none. It is a ``KeyError`` as well, so
+                that ``in`` and ``get`` work as in any mapping.
+        """
+        name = identifier.id if isinstance(identifier, Operator) else identifier
+        found = self._records.get(str.__str__(name)) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownOperatorError(
+                UNKNOWN_OPERATOR,
+                f"{show(identifier)} is no operator version",
+                f"use one of {', '.join(self._records)}",
+                parameter="operator",
+            )
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __repr__(self) -> str:
+        return f"<operators: {', '.join(self)}>"
+
+
+class UnknownOperatorError(SplitError, KeyError):
+    """No such operator; also a ``KeyError``, as mappings raise."""
+
+    __str__ = SplitError.__str__
+
+
+operators = OperatorTable((*onnx.OPERATORS, *openvino.OPERATORS))
+"""Every operator version of the family."""
+
+
+def in_force(name: str, opset: int, *, vendor: str = "onnx") -> Operator:
+    """The version of an operator that holds at an opset.
+
+    Args:
+        name: The operator's name, such as ``Split``.
+        opset: The opset a model imports.
+        vendor: Whose operator it is.
+
+    Raises:
+        SplitError: TS101 if the operator does not exist at that opset, or the opset itself does
+            not exist as far as the records know.
+    """
+    if type(opset) is not int:
+        opset = _index(opset)
+    return _in_force(name, opset, vendor)
+
+
+@lru_cache(maxsize=256)
+def _in_force(name: str, opset: int, vendor: str) -> Operator:
+    versions = [r for r in operators.values() if r.vendor == vendor and r.name == name]
+    if not versions:
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"there is no operator {vendor}.{name}",
+            f"the operators are {', '.join(operators)}",
+            parameter="operator",
+        )
+    first = min(record.since_version for record in versions)
+    if not first <= opset <= NEWEST_OPSET:
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"{vendor}.{name} does not exist at opset {show_int(opset)}",
+            f"use an opset from {first} to {NEWEST_OPSET}",
+            operator=f"{vendor}.{name}",
+            parameter="opset",
+        )
+    usable = [record for record in versions if record.since_version <= opset]
+    return max(usable, key=lambda record: record.since_version)
+
+
+def _index(opset: object) -> int:
+    index = as_index(opset)
+    if index is not None:
+        return index
+    raise SplitError(
+        UNKNOWN_OPERATOR,
+        f"the opset is {show(opset)}",
+        f"give an integer from 1 to {NEWEST_OPSET}",
+        parameter="opset",
+    )

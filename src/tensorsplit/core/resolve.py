@@ -1,0 +1,292 @@
+"""The one interpreter of operator records: record + operands + shape -> plan.
+
+`bind` checks what can be known without a shape and picks the rule; `plan` applies it to a shape.
+Whoever executes, infers, checks or rewrites starts from one of the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.errors import (
+    AXIS_RANGE,
+    CONFLICTING_OPERANDS,
+    ELEMENT_TYPE,
+    MISSING_OPERAND,
+    OUTPUT_COUNT,
+    SCALAR_DATA,
+    UNKNOWN_COUNT,
+    SplitError,
+    show_int,
+)
+from tensorsplit.core.operands import (
+    Known,
+    Operand,
+    Operands,
+    check_operand,
+    check_required,
+    keeps_axis,
+    whole_lengths,
+)
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.rules import Chunks, Rule, Sizes
+from tensorsplit.core.schema import Lengths, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a node asks for, before the shape of its data is known.
+
+    Attributes:
+        operator: The record.
+        axis: The axis as given; None if known only at run time.
+        source: The operand that gives the lengths; None if none was given.
+        rule: The length rule; None while the rank of a run-time operand leaves it open.
+        given: What the rule is given; None if known only at run time.
+        outputs: How many outputs the node has; None where there is no node.
+        keepdims: Whether the parts keep the axis.
+        element_types: The element types that the data may have; None for any.
+    """
+
+    operator: Operator
+    axis: int | None
+    source: str | None
+    rule: Rule | None
+    given: tuple[int, ...] | None
+    outputs: int | None
+    keepdims: bool
+    element_types: frozenset[str] | None
+
+
+def bind(operator: Operator, operands: Operands, outputs: int | None = None) -> Intent:
+    """Check the operands of an operator version and pick the length rule.
+
+    Args:
+        operator: The record.
+        operands: The operands that are given.
+        outputs: How many outputs the node has; None where there is no node.
+
+    Returns:
+        What is asked for; it holds for any shape of the data.
+
+    Raises:
+        SplitError: TS102 to TS107 for operands that are missing, unknown, in conflict or of a
+            wrong type, shape or value; TS305 for a node without outputs.
+    """
+    try:
+        return _bind(operator, operands, outputs)
+    except SplitError as error:
+        raise error.located(operator=operator.id) from None
+
+
+def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
+    """Apply an intent to a shape.
+
+    Args:
+        intent: What `bind` returned.
+        shape: The shape of the data, as `dims.as_shape` returns it.
+
+    Returns:
+        A `SplitPlan`, or an `UncountedPlan` where even the number of parts depends on a
+        dimension that is not known.
+
+    Raises:
+        SplitError: TS202, TS203 for the data and the axis; TS301 to TS308 for lengths that do
+            not fit; TS309 if an operand is known only at run time.
+    """
+    try:
+        axis = _normal_axis(intent, len(shape))
+        sizes = part_sizes(intent, shape[axis])
+    except SplitError as error:
+        raise error.located(operator=intent.operator.id) from None
+    if isinstance(sizes, Chunks):
+        return UncountedPlan(
+            intent.operator.id, shape, axis, sizes.count, sizes.size, intent.keepdims
+        )
+    return SplitPlan(intent.operator.id, shape, axis, sizes, intent.keepdims, intent.element_types)
+
+
+def part_sizes(intent: Intent, dim: Dim) -> Sizes:
+    """The lengths of the parts of a dimension; None stands for one that is not known.
+
+    Raises:
+        SplitError: TS301 to TS309.
+    """
+    if intent.rule is None or intent.given is None:
+        raise SplitError(
+            UNKNOWN_COUNT,
+            "the lengths are known only at run time",
+            "give them as constants",
+            parameter=intent.source,
+        )
+    try:
+        if is_known(dim) or len(intent.given) > 64:
+            sizes = intent.rule(dim, intent.given)
+        else:
+            sizes = _symbolic_sizes(intent.rule, dim, intent.given)
+    except SplitError as error:
+        counted = "num_outputs" if intent.outputs else intent.operator.lengths[0].operand
+        error.parameter = intent.source or counted
+        raise
+    if not isinstance(sizes, Chunks) and not intent.operator.is_sequence:
+        _check_count(len(sizes), intent)
+    return sizes
+
+
+@lru_cache(maxsize=1024)
+def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> Sizes:
+    """Expressions take a thousand times as long as numbers, and a model repeats the same few."""
+    return rule(dim, given)
+
+
+def check_element_type(
+    operator: str, element_type: str, allowed: frozenset[str] | None, parameter: str = "input"
+) -> None:
+    """Refuse data of an element type that the version's type constraint does not list.
+
+    Raises:
+        SplitError: TS201.
+    """
+    if allowed is not None and element_type not in allowed:
+        raise SplitError(
+            ELEMENT_TYPE,
+            f"the element type of the data is {element_type}",
+            f"this version takes {', '.join(sorted(allowed))}",
+            operator=operator,
+            parameter=parameter,
+        )
+
+
+def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent:
+    known: dict[tuple[str, str], Operand] = {}
+    for name, operand in operands:
+        spelling = operand.spelling or ("attribute" if operator.attribute(name) else "input")
+        check_operand(operator, name, spelling, operand)
+        known[name, spelling] = operand
+    check_required(operator, known)
+    if outputs is not None and outputs < 1:
+        raise SplitError(
+            OUTPUT_COUNT,
+            f"{show_int(outputs)} outputs are asked for",
+            "name at least 1",
+            parameter="num_outputs",
+        )
+    lengths = _source(operator, known)
+    source = known[lengths.operand, lengths.spelling] if lengths else None
+    return Intent(
+        operator=operator,
+        axis=_axis(operator, known),
+        source=lengths.operand if lengths else None,
+        rule=_rule(operator, lengths, source),
+        given=_given(operator, source, outputs, lengths.operand if lengths else "num_outputs"),
+        outputs=outputs,
+        keepdims=lengths is not None or keeps_axis(operator, known),
+        element_types=_element_types(operator, lengths, source),
+    )
+
+
+def _source(operator: Operator, known: Known) -> Lengths | None:
+    """The operand that gives the lengths: one at most, and one at least if the record says so."""
+    given = [entry for entry in operator.lengths if (entry.operand, entry.spelling) in known]
+    if len(given) == 1:
+        return given[0]
+    if given or operator.absent is None:
+        ways = " or ".join(f"{entry.spelling} '{entry.operand}'" for entry in operator.lengths)
+        seen = " and ".join(
+            f"{entry.operand} = {known[entry.operand, entry.spelling]}" for entry in given
+        )
+        raise SplitError(
+            CONFLICTING_OPERANDS,
+            f"both are given: {seen}" if given else "the lengths are given by no operand",
+            f"give {ways}, {'at most' if operator.absent else 'exactly'} one",
+            parameter=operator.lengths[0].operand,
+        )
+    return None
+
+
+def _rule(operator: Operator, lengths: Lengths | None, operand: Operand | None) -> Rule | None:
+    if lengths is None or operand is None:
+        return operator.absent
+    if operand.rank is None:
+        return next(iter(lengths.rules.values())) if len(lengths.rules) == 1 else None
+    return lengths.rules[operand.rank]
+
+
+def _given(
+    operator: Operator, operand: Operand | None, outputs: int | None, parameter: str
+) -> tuple[int, ...] | None:
+    """What the rule works on: the operand's integers, or the number of outputs."""
+    if operand is not None:
+        return None if operand.values is None else whole_lengths(operand.values, parameter)
+    if operator.is_sequence:
+        return ()
+    if outputs is None:
+        raise SplitError(
+            MISSING_OPERAND,
+            "neither the lengths nor the number of outputs is given",
+            "give 'split' or 'num_outputs'",
+            parameter=parameter,
+        )
+    return (outputs,)
+
+
+def _axis(operator: Operator, known: Known) -> int | None:
+    for (name, _), operand in known.items():
+        if name == operator.axis:
+            return None if operand.values is None else int(operand.values[0])
+    return operator.axis_default
+
+
+def _normal_axis(intent: Intent, rank: int) -> int:
+    if rank == 0:
+        raise SplitError(
+            SCALAR_DATA,
+            "the data is a scalar (rank 0)",
+            "give data of rank 1 or more",
+            parameter=intent.operator.inputs[0].name,
+        )
+    axis = intent.axis
+    if axis is None:
+        raise SplitError(
+            UNKNOWN_COUNT,
+            "the axis is known only at run time",
+            "give it as a constant",
+            parameter=intent.operator.axis,
+        )
+    if not -rank <= axis < rank:
+        raise SplitError(
+            AXIS_RANGE,
+            f"the axis is {show_int(axis)}, but the data has rank {rank}",
+            f"give an axis in [{-rank}, {rank - 1}]",
+            parameter=intent.operator.axis,
+        )
+    return axis % rank
+
+
+def _check_count(parts: int, intent: Intent) -> None:
+    wanted = intent.outputs
+    if parts == 0:
+        problem, fix = "no lengths are given", "give one or more"
+    elif wanted is not None and parts != wanted:
+        problem = f"it makes {parts} parts, but there are {wanted} outputs"
+        fix = f"make it name {wanted} parts, or give the node {parts} outputs"
+    else:
+        return
+    raise SplitError(OUTPUT_COUNT, problem, fix, parameter=intent.source)
+
+
+def _element_types(
+    operator: Operator, lengths: Lengths | None, operand: Operand | None
+) -> frozenset[str] | None:
+    """What the data may be; lengths that share its type parameter narrow it (Split-1)."""
+    data = operator.inputs[0]
+    types = operator.types_of(data)
+    if types.any:
+        return None
+    if lengths is not None and operand is not None and operand.element_type is not None:
+        parameter = operator.input(lengths.operand)
+        if parameter is not None and parameter.type_str == data.type_str:
+            return frozenset({operand.element_type})
+    return types.element_types

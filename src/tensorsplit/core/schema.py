@@ -1,0 +1,177 @@
+"""The vocabulary of an operator record: what a standard's page says, as data.
+
+The first half of a record repeats the page (attributes, inputs, outputs, type constraints); the
+second half says which operand holds the axis, where the lengths come from and by which rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from tensorsplit.core.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of an operator version.
+
+    Attributes:
+        name: As the standard spells it.
+        type: ``INT`` or ``INTS``.
+        required: Whether a node must have it.
+        default: The value in force when it is absent; None where the page gives none.
+        description: What it means, in our words.
+    """
+
+    name: str
+    type: str
+    required: bool = False
+    default: int | None = None
+    description: str = ""
+
+    @property
+    def rank(self) -> int:
+        """0 for a number, 1 for a list."""
+        return 1 if self.type == "INTS" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An input or output of an operator version.
+
+    Attributes:
+        name: As the standard spells it.
+        type_str: A type constraint's name, or one type.
+        option: ``single``, ``optional`` or ``variadic``.
+        description: What it holds, in our words.
+    """
+
+    name: str
+    type_str: str
+    option: str = "single"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeConstraint:
+    """The types that a type parameter may take.
+
+    Attributes:
+        name: The type parameter, such as ``T``.
+        types: Every type, in the standard's order and spelling.
+        element_types: The element types among them, in the package's spelling (ONNX's
+            ``TensorProto`` names in lower case).
+        any: Whether the page allows any type the vendor supports; `types` then lists them, and
+            nothing is refused for its type.
+        description: What the page says of it, in our words.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    element_types: frozenset[str]
+    any: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """An operand that gives the lengths.
+
+    Attributes:
+        operand: The attribute's or input's name.
+        rules: The length rule for each rank the operand may have.
+        spelling: ``attribute`` or ``input``.
+    """
+
+    operand: str
+    rules: Mapping[int, Rule]
+    spelling: str
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One version of one operator: a declarative record.
+
+    Attributes:
+        vendor: ``onnx`` or ``openvino``.
+        name: The operator's name.
+        since_version: The opset that introduced this version.
+        domain: The domain (ONNX) or opset (OpenVINO) it belongs to; ``""`` is ONNX's own.
+        source: The page of the standard.
+        summary: What the version says, in our words.
+        support_level: ``common`` or ``experimental``, as ONNX classes it.
+        is_function: Whether the standard defines it by other operators.
+        has_shape_inference: Whether the vendor's package infers its output shapes.
+        attributes: In alphabetic order.
+        inputs: In order; the first one is the data.
+        outputs: In order.
+        type_constraints: In the standard's order.
+        axis: The operand that holds the axis.
+        axis_default: The axis when none is given; None if one must be.
+        axis_ranks: The ranks an axis may have; rank 1 means shape [1].
+        negative_axis: Whether the page says that a negative axis counts from the back.
+        lengths: The operands that may give the lengths; at most one is given.
+        absent: The rule when none of them is given; None if one must be.
+        keepdims: The attribute that decides whether the axis stays when `absent` is used.
+        is_sequence: Whether the output is one sequence and not one tensor for each part.
+        notes: Behaviour worth telling apart from other versions, as (aspect, what holds).
+    """
+
+    vendor: str
+    name: str
+    since_version: int
+    domain: str
+    source: str
+    summary: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    type_constraints: tuple[TypeConstraint, ...]
+    lengths: tuple[Lengths, ...]
+    attributes: tuple[Attribute, ...] = ()
+    absent: Rule | None = None
+    axis: str = "axis"
+    axis_default: int | None = 0
+    axis_ranks: tuple[int, ...] = (0,)
+    negative_axis: bool = True
+    keepdims: str | None = None
+    is_sequence: bool = False
+    support_level: str = "common"
+    is_function: bool = False
+    has_shape_inference: bool = True
+    notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @cached_property
+    def id(self) -> str:
+        """The identifier: vendor, name and since-version, such as ``onnx.Split-18``."""
+        return f"{self.vendor}.{self.name}-{self.since_version}"
+
+    def __str__(self) -> str:
+        return self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def attribute(self, name: str) -> Attribute | None:
+        """The attribute of that name, or None."""
+        return next((a for a in self.attributes if a.name == name), None)
+
+    def input(self, name: str) -> Parameter | None:
+        """The input of that name, or None."""
+        return next((i for i in self.inputs if i.name == name), None)
+
+    def types_of(self, parameter: Parameter) -> TypeConstraint:
+        """The types a parameter may have, whether it names a constraint or one type."""
+        for constraint in self.type_constraints:
+            if constraint.name == parameter.type_str:
+                return constraint
+        element = parameter.type_str.removeprefix("tensor(").removesuffix(")")
+        return TypeConstraint(parameter.type_str, (parameter.type_str,), frozenset({element}))
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of everything but the data: attributes first, then inputs, each name once."""
+        names = [a.name for a in self.attributes] + [i.name for i in self.inputs[1:]]
+        return tuple(dict.fromkeys(names))

@@ -1,0 +1,184 @@
+"""What `check` can report beyond the refusals of ``errors.py``: a table of data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorsplit.core.errors import KINDS
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+SEVERITIES = (ERROR, WARNING, NOTE)
+"""The severities, the gravest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that `check` looks for.
+
+    Attributes:
+        code: ``TS`` and three digits; never reused for something else.
+        severity: ``error``, ``warning`` or ``note``.
+        title: What it is, in a few words.
+        meaning: What the reader of the documentation needs to know beyond the title.
+        decisions: The decisions (D1-D20, see ``docs/errata.md``) behind it.
+    """
+
+    code: str
+    severity: str
+    title: str
+    meaning: str
+    decisions: tuple[str, ...] = ()
+
+
+CHECKS: dict[str, Check] = {}
+"""Every check with a code of its own, by its code, in the order of the codes."""
+
+
+def _check(code: str, severity: str, title: str, meaning: str, *decisions: str) -> Check:
+    made = CHECKS[code] = Check(code, severity, title, meaning, decisions)
+    return made
+
+
+# Codes TS80x, what the model says of a split contradicts the split
+DECLARED_SHAPE = _check(
+    "TS801",
+    ERROR,
+    "declared shape contradicts the split",
+    "A value_info, a graph output or a port declares another rank or length than the part has."
+    " Engines that trust the declaration plan memory for the wrong shape; others refuse the model.",
+)
+DECLARED_TYPE = _check(
+    "TS802",
+    ERROR,
+    "declared type contradicts the split",
+    "A part has the element type of the data, and SplitToSequence gives a sequence of tensors.",
+)
+SEQUENCE_PARTS = _check(
+    "TS803",
+    ERROR,
+    "tensors of a sequence do not fit together",
+    "The tensors that ConcatFromSequence joins differ in another dimension than the one they are"
+    " joined on, or a tensor of another element type is put into a sequence.",
+)
+
+# Codes TS81x, splits that could go
+DOES_NOTHING = _check(
+    "TS811",
+    NOTE,
+    "split that does nothing",
+    "There is one part, and it is all of the data.",
+)
+DEAD_OUTPUT = _check(
+    "TS812",
+    NOTE,
+    "part that nobody uses",
+    "No node reads the output, and it is no output of the graph.",
+)
+
+# Codes TS82x, what means one thing in the text and another in some engine, or depends on the run
+NEGATIVE_AXIS = _check(
+    "TS821",
+    WARNING,
+    "negative axis where the text has none",
+    "Split-1 and Split-2 do not say what a negative axis means. Every engine that was measured"
+    " counts from the back, and so does tensorsplit.",
+    "D13",
+)
+IGNORED_KEEPDIMS = _check(
+    "TS822",
+    WARNING,
+    "keepdims beside split",
+    "SplitToSequence ignores `keepdims` where `split` is given. ONNX Runtime drops the axis of"
+    " chunks of length 1 all the same, and fails for longer ones.",
+    "D8",
+)
+OVERRIDABLE_LENGTHS = _check(
+    "TS823",
+    WARNING,
+    "lengths that can be fed",
+    "The lengths are an initializer that is a graph input as well: a default, and no constant."
+    " Many tools take it for a constant, and then go wrong where another value is fed.",
+    "D20",
+)
+RUNTIME_LENGTHS = _check(
+    "TS824",
+    WARNING,
+    "lengths known only at run time",
+    "Nothing can be checked before the model runs, shapes stay open, and engines that need constant"
+    " lengths refuse the model.",
+)
+OPEN_DIMENSION = _check(
+    "TS825",
+    NOTE,
+    "cut that some lengths of the dimension do not allow",
+    "The dimension is known only at run time, and the node does not fit all of its values: equal"
+    " parts need a multiple of their number, `num_outputs` a last part that is not below 0, given"
+    " lengths one dimension alone.",
+    "D1",
+    "D3",
+    "D6",
+)
+EMPTY_DIMENSION = _check(
+    "TS826",
+    WARNING,
+    "dimension of 0 cut into parts",
+    "All parts are empty. ONNX Runtime refuses this; OpenVINO and onnx's reference do not.",
+    "D2",
+)
+EMPTY_PART = _check(
+    "TS827",
+    NOTE,
+    "part without elements",
+    "A length of 0 is allowed, but seldom meant.",
+    "D9",
+)
+LENGTH_OR_CHUNK = _check(
+    "TS828",
+    WARNING,
+    "list of one length",
+    "In SplitToSequence a list of one element is the length of one part, and no chunk length; that"
+    " would be a scalar.",
+    "D11",
+)
+FLOAT_LENGTHS = _check(
+    "TS829",
+    WARNING,
+    "lengths held by floats",
+    "Split-1 takes its second input as floats. No engine that was measured takes it.",
+    "D12",
+)
+
+# Codes TS84x, what an engine was measured to do
+TARGET_REFUSES = _check(
+    "TS841",
+    ERROR,
+    "the target does not run it",
+    "The engine was measured to refuse such a node, or the target does not allow it.",
+)
+TARGET_WRONG = _check(
+    "TS842",
+    ERROR,
+    "the target runs it wrongly",
+    "The engine was measured to return other values than the text says, or to crash.",
+    "D16",
+    "D17",
+    "D19",
+)
+TARGET_DEPENDS = _check(
+    "TS843",
+    WARNING,
+    "the target may not run it rightly",
+    "Whether the engine gives the right values depends on what is fed, or was not measured.",
+    "D16",
+)
+
+
+def title_of(code: str) -> str:
+    """The title of a check or a refusal."""
+    return CHECKS[code].title if code in CHECKS else KINDS[code].title
+
+
+def decisions_of(code: str) -> tuple[str, ...]:
+    """The decisions behind a check or a refusal."""
+    return CHECKS[code].decisions if code in CHECKS else KINDS[code].decisions

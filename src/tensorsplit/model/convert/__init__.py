@@ -1,0 +1,54 @@
+"""Models at another opset: split nodes by their meaning, all others by ONNX's own schemas."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tensorsplit.model.convert.driver import check_opset, convert_model
+from tensorsplit.model.convert.variadic import to_variadic
+from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.store import open_model
+
+if TYPE_CHECKING:
+    import onnx
+    import onnx_ir
+
+__all__ = ["convert"]
+
+
+@collector_paused()
+def convert(
+    model: str | os.PathLike[str] | onnx.ModelProto | onnx_ir.Model,
+    opset: int | None = None,
+    *,
+    variadic: bool = False,
+) -> onnx.ModelProto | onnx_ir.Model:
+    """The whole model at another opset of ONNX's own domain, up or down.
+
+    Graphs, bodies and model-local functions are converted, with the opset imports of each; other
+    domains stay as they are. Lengths known only at run time and dynamic axes survive; where the
+    target has no words for them, nodes that calculate them take their place.
+
+    Args:
+        model: A path, or a model in memory, which is left as it is. External data is not read.
+        opset: The opset, from 1 on; with `variadic` it may be None, which leaves it as it is.
+        variadic: Whether every split node that gives one tensor for each part becomes OpenVINO's
+            ``VariadicSplit``, in the domain ``org.openvinotoolkit``. `tensorsplit.lower` goes the
+            way back.
+
+    Returns:
+        The model, of the same kind (a ``ModelProto`` for a path). A model in which nothing is to
+        be done comes back unchanged.
+
+    Raises:
+        SplitError: TS101 for an opset that does not exist, TS1xx to TS3xx for split nodes that
+            are wrong, TS310 and TS201 for those that the opset can't say, TS512 for other
+            operators that have no form there, TS501, TS502 for what is no well-formed model.
+    """
+    target = None if opset is None and variadic else check_opset(opset)
+    opened = open_model(model)
+    changed = target is not None and convert_model(opened.model, target)
+    if variadic:
+        changed |= to_variadic(opened.model)
+    return opened.back(changed)

@@ -1,0 +1,122 @@
+"""Split nodes as OpenVINO's VariadicSplit, in the domain under which ONNX models hold it."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim
+from tensorsplit.core.emit import Computed, Runtime, emit
+from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.core.resolve import Intent, plan
+from tensorsplit.core.rules import ceil, equal
+from tensorsplit.model.convert.change import FIRST_WITH_ANY_CONSTANT, Change, linked_constant
+from tensorsplit.model.convert.family import bind_site
+from tensorsplit.model.convert.lengths import FIRST_WITH_VALUE_INT, axis_value, computed
+from tensorsplit.model.convert.site import Site
+from tensorsplit.model.graph.build import Builder
+from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT
+from tensorsplit.model.graph.places import Place, is_split, places
+from tensorsplit.model.infer.engine import analyse
+
+
+@collector_paused()
+def to_variadic(model: ir.Model) -> bool:
+    """Make a VariadicSplit of every node that gives one tensor for each part, in place.
+
+    Args:
+        model: The model.
+
+    Returns:
+        Whether there were any.
+
+    Raises:
+        SplitError: TS1xx to TS3xx for a node that is wrong; TS310 for one that VariadicSplit has
+            no words for.
+    """
+    found = [place for place in places(model) if is_split(place.node)]
+    if not found:
+        return False
+    change = Change(model, analyse(model), 0)
+    for place in found:
+        try:
+            _convert(place, change)
+        except SplitError as error:
+            raise error.located(node=place.path) from None
+        owner = model if place.function is None else place.function
+        owner.opset_imports[DOMAIN] = VENDOR_SPLIT.since_version
+    change.finish()
+    return True
+
+
+def _convert(place: Place, change: Change) -> None:
+    site = Site(place.node, place.path, place.scope, place.opset, place.function)
+    intent = bind_site(site)
+    if intent.operator.is_sequence:
+        raise SplitError(
+            CANNOT_EXPRESS,
+            f"{VENDOR_SPLIT.id} gives tensors, and the node a sequence of them",
+            "lower the sequences first: tensorsplit lower --for portable",
+            operator=intent.operator.id,
+        )
+    if site.opset < FIRST_WITH_ANY_CONSTANT:
+        raise SplitError(
+            CANNOT_EXPRESS,
+            f"the axis and the lengths become inputs, and opset {site.opset} has no constants of"
+            " integers",
+            f"convert to opset {FIRST_WITH_ANY_CONSTANT} or newer at the same time",
+            operator=intent.operator.id,
+        )
+    builder = change.builder(site, site.opset)
+    axis = _axis(site, builder)
+    given = _lengths(site, change, builder, intent)
+    old = list(site.node.inputs[1:])
+    site.scope.insert_before(site.node, builder.nodes)
+    site.node.domain, site.node.op_type = DOMAIN, VENDOR_SPLIT.name
+    site.node.attributes.clear()
+    site.set_inputs([site.node.inputs[0], axis, given])
+    for value in old:
+        if value is not given:
+            change.drop_unused(value)
+
+
+def _axis(site: Site, builder: Builder) -> ir.Value:
+    attribute = site.node.attributes.get("axis")
+    if attribute is not None and attribute.is_ref() and builder.opset >= FIRST_WITH_VALUE_INT:
+        return linked_constant(builder, "value_int", attribute)
+    return axis_value(site, builder)
+
+
+def _lengths(site: Site, change: Change, builder: Builder, intent: Intent) -> ir.Value:
+    """The lengths as a value: a constant, what the node was given, or calculated."""
+    attribute = site.node.attributes.get("split")
+    if attribute is not None and attribute.is_ref():
+        return linked_constant(builder, "value_ints", attribute)
+    if intent.rule in (ceil, equal) and intent.given == (1,):
+        return builder.constant([-1])
+    emission = emit(intent, VENDOR_SPLIT, _dimension(site, change, intent))
+    said = emission.inputs[VENDOR_SPLIT.lengths[0].operand]
+    if isinstance(said, Computed):
+        return computed(site, builder, said)
+    given = site.input(1)
+    integers = change.dtype(given) == ir.DataType.INT64
+    if given is not None and (integers or isinstance(said, Runtime)):
+        return given
+    assert isinstance(said, tuple)  # noqa: S101 - nothing else is left
+    return builder.constant(said)
+
+
+def _dimension(site: Site, change: Change, intent: Intent) -> Dim:
+    """The dimension that is cut, if it is known.
+
+    Raises:
+        SplitError: TS202, TS203, TS301 to TS308 if the node can't cut it.
+    """
+    shape = change.shape(site.input(0))
+    axis = site.node.attributes.get(intent.operator.axis)
+    if shape is None or intent.axis is None or (axis is not None and axis.is_ref()):
+        return None
+    if intent.given is not None:
+        plan(intent, shape)
+    return shape[intent.axis]

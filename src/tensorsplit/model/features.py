@@ -1,0 +1,258 @@
+"""What a node or a model asks of an engine, in a fixed vocabulary.
+
+The profiles of engines say of these features which an engine was measured not to run, or to run
+wrongly. Checking and lowering both look at a model through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.records import in_force
+from tensorsplit.core.resolve import Intent, part_sizes
+from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
+from tensorsplit.model.graph.places import Place, is_vendor_split
+from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.infer.engine import Facts
+from tensorsplit.model.infer.facts import Sequence, Tensor
+from tensorsplit.model.infer.splits import bind_facts, is_split
+
+Features: TypeAlias = dict[str, Any]
+"""Features that are there, by name; the value is True, or what the feature says."""
+
+SEQUENCE_OPERATORS = frozenset(
+    {
+        *("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert"),
+        *("SequenceLength", "SequenceMap", "ConcatFromSequence", "SplitToSequence"),
+    }
+)
+"""The operators that make or take sequences and nothing else."""
+
+NODE_FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "operator": "the operator's type, such as Split or SequenceAt",
+        "version": "the identifier of the version in force, such as onnx.Split-18",
+        "element_type": "the element type of the data or the sequence, where it is known",
+        "wide_values": "the element type, where it is int64, uint64 or double (D16)",
+        "count_on_dynamic_axis": "num_outputs, and the length of the axis is not known",
+        "count_with_empty_part": "num_outputs, and the last part is known to be empty (D2)",
+        "uneven_count_on_negative_axis": "num_outputs, perhaps uneven, on an axis from the back",
+        "count": "num_outputs gives the number of parts",
+        "equal_parts": "no lengths at all: equal parts, one for each output",
+        "runtime_lengths": "the lengths are known only at run time",
+        "uncounted_lengths": "run-time lengths of which it is not known how many there are",
+        "omitted_lengths": "num_outputs, and an input for the lengths that has no name",
+        "runtime_axis": "the axis is known only at run time",
+        "negative_axis": "the axis counts from the back",
+        "unnamed_output": "an output that nobody uses has no name",
+        "keepdims_ignored": "keepdims is 0, and split is given, so that the axis stays (D8)",
+        "keepdims_0": "the parts drop the axis",
+        "unknown_number_of_parts": "a sequence of which it is not known how many tensors it has",
+        "runtime_sequence_index": "a position in a sequence that is known only at run time (D19)",
+        "sequence_in_body": "an If, Loop or Scan that takes in or gives out a sequence",
+        "identity_before_14": "an Identity of a sequence at an opset where it takes tensors only",
+        "captured_sequence": "a node in a body that uses a sequence made outside of it",
+        "vendor_operator": "VariadicSplit in the domain org.openvinotoolkit",
+    }
+)
+"""The features of a node, each with what it means."""
+
+MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "opset": "the opset of ONNX's own domain",
+        "sequence_input": "an input of the model is a sequence",
+        "sequence_output": "an output of the model is a sequence",
+        "local_function": "a node calls a function of the model",
+        "function_opset": "a function is written for another opset than the model",
+        "overridable_initializer": "an input of the model has a default (D20)",
+    }
+)
+"""The features of a model, each with what it means."""
+
+_WIDE = frozenset({"int64", "uint64", "double"})
+_BODIES = frozenset({"If", "Loop", "Scan"})
+
+
+def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
+    """Whether a value is a sequence of tensors."""
+    if value is None:
+        return False
+    return isinstance(facts.of(value), Sequence) or isinstance(value.type, ir.SequenceType)
+
+
+def features_of(place: Place, facts: Facts) -> Features:
+    """The features of a node.
+
+    Args:
+        place: The node, where it stands.
+        facts: What is known of the values of the model.
+
+    Returns:
+        What of `NODE_FEATURES` holds; nothing for nodes that have to do with neither splits nor
+        sequences.
+    """
+    node = place.node
+    if is_split(node):
+        return _of_split(place, facts)
+    if is_vendor_split(node):
+        return {"operator": node.op_type, "vendor_operator": True} | dict(_of_data(node, facts))
+    own = domain_name(node.domain) == ""
+    sequences = own and [
+        value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)
+    ]
+    if own and node.op_type in SEQUENCE_OPERATORS:
+        return {"operator": node.op_type} | dict(_of_sequences(place, facts))
+    if sequences and node.op_type in _BODIES:
+        return {"operator": node.op_type, "sequence_in_body": True}
+    return {"operator": node.op_type} | dict(_of_sequences(place, facts)) if sequences else {}
+
+
+def model_features(model: ir.Model) -> Features:
+    """The features of a model as a whole: what of `MODEL_FEATURES` holds."""
+    opsets = {domain_name(domain): version for domain, version in model.opset_imports.items()}
+    graph = model.graph
+    found: dict[str, Any] = {
+        "opset": opsets.get("", 0),
+        "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
+        "sequence_output": any(isinstance(value.type, ir.SequenceType) for value in graph.outputs),
+        "local_function": bool(model.functions),
+        "function_opset": any(
+            function.opset_imports.get("", opsets.get("", 0)) != opsets.get("", 0)
+            for function in model.functions.values()
+        ),
+        "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _of_split(place: Place, facts: Facts) -> Features:
+    node = place.node
+    found: Features = {"operator": node.op_type} | dict(_of_data(node, facts))
+    if any(not value.name for value in node.outputs):
+        found["unnamed_output"] = True
+    try:
+        intent = bind_facts(node, [facts.of(value) for value in node.inputs], place.opset, {})
+    except SplitError:  # what is wrong with the node itself is for others to say
+        return found
+    found["version"] = in_force(node.op_type, place.opset).id
+    found.update(_of_intent(intent, node, facts))
+    return found
+
+
+def known_lengths(intent: Intent) -> tuple[int, ...] | None:
+    """What the length rule is given, if all of it is numbers; expressions are run-time values."""
+    given = intent.given
+    return given if given is not None and all(map(is_known, given)) else None
+
+
+def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
+    dim = _dimension(intent, node, facts)
+    if intent.axis is None:
+        yield "runtime_axis", True
+    elif intent.axis < 0:
+        yield "negative_axis", True
+    if known_lengths(intent) is None:
+        yield "runtime_lengths", True
+        if not intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
+            yield "uncounted_lengths", True
+    if intent.rule is ceil:
+        yield from _of_count(intent, dim, len(node.inputs) > 1)
+    if intent.rule is equal:
+        yield "equal_parts", True
+    if not intent.keepdims:
+        yield "keepdims_0", True
+    attribute = node.attributes.get(intent.operator.keepdims or "")
+    if attribute is not None and intent.source is not None and attribute.value == 0:
+        yield "keepdims_ignored", True
+    if intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
+        yield "unknown_number_of_parts", True
+
+
+def _of_count(intent: Intent, dim: Any, names_lengths: bool) -> Iterator[tuple[str, Any]]:
+    yield "count", True
+    if names_lengths:
+        yield "omitted_lengths", True
+    if intent.axis is not None and intent.axis < 0 and not _is_even(intent, dim):
+        yield "uneven_count_on_negative_axis", True
+    if not is_known(dim):
+        yield "count_on_dynamic_axis", True
+    elif _last_part(intent, dim) == 0:
+        yield "count_with_empty_part", True
+
+
+def _is_even(intent: Intent, dim: Any) -> bool:
+    """Whether all parts are known to have one length."""
+    sizes = part_sizes(intent, dim) if is_known(dim) else (None, 0)
+    return not isinstance(sizes, Chunks) and len(set(sizes)) == 1
+
+
+def _last_part(intent: Intent, dim: int) -> Any:
+    try:
+        sizes = part_sizes(intent, dim)
+    except SplitError:
+        return None
+    return None if isinstance(sizes, Chunks) else sizes[-1]
+
+
+def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
+    """The length of the axis, where it is known."""
+    data = facts.of(node.inputs[0])
+    axis = intent.axis
+    if axis is None or not isinstance(data, Tensor) or data.shape is None:
+        return None
+    return data.shape[axis] if -len(data.shape) <= axis < len(data.shape) else None
+
+
+def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> bool:
+    if intent.rule in (chunk, ones):
+        return is_known(dim) and known_lengths(intent) is not None
+    lengths = facts.of(node.inputs[1]) if len(node.inputs) > 1 else None
+    listed = isinstance(lengths, Tensor) and lengths.shape is not None and len(lengths.shape) == 1
+    if not listed or intent.rule not in (explicit, None):
+        return False
+    return isinstance(lengths, Tensor) and is_known((lengths.shape or (None,))[0])
+
+
+def _of_data(node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
+    yield from _of_type(facts.of(node.inputs[0]) if node.inputs else None)
+
+
+def _of_type(fact: object) -> Iterator[tuple[str, Any]]:
+    element_type = fact.element_type if isinstance(fact, (Tensor, Sequence)) else None
+    if element_type is not None:
+        name = element_type.name.lower()
+        yield "element_type", name
+        if name in _WIDE:
+            yield "wide_values", name
+
+
+def _of_sequences(place: Place, facts: Facts) -> Iterator[tuple[str, Any]]:
+    node = place.node
+    for value in (*node.inputs, *node.outputs):
+        fact = facts.of(value)
+        if not isinstance(fact, Sequence):
+            continue
+        yield from _of_type(fact)
+        if not is_known(fact.count):
+            yield "unknown_number_of_parts", True
+        if value in node.inputs and value is not None and value.graph not in (None, node.graph):
+            yield "captured_sequence", True
+    if node.op_type == "Identity" and place.opset < 14:
+        yield "identity_before_14", True
+    position = _POSITIONS.get(node.op_type)
+    if position is not None and position < len(node.inputs):
+        index = facts.of(node.inputs[position])
+        if node.inputs[position] is not None and (
+            not isinstance(index, Tensor) or index.constant is None
+        ):
+            yield "runtime_sequence_index", True
+
+
+_POSITIONS = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}
+"""Which input holds a position."""

@@ -1,0 +1,226 @@
+"""The nodes of an onnx-ir model, in bodies and functions too, each with its path and opset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+from onnx import NodeProto
+
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.core.operands import Operand
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.core.resolve import Intent
+from tensorsplit.model.graph.nodes import FAMILY, UNKNOWN, VENDOR_SPLIT, Known, bind_node
+from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.graph.tensors import check_external
+from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
+
+Scope: TypeAlias = "ir.Graph | ir.Function"
+
+_LARGEST_CONSTANT = 1 << 16
+"""Constants of more elements are no operands of anything; their data is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node where it stands.
+
+    Attributes:
+        node: The node.
+        path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
+        opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
+        scope: The graph or function that lists the node.
+        function: The function it belongs to, through whatever bodies; None in the main graph.
+    """
+
+    node: ir.Node
+    path: str
+    opsets: Mapping[str, int]
+    scope: Scope
+    function: ir.Function | None
+
+    @property
+    def opset(self) -> int:
+        """The opset of ONNX's own domain; 0 where it is not imported."""
+        return self.opsets.get("", 0)
+
+
+def places(model: ir.Model, what: str = "looking at the nodes") -> Iterator[Place]:
+    """Every node of a model: the main graph's in order, each before its bodies, then functions'.
+
+    Nodes may be replaced while this runs, but not those that come later.
+
+    Args:
+        model: The model.
+        what: What is done with them, for who watches.
+    """
+    yield from _places(model.graph, "graph", domain_opsets(model.opset_imports), what=what)
+    for function in tuple(model.functions.values()):
+        yield from _places(
+            function, function_label(function), domain_opsets(function.opset_imports), function
+        )
+
+
+def _places(
+    scope: Scope,
+    path: str,
+    opsets: Mapping[str, int],
+    function: ir.Function | None = None,
+    *,
+    depth: int = 0,
+    what: str = "",
+) -> Iterator[Place]:
+    check_depth(depth, path)
+    nodes = tuple(scope)
+    for index, node in enumerate(counted(what, nodes) if what else nodes):
+        here = f"{path}/{node_label(node, index)}"
+        yield Place(node, here, opsets, scope, function)
+        for label, body in bodies(node):
+            yield from _places(body, f"{here}.{label}", opsets, function, depth=depth + 1)
+
+
+def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
+    """The graphs among a node's attributes, each with what to call it in a path."""
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.name, attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            for index, graph in enumerate(attribute.as_graphs()):
+                yield f"{attribute.name}[{index}]", graph
+
+
+def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
+    """The opset of each domain; ONNX's own is ``""``, however it is spelled."""
+    return {domain_name(domain): version for domain, version in imports.items()}
+
+
+def is_split(node: ir.Node) -> bool:
+    """Whether the node is one of the operators of this package."""
+    return node.op_type in FAMILY and domain_name(node.domain) == ""
+
+
+def is_vendor_split(node: ir.Node) -> bool:
+    """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
+    return node.op_type == VENDOR_SPLIT.name and node.domain == DOMAIN
+
+
+def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """The value of a small constant: an initializer, or the output of a Constant node.
+
+    An initializer that is also a graph input is a default and not a constant (D20).
+
+    Raises:
+        SplitError: TS502 for one that is malformed, TS504 for external data that can't be used.
+    """
+    if value is None or value.is_graph_input():
+        return None
+    tensor = value.const_value
+    if tensor is None:
+        producer = value.producer()
+        if producer is None or producer.op_type != "Constant" or domain_name(producer.domain) != "":
+            return None
+        tensor = _constant_tensor(producer)
+    if tensor is None or tensor.size > _LARGEST_CONSTANT:
+        return None
+    if isinstance(tensor, ir.ExternalTensor):
+        folder = os.fspath(tensor.base_dir)
+        check_external(ir.serde.serialize_tensor(tensor), Path(folder) if folder else None)
+    try:
+        return tensor.numpy()
+    except Exception as error:  # onnx-ir and NumPy raise of many kinds for data that is malformed
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"the constant '{value.name}' can't be read ({type(error).__name__}:"
+            f" {show(str(error))})",
+            "repair it, or put its external data in its place",
+        ) from error
+
+
+def readable_constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """As `constant`, but None as well for one that can't be read."""
+    try:
+        return constant(value)
+    except SplitError:
+        return None
+
+
+_SPELLINGS = {
+    "value": ir.AttributeType.TENSOR,
+    "value_int": ir.AttributeType.INT,
+    "value_ints": ir.AttributeType.INTS,
+    "value_float": ir.AttributeType.FLOAT,
+    "value_floats": ir.AttributeType.FLOATS,
+}
+
+
+def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
+    """What a Constant node holds, in any of its spellings but sparse ones and references."""
+    for name, attribute in node.attributes.items():
+        if attribute.is_ref() or attribute.type != _SPELLINGS.get(name):
+            return None
+        if name == "value":
+            tensor: ir.TensorProtocol = attribute.value  # its type was checked; reading may fail
+            return tensor
+        if name in ("value_int", "value_ints"):
+            return ir.tensor(np.array(attribute.value, np.int64))
+        return ir.tensor(np.array(attribute.value, np.float32))
+    return None
+
+
+def operand(value: ir.Value) -> Known:
+    """What is known of a node's input: its value if constant, else its rank and element type."""
+    known = constant(value)
+    if known is not None:
+        return known
+    if isinstance(value.type, ir.SequenceType):
+        return []
+    rank = None if value.shape is None else value.shape.rank()
+    element_type = None if value.dtype is None else value.dtype.name.lower()
+    return Operand(None, rank, element_type, "input")
+
+
+def bind_place(place: Place) -> Intent:
+    """What a split node asks for, as far as constants tell.
+
+    Raises:
+        SplitError: TS101 to TS107, TS305, TS502, with the node's path.
+    """
+    node = place.node
+    inputs: list[Known] = [UNKNOWN if value is not None else None for value in node.inputs[:1]]
+    inputs += [None if value is None else operand(value) for value in node.inputs[1:]]
+    try:
+        return bind_node(as_proto(node), place.opset, inputs)
+    except SplitError as error:
+        raise error.located(node=place.path) from None
+
+
+def as_proto(node: ir.Node) -> NodeProto:
+    """A node as an ONNX message.
+
+    Raises:
+        SplitError: TS502 for a node that can't be written as one.
+    """
+    try:
+        proto = ir.serde.serialize_node(node)
+    except ir.serde.SerdeError as error:
+        raise SplitError(
+            MALFORMED_MODEL, f"the node can't be understood ({show(str(error))})", "repair it"
+        ) from error
+    restore_outputs(node, proto)
+    return proto
+
+
+def restore_outputs(node: ir.Node, proto: NodeProto) -> None:
+    """Put back the last outputs that have no name into the message that onnx-ir made of a node.
+
+    onnx-ir leaves them out, but each output of a split is one of its parts.
+    """
+    proto.output.extend([""] * (len(node.outputs) - len(proto.output)))

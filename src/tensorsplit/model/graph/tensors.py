@@ -1,0 +1,254 @@
+"""Tensors of a model file as arrays, their sizes checked before use."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
+
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.model.graph.external import find_external, read_external
+from tensorsplit.model.graph.naming import short_name
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+_MAX_RANK = 64
+_MAX_DENSE = 1 << 28
+_SMALL = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
+    "FLOAT6E2M3": 6,
+    "FLOAT6E3M2": 6,
+}
+_BITS: Mapping[int, int] = {
+    number: _SMALL[name] for name, number in TensorProto.DataType.items() if name in _SMALL
+}
+"""The element types smaller than a byte, of those that the installed onnx knows."""
+
+_PACKED = {bits: 8 // bits for bits in (2, 4)}
+
+
+def element_name(data_type: int) -> str | None:
+    """The element type of a ``TensorProto.DataType`` in the package's spelling; None if unknown."""
+    if data_type == TensorProto.UNDEFINED or data_type not in TensorProto.DataType.values():
+        return None
+    name: str = TensorProto.DataType.Name(data_type)
+    return name.lower()
+
+
+class Constant:
+    """A tensor whose elements are read when they are first asked for, and then kept.
+
+    Attributes:
+        name: What the model calls it.
+        element_type: The element type in the package's spelling.
+        shape: The shape.
+    """
+
+    def __init__(
+        self, name: str, element_type: str, shape: tuple[int, ...], load: Callable[[], Array]
+    ) -> None:
+        self.name = name
+        self.element_type = element_type
+        self.shape = shape
+        self._load = load
+
+    @cached_property
+    def value(self) -> Array:
+        """The elements.
+
+        Raises:
+            SplitError: TS502 if the tensor is not well-formed, TS504 if its external data can't
+                be used.
+        """
+        return self._load()
+
+
+def dense_constant(tensor: TensorProto, folder: Path | None, name: str = "") -> Constant:
+    """A tensor of a model.
+
+    Args:
+        tensor: The tensor.
+        folder: Where its external data is looked for; None if there is no such place.
+        name: What to call it in messages, if not by its own name.
+
+    Raises:
+        SplitError: TS502 for an unknown element type or impossible dimensions.
+    """
+    name = name or tensor.name
+    element = element_name(tensor.data_type)
+    if element is None:
+        raise _malformed(name, f"its element type is {tensor.data_type}, which ONNX does not have")
+    shape = _shape(name, tensor.dims)
+    return Constant(name, element, shape, lambda: _array(name, tensor, folder))
+
+
+def sparse_constant(tensor: SparseTensorProto, folder: Path | None, name: str = "") -> Constant:
+    """A sparse tensor of a model, as the dense tensor that it stands for.
+
+    Args:
+        tensor: The tensor; its name is that of its values.
+        folder: Where its external data is looked for.
+        name: What to call it in messages, if not by its own name.
+
+    Raises:
+        SplitError: TS502 for an unknown element type or impossible dimensions.
+    """
+    values = dense_constant(tensor.values, folder, name)
+    shape = _shape(values.name, tensor.dims)
+    return Constant(
+        values.name, values.element_type, shape, lambda: _dense(values, tensor, shape, folder)
+    )
+
+
+def array_constant(name: str, array: Array, element_type: str) -> Constant:
+    """A constant whose elements are known."""
+    return Constant(name, element_type, array.shape, lambda: array)
+
+
+def inlined(tensor: TensorProto, folder: Path | None, name: str) -> TensorProto:
+    """A copy of a tensor with external data that holds the data itself.
+
+    Raises:
+        SplitError: TS502 or TS504 as for `Constant.value`.
+    """
+    constant = dense_constant(tensor, folder, name)
+    data = read_external(name, tensor, folder, _byte_count(name, tensor, constant.shape))
+    return TensorProto(
+        name=tensor.name, dims=constant.shape, data_type=tensor.data_type, raw_data=data
+    )
+
+
+def check_external(tensor: TensorProto, folder: Path | None) -> None:
+    """Check that external data can be used, without reading it.
+
+    Raises:
+        SplitError: TS502 for an impossible type or shape, TS504 for data that lies outside the
+            folder, is missing, or is shorter than the tensor.
+    """
+    constant = dense_constant(tensor, folder)
+    size = _byte_count(tensor.name, tensor, constant.shape)
+    find_external(tensor.name, tensor, folder, size)
+
+
+def _shape(name: str, dims: Any) -> tuple[int, ...]:
+    shape = tuple(dims)
+    if any(dim < 0 for dim in shape) or len(shape) > _MAX_RANK:
+        raise _malformed(
+            name,
+            f"its dimensions are {list(shape[:12])}; they are at most {_MAX_RANK}, none below 0",
+        )
+    return shape
+
+
+def _array(name: str, tensor: TensorProto, folder: Path | None) -> Array:
+    shape = tuple(tensor.dims)
+    if tensor.HasField("segment"):
+        raise _malformed(name, "it is stored in segments, which no ONNX version defines further")
+    external = tensor.data_location == TensorProto.EXTERNAL
+    try:
+        if external and not (folder is None and tensor.HasField("raw_data")):
+            data = read_external(name, tensor, folder, _byte_count(name, tensor, shape))
+            return _from_bytes(tensor, shape, data)
+        if tensor.data_type == TensorProto.STRING:
+            return _strings(name, tensor, shape)
+        _check_size(name, tensor, shape)
+        return numpy_helper.to_array(_embedded(tensor) if external else tensor)
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        if isinstance(error, SplitError):
+            raise
+        reason = " ".join(str(error).split())[:200]
+        raise _malformed(name, f"it can't be read ({reason})") from error
+
+
+def _embedded(tensor: TensorProto) -> TensorProto:
+    return TensorProto(dims=tensor.dims, data_type=tensor.data_type, raw_data=tensor.raw_data)
+
+
+def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Array:
+    """Where elements are whole bytes, without the copies that a message would take."""
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    if tensor.data_type in _BITS or sys.byteorder == "big" or not data:
+        embedded = TensorProto(dims=shape, data_type=tensor.data_type, raw_data=data)
+        return numpy_helper.to_array(embedded)
+    return np.frombuffer(data, dtype=dtype).reshape(shape)
+
+
+def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
+    """Each string exactly; NumPy's own conversion would drop NUL characters at the end."""
+    if len(tensor.string_data) != math.prod(shape):
+        raise _malformed(
+            name, f"it has {len(tensor.string_data)} strings for the shape {list(shape)}"
+        )
+    array = np.empty(len(tensor.string_data), dtype=object)
+    array[:] = [text.decode("utf-8") for text in tensor.string_data]
+    return array.reshape(shape)
+
+
+def _check_size(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> None:
+    """Refuse data that is shorter or longer than the shape says."""
+    if tensor.HasField("raw_data"):
+        found, wanted, unit = len(tensor.raw_data), _byte_count(name, tensor, shape), "bytes"
+    else:
+        field = helper.tensor_dtype_to_field(tensor.data_type)
+        found, wanted, unit = (
+            len(getattr(tensor, field)),
+            _entry_count(tensor.data_type, math.prod(shape)),
+            f"entries in {field}",
+        )
+    if found != wanted:
+        raise _malformed(name, f"it has {found} {unit}; the shape {list(shape)} takes {wanted}")
+
+
+def _byte_count(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> int:
+    if tensor.data_type == TensorProto.STRING:
+        raise _malformed(name, "it holds strings, which can't be raw or external data")
+    bits = _BITS.get(tensor.data_type)
+    if bits is None:
+        bits = 8 * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    return -(-math.prod(shape) * bits // 8)
+
+
+def _entry_count(data_type: int, elements: int) -> int:
+    if data_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
+        return 2 * elements
+    return -(-elements // _PACKED.get(_BITS.get(data_type, 8), 1))
+
+
+def _dense(
+    values: Constant, tensor: SparseTensorProto, shape: tuple[int, ...], folder: Path | None
+) -> Array:
+    name, elements = values.name, math.prod(shape)
+    if elements > _MAX_DENSE:
+        raise _malformed(name, f"it stands for {elements} elements; {_MAX_DENSE} is the most")
+    given = values.value
+    places = dense_constant(tensor.indices, folder, f"{name} (indices)").value
+    if given.ndim != 1 or places.dtype != np.int64:
+        raise _malformed(name, "a sparse tensor has a list of values and int64 indices")
+    if places.shape == (*given.shape, len(shape)):
+        inside = bool(((places >= 0) & (places < np.array(shape, np.int64))).all())
+        index: Any = tuple(places.T)
+    elif places.shape == given.shape:
+        inside = bool(((places >= 0) & (places < elements)).all())
+        index = np.unravel_index(places, shape) if inside else ()
+    else:
+        raise _malformed(name, f"its indices have shape {places.shape} for {given.shape[0]} values")
+    if not inside:
+        raise _malformed(name, f"it has an index outside its shape {list(shape)}")
+    empty: Any = "" if given.dtype == object else 0
+    dense = np.full(shape, empty, dtype=given.dtype)
+    dense[index] = given
+    return dense
+
+
+def _malformed(name: str, problem: str) -> SplitError:
+    return SplitError(
+        MALFORMED_MODEL,
+        problem,
+        "write the tensor anew",
+        parameter=short_name(name) or "tensor",
+    )

@@ -1,0 +1,135 @@
+"""What is known of a value of a model before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, Shape, is_known
+
+MAX_LISTED_PARTS = 4096
+"""Sequences of more parts than this are described by their common part alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor.
+
+    Attributes:
+        element_type: None if not known.
+        shape: None if not even the rank is known; unknown dimensions are None.
+        values: The elements in order, for small integer tensors of rank 0 or 1 that are constant
+            or follow from shapes: integers, expressions, or None for those not known.
+    """
+
+    element_type: ir.DataType | None = None
+    shape: Shape | None = None
+    values: tuple[Dim, ...] | None = None
+
+    @property
+    def constant(self) -> tuple[int, ...] | None:
+        """The elements, if every one is a number."""
+        if self.values is not None and all(map(is_known, self.values)):
+            return self.values
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A sequence of tensors.
+
+    Attributes:
+        element_type: Of its tensors; None if not known.
+        part: What is known of the shape of every tensor; None if not even the rank is.
+        count: How many tensors; None if not known.
+        parts: The shape of each tensor, where each one's is known apart.
+    """
+
+    element_type: ir.DataType | None = None
+    part: Shape | None = None
+    count: Dim = None
+    parts: tuple[Shape | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A value of another kind (optional, map, sparse tensor), with its declared type.
+
+    Attributes:
+        type: The type; None if not known.
+    """
+
+    type: ir.TypeProtocol | None = None
+
+
+Fact: TypeAlias = "Tensor | Sequence | Other"
+
+UNKNOWN = Other()
+
+
+def of_parts(element_type: ir.DataType | None, parts: Iterable[Shape | None]) -> Sequence:
+    """A sequence whose tensors' shapes are known one by one."""
+    listed = tuple(parts)
+    common = listed[0] if listed else None
+    for shape in dict.fromkeys(listed):
+        common = join_shapes(common, shape)
+    kept = listed if len(listed) <= MAX_LISTED_PARTS else None
+    return Sequence(element_type, common, len(listed), kept)
+
+
+def join(left: Fact, right: Fact) -> Fact:
+    """What holds of a value that is either of two."""
+    if left == right:
+        return left
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return Tensor(
+            _same(left.element_type, right.element_type), join_shapes(left.shape, right.shape)
+        )
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        element_type = _same(left.element_type, right.element_type)
+        if left.count == 0 or right.count == 0:
+            part = right.part if left.count == 0 else left.part
+        else:
+            part = join_shapes(left.part, right.part)
+        return Sequence(element_type, part, _same(left.count, right.count))
+    if isinstance(left, Other) and isinstance(right, Other) and left.type == right.type:
+        return left
+    return UNKNOWN
+
+
+def merge_declared(found: Fact, declared: Fact) -> Fact:
+    """What was found, and where nothing was found what the model declares."""
+    if isinstance(found, Tensor) and isinstance(declared, Tensor):
+        shape = _fill(found.shape, declared.shape)
+        return Tensor(found.element_type or declared.element_type, shape, found.values)
+    if isinstance(found, Sequence) and isinstance(declared, Sequence):
+        part = _fill(found.part, declared.part)
+        return Sequence(found.element_type or declared.element_type, part, found.count, found.parts)
+    return declared if found == UNKNOWN else found
+
+
+def _fill(found: Shape | None, declared: Shape | None) -> Shape | None:
+    if found is None:
+        return declared
+    if declared is None or len(declared) != len(found):
+        return found
+    return tuple(b if a is None else a for a, b in zip(found, declared, strict=True))
+
+
+def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
+    """What holds of a shape that is either of two: dimensions that differ are not known."""
+    if left is None or right is None or len(left) != len(right):
+        return None
+    return tuple(_same(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _same(left: Dim, right: Dim) -> Dim:
+    """The value if both are it; text and expression of the same name are the same."""
+    if left is right or (type(left) is type(right) and left == right):
+        return left
+    if left is None or right is None or is_known(left) or is_known(right):
+        return None
+    return left if str(left) == str(right) else None

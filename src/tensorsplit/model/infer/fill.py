@@ -1,0 +1,116 @@
+"""`infer_shapes`: write what was found into the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+import onnx
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim
+from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
+from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.places import Scope, bodies
+from tensorsplit.model.graph.read import OnnxModel, read_model
+from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.infer.engine import Facts, analyse
+from tensorsplit.model.infer.facts import Sequence, Tensor
+from tensorsplit.model.openvino_ir.export import as_onnx
+
+
+@collector_paused()
+def infer_shapes(
+    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
+    *,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> onnx.ModelProto | ir.Model:
+    """Fill in the type and shape of every value of a model that can be known.
+
+    Outputs of split nodes and of the operators on sequences follow from this package's rules; all
+    other operators go through onnx's own inference. A dimension is a number where it can be, an
+    expression such as ``N - 2`` where it follows from one with a name, and else left open.
+
+    Args:
+        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is. The
+            path may be that of an OpenVINO IR (``.xml``).
+        input_shapes: Shapes to give to inputs, by name; they must agree with what is declared.
+
+    Returns:
+        The model with the types filled in, of the kind that came in; a ModelProto for a path.
+        Weights are not read; nothing else is changed. An IR comes back as an ONNX message whose
+        nodes are its layers, in the domain ``org.openvinotoolkit``.
+
+    Raises:
+        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS506,
+            TS507 for a shape that fits no input.
+    """
+    read = read_model(model)
+    if not isinstance(read, OnnxModel):
+        return as_onnx(read)
+    opened = open_model(model)
+    for name, shape in (input_shapes or {}).items():
+        _give_shape(opened.model, name, shape)
+    changed = fill(opened.model, analyse(opened.model, strict=True))
+    return opened.back(changed or bool(input_shapes))
+
+
+def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:
+    value = next((value for value in model.graph.inputs if value.name == name), None)
+    if value is None:
+        raise SplitError(
+            UNKNOWN_INPUT,
+            f"the model has no input {name!r}",
+            f"name one of {', '.join(str(value.name) for value in model.graph.inputs)}",
+            parameter=name,
+        )
+    said = None if value.shape is None else tuple(value.shape)
+    if said is not None and (
+        len(said) != len(shape)
+        or any(isinstance(a, int) and 0 <= a != b for a, b in zip(said, shape, strict=True))
+    ):
+        raise SplitError(
+            INPUT_SHAPE,
+            f"it is to have shape {shape}, but is declared as {tuple(map(str, said))}",
+            "give a shape that agrees with the declared one",
+            parameter=name,
+        )
+    value.shape = ir.Shape(shape)
+
+
+def fill(model: ir.Model, facts: Facts) -> bool:
+    """Write the facts into the values of the main graph and its bodies; whether any was new."""
+    return sum(_fill_value(value, facts) for value in _values(model.graph)) > 0
+
+
+def _values(scope: Scope) -> Iterator[ir.Value]:
+    for node in scope:
+        yield from (value for value in node.outputs if value.name)
+        for _, body in bodies(node):
+            yield from body.inputs
+            yield from _values(body)
+
+
+def _fill_value(value: ir.Value, facts: Facts) -> bool:
+    fact, before = facts.of(value), (value.type, value.shape)
+    if isinstance(fact, Tensor):
+        if fact.element_type is not None and not isinstance(value.type, ir.TensorType):
+            value.type = ir.TensorType(fact.element_type)
+        shape = fact.shape
+    elif isinstance(fact, Sequence):
+        if fact.element_type is not None and value.type is None:
+            value.type = ir.SequenceType(ir.TensorType(fact.element_type))
+        shape = fact.part
+    else:
+        return False
+    if shape is not None and value.type is not None and not _says(value.shape, shape):
+        value.shape = ir.Shape([_dim(dim) for dim in shape])
+    return before[0] is not value.type or before[1] is not value.shape
+
+
+def _says(declared: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
+    return declared is not None and [str(_dim(dim)) for dim in shape] == list(map(str, declared))
+
+
+def _dim(dim: Dim) -> int | ir.SymbolicDim | str | None:
+    return dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)

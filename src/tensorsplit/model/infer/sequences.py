@@ -1,0 +1,144 @@
+"""Types and shapes through the operators on sequences of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, add, is_known, times
+from tensorsplit.model.infer.facts import (
+    UNKNOWN,
+    Fact,
+    Sequence,
+    Tensor,
+    join_shapes,
+    of_parts,
+)
+from tensorsplit.model.infer.frame import Bodies, Frame, Rule
+
+
+def _at(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+    sequence = _sequence(inputs)
+    if sequence is None:
+        return None
+    index = _position(inputs, 1)
+    shape = sequence.part
+    if sequence.parts is not None and index is not None:
+        if not -len(sequence.parts) <= index < len(sequence.parts):
+            return [Tensor(sequence.element_type)]
+        shape = sequence.parts[index]
+    return [Tensor(sequence.element_type, shape)]
+
+
+def _length(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact]:
+    sequence = _sequence(inputs)
+    values = None if sequence is None or sequence.count is None else (sequence.count,)
+    return [Tensor(ir.DataType.INT64, (), values)]
+
+
+def _insert(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+    sequence = _sequence(inputs)
+    tensor = inputs[1] if len(inputs) > 1 else UNKNOWN
+    if sequence is None or not isinstance(tensor, Tensor):
+        return None
+    at_end = len(node.inputs) < 3 or node.inputs[2] is None
+    position = None if at_end else _position(inputs, 2)
+    element_type = sequence.element_type or tensor.element_type
+    if sequence.parts is not None and (at_end or position is not None):
+        parts = list(sequence.parts)
+        parts.insert(len(parts) if position is None else position, tensor.shape)
+        return [of_parts(element_type, parts)]
+    common = tensor.shape if sequence.count == 0 else join_shapes(sequence.part, tensor.shape)
+    return [Sequence(element_type, common, add(sequence.count, 1))]
+
+
+def _erase(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+    sequence = _sequence(inputs)
+    if sequence is None:
+        return None
+    at_end = len(node.inputs) < 2 or node.inputs[1] is None
+    position = -1 if at_end else _position(inputs, 1)
+    if sequence.parts and position is not None:
+        parts = list(sequence.parts)
+        if -len(parts) <= position < len(parts):
+            del parts[position]
+            return [of_parts(sequence.element_type, parts)]
+    return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
+
+
+def _construct(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+    tensors = [fact for fact in inputs if isinstance(fact, Tensor)]
+    if len(tensors) != len(inputs) or not tensors:
+        return None
+    known = (fact.element_type for fact in tensors if fact.element_type is not None)
+    return [of_parts(next(known, None), [fact.shape for fact in tensors])]
+
+
+def _empty(_: Bodies, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]:
+    attribute = node.attributes.get("dtype")
+    if attribute is None:
+        return [of_parts(ir.DataType.FLOAT, [])]
+    return [of_parts(None if attribute.is_ref() else ir.DataType(attribute.as_int()), [])]
+
+
+def _concat(_: Bodies, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+    sequence = _sequence(inputs)
+    axis, new_axis = _integer(node, "axis", None), _integer(node, "new_axis", 0)
+    if sequence is None:
+        return None
+    if sequence.part is None or axis is None or new_axis is None or sequence.count == 0:
+        return [Tensor(sequence.element_type)]
+    rank = len(sequence.part) + (1 if new_axis else 0)
+    if not -rank <= axis < rank:
+        return [Tensor(sequence.element_type)]
+    axis %= rank
+    before, after = sequence.part[:axis], sequence.part[axis if new_axis else axis + 1 :]
+    length = sequence.count if new_axis else _total(sequence, axis)
+    return [Tensor(sequence.element_type, (*before, length, *after))]
+
+
+def _total(sequence: Sequence, axis: int) -> Dim:
+    """The sum of a dimension over the tensors."""
+    if sequence.parts is None:
+        return times(sequence.count, sequence.part[axis] if sequence.part else None)
+    total: Dim = 0
+    for shape in sequence.parts:
+        total = add(total, shape[axis] if shape is not None else None)
+    return total
+
+
+def _identity(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+    return inputs[:1] if isinstance(inputs[0], (Tensor, Sequence)) else None
+
+
+def _sequence(inputs: list[Fact]) -> Sequence | None:
+    return inputs[0] if inputs and isinstance(inputs[0], Sequence) else None
+
+
+def _position(inputs: list[Fact], index: int) -> int | None:
+    fact = inputs[index] if len(inputs) > index else UNKNOWN
+    constant = fact.constant if isinstance(fact, Tensor) else None
+    return constant[0] if constant and len(constant) == 1 and is_known(constant[0]) else None
+
+
+def _integer(node: ir.Node, name: str, default: int | None) -> int | None:
+    attribute = node.attributes.get(name)
+    if attribute is None:
+        return default
+    if attribute.is_ref() or attribute.type != ir.AttributeType.INT:
+        return None
+    return attribute.as_int()
+
+
+RULES: Mapping[str, Rule] = {
+    "SequenceAt": _at,
+    "SequenceLength": _length,
+    "SequenceInsert": _insert,
+    "SequenceErase": _erase,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "ConcatFromSequence": _concat,
+    "Identity": _identity,
+}
+"""What each operator gives; None where nothing can be said and onnx's own inference may try."""

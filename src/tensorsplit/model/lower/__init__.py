@@ -1,0 +1,42 @@
+"""Lowering: an equal model that a target engine runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.lower.lowering import lower_graph
+from tensorsplit.model.lower.report import Change, Report
+
+__all__ = ["Change", "Report", "lower", "lower_graph"]
+
+
+@collector_paused()
+def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target: str) -> Any:
+    """Make an equal model that an engine runs.
+
+    Only what the target was measured not to run, or to run wrongly, is changed; see
+    `model.profiles`. Where the parts of a sequence are chosen at run time, an index out of range
+    makes the engine fail, as it must.
+
+    Args:
+        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is.
+        target: ``onnxruntime``, ``openvino``, or ``portable``: no sequence operators, explicit
+            lengths, axes counted from the front, no functions.
+
+    Returns:
+        The model, of the kind that came in (a ``ModelProto`` for a path); one that the target
+        runs as it is comes back unchanged.
+
+    Raises:
+        SplitError: TS501 to TS504 for the model; TS601 for the target; TS1xx to TS3xx for a split
+            node that is wrong; TS513 for what can't be lowered, with the reason and the node.
+    """
+    opened = open_model(model)
+    report = lower_graph(opened.model, target)
+    return opened.back(bool(report.changes))

@@ -1,0 +1,122 @@
+"""Functions of the model put in the place of their calls."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+from onnx_ir.passes.common import InlinePass
+
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.records import in_force
+from tensorsplit.model.features import features_of, is_sequence
+from tensorsplit.model.graph.places import Place, domain_opsets, is_split, places
+from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.infer.engine import Facts
+from tensorsplit.model.lower.clusters import must_go
+from tensorsplit.model.lower.context import refusal
+from tensorsplit.model.lower.report import Change, Report
+from tensorsplit.model.profiles import Profile
+
+
+def inline(model: ir.Model, facts: Facts, profile: Profile, report: Report) -> bool:
+    """Inline the functions for which the target needs it.
+
+    Returns:
+        Whether any was inlined.
+
+    Raises:
+        SplitError: TS513 for a function that calls itself, or that is written for another opset
+            and says something that the model's opset says differently.
+    """
+    wanted = _wanted(model, facts, profile)
+    if not wanted:
+        return False
+    for function in model.functions.values():
+        if _key(function) in wanted:
+            _to_opset(model, function)
+    try:
+        InlinePass(lambda function: _key(function) in wanted)(model)
+    except Exception as error:
+        raise refusal(f"a function can't be inlined: {error}", None) from error
+    for key, reason in wanted.items():
+        name = "::".join(part for part in key[:2])
+        report.changes.append(Change(f"function {name}", key[1], "inlined", reason))
+    return True
+
+
+_Key = tuple[str, str, str]
+
+
+def _key(function: ir.Function) -> _Key:
+    return (function.domain, function.name, function.overload)
+
+
+def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[_Key, str]:
+    """The functions to inline, each with the reason."""
+    whole = next((e for e in profile.entries if e.feature == "local_function" and must_go(e)), None)
+    if whole is not None:
+        return {_key(function): whole.note for function in model.functions.values()}
+    wanted: dict[_Key, str] = {}
+    opset = domain_opsets(model.opset_imports).get("", 0)
+    other = next((e for e in profile.entries if e.feature == "function_opset"), None)
+    for place in places(model):
+        function = place.function
+        if function is None:
+            continue
+        entries = profile.about(features_of(place, facts))
+        entry = next((entry for entry in entries if must_go(entry)), None)
+        if entry is None and place.opset != opset and is_split(place.node):
+            entry = other
+        if entry is not None:
+            wanted.setdefault(_key(function), entry.note)
+    for function in model.functions.values():
+        ends = (*function.inputs, *function.outputs)
+        if any(is_sequence(value, facts) for value in ends) and wanted:
+            wanted.setdefault(_key(function), "it passes a sequence on")
+    return wanted
+
+
+def _to_opset(model: ir.Model, function: ir.Function) -> None:
+    """Let a function of another opset say the same at the model's, where that needs no change."""
+    opset = domain_opsets(model.opset_imports).get("", 0)
+    here = domain_opsets(function.opset_imports).get("", opset)
+    if here == opset:
+        return
+    for place in places(model):
+        if place.function is function and domain_name(place.node.domain) == "":
+            _check_same(place, here, opset)
+    for domain in list(function.opset_imports):
+        if domain_name(domain) == "":
+            function.opset_imports[domain] = opset
+
+
+def _check_same(place: Place, here: int, opset: int) -> None:
+    node = place.node
+    if is_split(node):
+        if in_force(node.op_type, here) is not in_force(node.op_type, opset):
+            _rewrite(place, opset)
+        return
+    try:
+        versions = {
+            onnx.defs.get_schema(node.op_type, at, "").since_version for at in (here, opset)
+        }
+    except onnx.defs.SchemaError:
+        versions = {here, opset}
+    if len(versions) > 1:
+        raise refusal(
+            f"the function is written for opset {here}, the model for {opset}, and the operator"
+            " differs between the two",
+            place,
+            "convert the model to one opset first",
+        )
+
+
+def _rewrite(place: Place, opset: int) -> None:
+    """A Split of one version as one of another, where only the spelling of a count differs."""
+    node, record = place.node, in_force(place.node.op_type, opset)
+    lengths = "split" in node.attributes or len(node.inputs) > 1
+    if lengths or record.attribute("num_outputs") is None:
+        raise SplitError.located(
+            refusal("the function's Split belongs to another opset", place, "convert the model"),
+        )
+    node.attributes["num_outputs"] = ir.AttrInt64("num_outputs", len(node.outputs))

@@ -1,0 +1,197 @@
+"""What engines were measured not to run, or to run wrongly: one file for each engine and version.
+
+A file says who measured what, when and how; its entries name features of nodes and models by the
+vocabulary of `tensorsplit.model.features`. What an engine can't do is data here and code nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
+
+_SUFFIX = ".json"
+_NAME = re.compile(r"(.+?)-(\d.*)")
+
+VERDICTS = ("refused", "wrong", "crash", "unsupported")
+"""The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
+out."""
+
+EXTENTS = ("all", "some", "edge", "values")
+"""How much is affected: everything; ordinary inputs among others; only inputs that are rare or
+wrong, such as a dimension of 0; only elements of large values, whatever operator moves them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that an engine was measured not to do right.
+
+    Attributes:
+        feature: A feature of a node or a model.
+        verdict: One of `VERDICTS`.
+        extent: One of `EXTENTS`.
+        note: What was seen, in a sentence.
+        operators: The operator types, or versions such as ``onnx.Split-1``, that it was seen with;
+            empty for any.
+        values: The values of the feature that it was seen with; empty for any.
+    """
+
+    feature: str
+    verdict: str
+    extent: str
+    note: str
+    operators: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
+
+    def holds(self, features: Mapping[str, Any]) -> bool:
+        """Whether it is about something with these features."""
+        return (
+            self.feature in features
+            and (
+                not self.operators
+                or features.get("operator") in self.operators
+                or features.get("version") in self.operators
+            )
+            and (not self.values or features[self.feature] in self.values)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of one version of an engine.
+
+    Attributes:
+        engine: The engine's name, or that of a target that can't be run.
+        version: The version that was measured; empty for a target.
+        measured: Who measured, when and how; by name.
+        entries: What it was measured not to do right.
+    """
+
+    engine: str
+    version: str
+    measured: Mapping[str, str]
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``onnxruntime 1.31.1``."""
+        return f"{self.engine} {self.version}".strip()
+
+    def about(self, features: Mapping[str, Any]) -> Iterator[Entry]:
+        """The entries that hold for something with these features."""
+        return (entry for entry in self.entries if entry.holds(features))
+
+
+def targets() -> tuple[str, ...]:
+    """The engines and targets that there are profiles of."""
+    return tuple(sorted({engine for engine, _ in _names()}))
+
+
+def load(engine: str, version: str | None = None) -> Profile:
+    """The profile of an engine.
+
+    Args:
+        engine: The engine's name, or the path of a profile (``.json``) that
+            ``tensorsplit conformance --profiles`` has written.
+        version: The version that is in use; the newest profile that is not newer than it is
+            taken, else the oldest. None stands for the version that is installed, or for the
+            newest if none is. Of no meaning for a path.
+
+    Raises:
+        SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
+    """
+    if engine.endswith(_SUFFIX):
+        return _from_file(Path(engine))
+    versions = sorted((number for name, number in _names() if name == engine), key=version_key)
+    if not versions:
+        raise SplitError(
+            UNKNOWN_ENGINE,
+            f"nothing was measured of {show(engine)}",
+            f"the targets are {', '.join(targets())}",
+            parameter="target",
+        )
+    in_use = version or _installed(engine)
+    usable = [
+        number
+        for number in versions
+        if in_use is None or version_key(number) <= version_key(in_use)
+    ]
+    return _read(engine, usable[-1] if usable else versions[0])
+
+
+def _installed(engine: str) -> str | None:
+    try:
+        return metadata.version(engine)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def _names() -> tuple[tuple[str, str], ...]:
+    """The engine and version of each file, by its name: ``ENGINE-VERSION.json``."""
+    names = [entry.name for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX)]
+    return tuple(_engine_and_version(name) for name in names)
+
+
+def _engine_and_version(name: str) -> tuple[str, str]:
+    """The engine, whose name may hold hyphens, and the version, which starts with a digit."""
+    match = _NAME.fullmatch(name.removesuffix(_SUFFIX))
+    return (match[1], match[2]) if match else (name.removesuffix(_SUFFIX), "")
+
+
+@cache
+def _read(engine: str, version: str) -> Profile:
+    name = f"{engine}-{version}{_SUFFIX}" if version else f"{engine}{_SUFFIX}"
+    return _profile(engine, version, files(__package__).joinpath(name).read_text("utf-8"))
+
+
+def _from_file(path: Path) -> Profile:
+    """The profile in a file of the user's."""
+    try:
+        return _profile(*_engine_and_version(path.name), path.read_text("utf-8"))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise SplitError(
+            USAGE,
+            f"{path} holds no profile: {type(error).__name__}: {error}",
+            "give a file that tensorsplit conformance --profiles has written",
+            parameter="target",
+        ) from None
+
+
+def _profile(engine: str, version: str, text: str) -> Profile:
+    content = json.loads(text)
+    entries = tuple(
+        Entry(
+            entry["feature"],
+            entry["verdict"],
+            entry["extent"],
+            entry["note"],
+            tuple(entry.get("operators", ())),
+            tuple(entry.get("values", ())),
+        )
+        for entry in content["entries"]
+    )
+    return Profile(engine, version, content["measured"], entries)
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """A version as numbers to compare; what follows the first letter is ignored.
+
+    Args:
+        version: Such as ``1.31.1`` or ``2.0.0rc1``.
+    """
+    numbers = []
+    for piece in version.split("."):
+        digits = piece[: len(piece) - len(piece.lstrip("0123456789"))]
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers)

@@ -1,0 +1,226 @@
+"""What every picture of a plan shares: which parts are shown, how long they are, what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TypeAlias
+
+from tensorsplit.core.dimensions import Dim, Shape, compute, is_known
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+
+Plan: TypeAlias = SplitPlan | UncountedPlan
+
+UNKNOWN = "?"
+"""How a dimension is written of which nothing is known."""
+
+_FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
+_FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of the axis as it is drawn: one part, or several that are left out.
+
+    Attributes:
+        part: The number of the part; None for parts that are left out.
+        label: ``0``, ``1``, ... for a part; how many, for parts that are left out.
+        size: The length of the part, or of all that are left out; None if not known.
+        offset: Where it starts; None if not known.
+        shape: The shape of the part; empty for parts that are left out.
+    """
+
+    part: int | None
+    label: str
+    size: Dim
+    offset: Dim
+    shape: Shape = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is a part without elements on the axis."""
+        return self.part is not None and is_known(self.size) and self.size == 0
+
+
+def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
+    """The axis as it is drawn: every part where they are few, else the first and the last ones.
+
+    Args:
+        plan: The plan.
+        most: How many stretches there may be, at least 3.
+    """
+    if isinstance(plan, UncountedPlan):
+        return _uncounted(plan)
+    count = len(plan.sizes)
+    if count <= most:
+        return tuple(_parts(plan, range(count), 0))
+    tail = 2 if most > 4 else 1
+    head = most - tail - 1
+    first = list(_parts(plan, range(head), 0))
+    left_out = plan.sizes[head : count - tail]
+    start = _add(first[-1].offset, first[-1].size)
+    more = Stretch(None, f"{len(left_out)} more", _total(left_out), start)
+    last = _parts(plan, range(count - tail, count), _add(start, more.size))
+    return (*first, more, *last)
+
+
+def _parts(plan: SplitPlan, numbers: range, offset: Dim) -> Iterator[Stretch]:
+    """Parts that follow each other; `offset` is that of the first one."""
+    before, after = plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]
+    for number in numbers:
+        size = plan.sizes[number]
+        shape = (*before, size, *after) if plan.keepdims else before + after
+        yield Stretch(number, str(number), size, offset, shape)
+        offset = _add(offset, size)
+
+
+def _uncounted(plan: UncountedPlan) -> tuple[Stretch, ...]:
+    shape = plan.part_shape
+    return (
+        Stretch(0, "0", plan.size, 0, shape),
+        Stretch(None, "more", None, plan.size),
+        Stretch(1, "last", plan.size, None, shape),
+    )
+
+
+def _total(sizes: Sequence[Dim]) -> Dim:
+    """The sum of sizes; many of one kind are multiplied, as adding millions of symbols is slow."""
+    first = sizes[0]
+    if sizes.count(first) == len(sizes):
+        return compute(lambda dim: dim * len(sizes), first)
+    if all(map(is_known, sizes)):
+        return sum(sizes)
+    total: Dim = 0
+    for _, run in groupby(sizes):
+        total = _add(total, _total(tuple(run)))
+    return total
+
+
+def _add(left: Dim, right: Dim) -> Dim:
+    if left is None or right is None:
+        return None
+    if is_known(left):
+        return compute(lambda dim: dim + left, right)
+    return compute(lambda dim: dim + right, left)
+
+
+def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int]:
+    """Share the room on the axis out in proportion to the sizes, so that everything stays visible.
+
+    Args:
+        run: The stretches.
+        room: The length to share out, in characters or pixels; more is used if `least` needs it.
+        least: The least length of each stretch.
+
+    Returns:
+        The length of each stretch, together `room` or the sum of `least`.
+    """
+    weights = _weights(run)
+    fixed: dict[int, int] = {}
+    while True:
+        free = [index for index in range(len(run)) if index not in fixed]
+        left, weight = room - sum(fixed.values()), sum(weights[index] for index in free)
+        small = [i for i in free if not weight or left * weights[i] < least[i] * weight]
+        if not small:
+            break
+        fixed.update((index, least[index]) for index in small)
+    ends, position = [0], 0.0
+    for index in free:
+        position += left * weights[index] / weight
+        ends.append(round(position))
+    shares = dict(zip(free, (b - a for a, b in pairwise(ends)), strict=True))
+    return [fixed.get(index, shares.get(index, 0)) for index in range(len(run))]
+
+
+def _weights(run: Sequence[Stretch]) -> list[float]:
+    """What is drawn how long: a symbol as long as the longest number, what is left out likewise."""
+    known = [s.size for s in run if s.part is not None and is_known(s.size)]
+    longest = max([*known, 1])
+    return [
+        stretch.size if stretch.part is not None and is_known(stretch.size) else longest
+        for stretch in run
+    ]
+
+
+def to_scale(run: Sequence[Stretch], lengths: Sequence[int]) -> bool:
+    """Whether the lengths drawn are those of the parts, to within a unit of the drawing."""
+    if not all(stretch.part is not None and is_known(stretch.size) for stretch in run):
+        return False
+    elements, units = sum(stretch.size for stretch in run), sum(lengths)
+    return all(
+        abs(length * elements - stretch.size * units) <= elements
+        for stretch, length in zip(run, lengths, strict=True)
+    )
+
+
+def is_across(plan: Plan) -> bool:
+    """Whether the cut axis is drawn from left to right: it is the last one."""
+    return plan.axis == len(plan.input_shape) - 1
+
+
+def other_axis(plan: Plan) -> int | None:
+    """The axis drawn at a right angle to the cut one; None for data of rank 1."""
+    rank = len(plan.input_shape)
+    if rank == 1:
+        return None
+    return rank - 2 if is_across(plan) else rank - 1
+
+
+def heading(plan: Plan) -> str:
+    """The cut in one line."""
+    dim = dim_text(plan.input_shape[plan.axis])
+    return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {count_text(plan)}"
+
+
+def count_text(plan: Plan) -> str:
+    """How many parts there are."""
+    if isinstance(plan, UncountedPlan):
+        return (
+            "number of parts not known" if plan.count is None else f"{dim_text(plan.count)} parts"
+        )
+    count = len(plan.sizes)
+    return {0: "no parts", 1: "1 part"}.get(count, f"{count} parts")
+
+
+def remarks(plan: Plan) -> list[str]:
+    """What the picture can't show: the other axes, and an axis that is dropped."""
+    found = []
+    whole = [
+        f"{number} ({dim_text(dim)})"
+        for number, dim in enumerate(plan.input_shape)
+        if number != plan.axis
+    ]
+    if whole:
+        found.append(f"Whole in every part: {'axis' if len(whole) == 1 else 'axes'} ")
+        found[-1] += ", ".join(whole[:6]) + (", ..." if len(whole) > 6 else "")
+    if not plan.keepdims:
+        found.append(f"Axis {plan.axis} is dropped: the parts have no such axis")
+    return found
+
+
+def dim_text(dim: Dim) -> str:
+    """A dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
+    if dim is None:
+        return UNKNOWN
+    if is_known(dim):
+        return str(dim)
+    shown = str(getattr(dim, "value", dim))
+    return printable(_FLOOR_OF_NEGATIVE.sub(_as_ceil, shown))
+
+
+def _as_ceil(found: re.Match[str]) -> str:
+    sign, factor, inside = found.groups()
+    inside = re.sub(r" [-+] ", lambda sign: _FLIPPED[sign.group()], inside)
+    return f"{_FLIPPED[sign]}{factor or ''}ceil({inside})"
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape for a reader."""
+    return f"({', '.join(map(dim_text, shape))})"
+
+
+def printable(text: str) -> str:
+    """Text from a model without control characters, which could steer a terminal or break XML."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

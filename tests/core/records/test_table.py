@@ -1,0 +1,86 @@
+"""`ts.operators` is a mapping of identifiers to records."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.core.records import UnknownOperatorError
+from tests.refusals import refused
+
+IDENTIFIERS = [
+    "onnx.Split-1",
+    "onnx.Split-2",
+    "onnx.Split-11",
+    "onnx.Split-13",
+    "onnx.Split-18",
+    "onnx.SplitToSequence-11",
+    "onnx.SplitToSequence-24",
+    "openvino.VariadicSplit-1",
+    "openvino.Split-1",
+]
+
+
+def test_iterating_gives_the_nine_identifiers_in_order() -> None:
+    assert list(ts.operators) == IDENTIFIERS
+    assert len(ts.operators) == 9
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS)
+def test_an_identifier_is_vendor_name_and_since_version(identifier: str) -> None:
+    record = ts.operators[identifier]
+    assert f"{record.vendor}.{record.name}-{record.since_version}" == identifier
+    assert record.id == str(record) == identifier
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS)
+def test_a_record_stands_for_itself(identifier: str) -> None:
+    record = ts.operators[identifier]
+    assert ts.operators[record] is record
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS)
+def test_a_record_is_a_value(identifier: str) -> None:
+    record = ts.operators[identifier]
+    assert pickle.loads(pickle.dumps(record)) == record
+    assert copy.deepcopy(record) == record
+    assert {record: 1}[copy.deepcopy(record)] == 1
+    with pytest.raises(FrozenInstanceError):
+        record.name = "Slice"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS)
+def test_a_record_says_what_tells_it_from_other_versions(identifier: str) -> None:
+    record = ts.operators[identifier]
+    assert record.summary
+    assert set(record.notes) == {"lengths", "no lengths", "negative axis"}
+    parts: tuple[Any, ...] = (*record.attributes, *record.inputs, *record.outputs)
+    assert all(part.description for part in parts)
+
+
+@pytest.mark.parametrize(
+    "identifier", ["", "Split-13", "onnx.Split-3", "onnx.split-13", "onnx.Split", 13, None, b"x"]
+)
+def test_an_unknown_identifier_is_refused_with_those_there_are(identifier: object) -> None:
+    with refused("TS101", "onnx.Split-18", "openvino.Split-1", parameter="operator"):
+        ts.operators[identifier]
+
+
+def test_an_unknown_identifier_is_a_key_error_as_in_any_mapping() -> None:
+    assert "onnx.Split-3" not in ts.operators
+    assert ts.operators.get("onnx.Split-3") is None
+    with pytest.raises(KeyError):
+        ts.operators["onnx.Split-3"]
+
+
+def test_the_refusal_survives_pickling() -> None:
+    with pytest.raises(UnknownOperatorError) as caught:
+        ts.operators["onnx.Split-3"]
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, KeyError)
+    assert str(again) == str(caught.value)

@@ -1,0 +1,173 @@
+"""Dimensions of every kind: numbers, names, expressions, unknown ones."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx_ir
+import pytest
+import sympy
+
+from tensorsplit.core.dimensions import as_index, as_shape, compute, is_known
+from tests.refusals import refused
+
+
+class Size(enum.IntEnum):
+    SIX = 6
+
+
+@pytest.mark.parametrize(
+    "six",
+    [
+        6,
+        np.int64(6),
+        np.uint8(6),
+        np.array(6),
+        Size.SIX,
+        "6",
+        onnx_ir.SymbolicDim("6"),
+        sympy.Integer(6),
+        onnx_ir.SymbolicDim(sympy.Integer(6)),
+    ],
+)
+def test_a_number_of_any_kind_becomes_an_int(six: object) -> None:
+    (dim,) = as_shape([six])
+    assert type(dim) is int
+    assert dim == 6
+
+
+def test_what_is_not_known_becomes_none() -> None:
+    assert as_shape((None, onnx_ir.SymbolicDim(None))) == (None, None)
+
+
+def test_names_and_expressions_stay_what_they_are() -> None:
+    n = sympy.Symbol("n")
+    dims = ("N", onnx_ir.SymbolicDim("M"), n + 1)
+    assert as_shape(dims) == dims
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [[2, 3], (2, 3), iter([2, 3]), np.array([2, 3]), range(2, 4), onnx_ir.Shape([2, 3])],
+)
+def test_a_shape_is_any_sequence(shape: Any) -> None:
+    assert as_shape(shape) == (2, 3)
+
+
+def test_an_empty_shape_is_that_of_a_scalar() -> None:
+    assert as_shape(()) == ()
+
+
+class NoIteration:
+    def __iter__(self) -> Iterator[int]:
+        raise RuntimeError("not today")
+
+
+class NoRepr:
+    def __repr__(self) -> str:
+        raise RuntimeError("not today")
+
+
+class NoIndex:
+    def __index__(self) -> int:
+        raise RuntimeError("not today")
+
+
+NOT_SHAPES = [
+    *(None, 6, 6.0, "6", "NCHW", b"ab", bytearray(b"ab"), np.array(6), object(), NoIteration()),
+    *({6, 2}, {6: 2}, np.zeros((2, 2), int), itertools.count(), [1] * 10_000, NoRepr()),
+]
+NOT_DIMENSIONS = [
+    *(-1, 1 << 63, 10**5000, -(10**5000), 1.0, np.float32(2), True, np.bool_(True), "", b"N"),
+    *(np.array([1, 2]), [2], (), {}, object(), NoRepr(), NoIndex(), 2j, int, ..., slice(2)),
+    *(
+        "-3",
+        onnx_ir.SymbolicDim("-3"),
+        np.datetime64(1, "s"),
+        np.timedelta64(1, "s"),
+        np.void(b"a"),
+    ),
+    *(sympy.Integer(-1), sympy.Rational(1, 2), sympy.Float(2.0), sympy.oo, sympy.zoo, sympy.nan),
+    *(sympy.I, sympy.sqrt(2), sympy.true, sympy.Matrix([1]), ml_dtypes.bfloat16(2)),
+]
+
+
+@pytest.mark.parametrize("shape", NOT_SHAPES, ids=lambda value: type(value).__name__)
+def test_what_is_no_shape_is_refused(shape: Any) -> None:
+    with refused("TS205", parameter="shape"):
+        as_shape(shape)
+
+
+@pytest.mark.parametrize("dim", NOT_DIMENSIONS, ids=lambda value: type(value).__name__)
+def test_what_is_no_dimension_is_refused(dim: object) -> None:
+    with refused("TS205", parameter="shape"):
+        as_shape((2, dim))
+
+
+@pytest.mark.parametrize("value", [True, False, np.bool_(True), 1.0, "1", None, NoIndex(), [1]])
+def test_no_integer_is_read_from_anything_else(value: object) -> None:
+    assert as_index(value) is None
+
+
+def test_arithmetic_on_numbers_gives_numbers() -> None:
+    assert compute(lambda dim: -(-dim // 3), 7) == 3
+
+
+def test_arithmetic_on_the_unknown_gives_the_unknown() -> None:
+    assert compute(lambda dim: dim - 2, None) is None
+
+
+def test_arithmetic_on_a_name_gives_an_expression() -> None:
+    dim = compute(lambda dim: dim - 2, "N")
+    assert isinstance(dim, onnx_ir.SymbolicDim)
+    assert dim.value == "N - 2"
+
+
+def test_arithmetic_keeps_the_kind_of_an_expression() -> None:
+    n = sympy.Symbol("n")
+    assert compute(lambda dim: dim - 2, n) == n - 2
+    assert compute(lambda dim: dim - 2, onnx_ir.SymbolicDim("N")) == onnx_ir.SymbolicDim("N - 2")
+
+
+def test_an_expression_that_turns_out_a_number_is_one() -> None:
+    assert compute(lambda dim: dim * 0 + 4, "N") == 4
+    assert is_known(compute(lambda dim: dim * 0 + 4, sympy.Symbol("n")))
+
+
+WEIRD_NAMES = [
+    *("/x/y_dim_0", "a b", "batch.size", "unk__1", "?", "é", "批", "\x00", "{0}", "%s", "--6", "²"),
+    *("lambda", "None", "True", "E", "I", "S", "pi", "zoo", "nan", "oo", "exec", "N;M", " "),
+    *(
+        "1/2",
+        "1/0",
+        "0/0",
+        "sqrt(-1)",
+        "floor()",
+        "max()",
+        "mod(1,0)",
+        "Max(",
+        "(" * 1000,
+        "a" * 9999,
+    ),
+    *("9**9**9**9", "N**99999999999", "__import__('os').getpid()", "[].__class__", "'" * 3),
+]
+
+
+@pytest.mark.parametrize("kind", [str, onnx_ir.SymbolicDim], ids=["name", "SymbolicDim"])
+@pytest.mark.parametrize("name", WEIRD_NAMES, ids=lambda name: ascii(name)[:20])
+def test_any_text_is_a_name_that_can_be_calculated_with(name: str, kind: type) -> None:
+    (dim,) = as_shape([kind(name)])
+    rest = compute(lambda dim: dim - 2, dim)
+    assert isinstance(rest, onnx_ir.SymbolicDim)
+    assert rest.value == f"{name} - 2"
+    assert compute(lambda dim: dim - dim + 2, dim) == 2
+
+
+def test_a_name_that_is_an_expression_is_calculated_with_as_one() -> None:
+    assert str(compute(lambda dim: dim - 2, "N - 1")) == "N - 3"
+    assert str(compute(lambda dim: dim // 2, "4*N")) == "2*N"

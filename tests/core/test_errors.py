@@ -1,0 +1,107 @@
+"""The one error type, and the table of its codes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from tensorsplit import SplitError
+from tensorsplit.core import errors
+from tensorsplit.core.errors import KINDS, Kind
+
+PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+DECISIONS = {f"D{number}" for number in range(1, 21)}
+
+
+def test_a_refusal_is_a_value_error() -> None:
+    assert issubclass(SplitError, ValueError)
+
+
+def test_codes_are_ts_and_three_digits_in_order() -> None:
+    assert all(re.fullmatch(r"TS[1-9][0-9][0-9]", code) for code in KINDS)
+    assert list(KINDS) == sorted(KINDS)
+
+
+def test_each_code_belongs_to_one_kind() -> None:
+    found = [value for value in vars(errors).values() if isinstance(value, Kind)]
+    assert len(found) == len(KINDS)
+    assert {kind.code: kind for kind in found} == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+class TestKind:
+    def test_says_what_went_wrong(self, kind: Kind) -> None:
+        assert kind.title
+        assert kind.meaning.endswith(".")
+        assert set(kind.decisions) <= DECISIONS
+
+    def test_is_documented(self, kind: Kind) -> None:
+        page = PAGE.read_text(encoding="utf-8")
+        assert re.search(rf"\b{kind.code}\b", page)
+        assert kind.title in page
+
+    def test_survives_copying_and_pickling(self, kind: Kind) -> None:
+        error = SplitError(
+            kind, "it is 3", "give 4", parameter="axis", operator="onnx.Split-13", node="body/s"
+        )
+        for again in (copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
+            assert type(again) is SplitError
+            assert again is not error
+            assert again.kind is kind
+            assert (again.code, again.problem, again.fix) == (kind.code, "it is 3", "give 4")
+            assert (again.parameter, again.operator, again.node) == (
+                *("axis", "onnx.Split-13", "body/s"),
+            )
+            assert str(again) == str(error)
+
+
+def test_the_message_says_where_what_and_what_would_be_right() -> None:
+    error = SplitError(
+        errors.AXIS_RANGE,
+        "the axis is 3",
+        "give 0",
+        parameter="axis",
+        operator="onnx.Split-13",
+        node="body/s",
+    )
+    assert str(error) == (
+        "[TS203] onnx.Split-13, parameter 'axis', node 'body/s': the axis is 3; give 0"
+    )
+
+
+def test_the_message_leaves_out_what_is_not_known() -> None:
+    assert str(SplitError(errors.USAGE, "no")) == "[TS703] no"
+    assert str(SplitError(errors.USAGE, "no", node="s")) == "[TS703] node 's': no"
+
+
+def test_a_place_is_filled_in_once() -> None:
+    error = SplitError(errors.USAGE, "no", operator="onnx.Split-13")
+    assert error.located(operator="onnx.Split-18", node="s") is error
+    assert (error.operator, error.node) == ("onnx.Split-13", "s")
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (6, "6"),
+        ("a\nb", "'a\\nb'"),
+        ([1, 2], "[1, 2]"),
+        ("x" * 100, "'" + "x" * 76 + "..."),
+        (Silent(), "a value of type Silent"),
+        (10**5000, "2^16609 or more"),
+        (-(10**5000), "-2^16609 or more"),
+        ([10**5000], "a value of type list"),
+    ],
+    ids=["number", "text", "list", "long", "silent", "huge", "hugely negative", "huge in a list"],
+)
+def test_any_value_is_shown_on_one_short_line(value: object, text: str) -> None:
+    assert errors.show(value) == text

@@ -1,0 +1,227 @@
+"""The length rules, with lengths worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tensorsplit.core import rules
+from tensorsplit.core.rules import MAX_PARTS, Chunks
+from tests.refusals import refused
+
+Sizes = tuple[Any, ...]
+
+
+@pytest.mark.parametrize(
+    ("dim", "lengths"), [(6, (2, 4)), (6, (6,)), (6, (0, 6, 0)), (0, (0,)), (0, (0, 0)), (1, (1,))]
+)
+def test_explicit_lengths_are_used_as_given(dim: int, lengths: Sizes) -> None:
+    assert rules.explicit(dim, lengths) == lengths
+
+
+@pytest.mark.parametrize(
+    ("dim", "lengths", "total"),
+    [(6, (2, 3), 5), (6, (2, 5), 7), (6, (), 0), (0, (1,), 1), (6, ((1 << 32) + 2, 4), 4294967302)],
+)
+def test_lengths_must_sum_to_the_dimension(dim: int, lengths: Sizes, total: int) -> None:
+    with refused("TS302", total, f"dimension is {dim}"):
+        rules.explicit(dim, lengths)
+
+
+@pytest.mark.parametrize("dim", [6, None])
+@pytest.mark.parametrize(
+    "lengths", [(-1, 7), (7, -1), (-6,), (12, -6), (-(1 << 64), (1 << 64) + 6)]
+)
+def test_explicit_lengths_are_not_negative(dim: int | None, lengths: Sizes) -> None:
+    with refused("TS301", ">= 0"):
+        rules.explicit(dim, lengths)
+
+
+@pytest.mark.parametrize(
+    ("dim", "lengths", "sizes"),
+    [
+        (6, (-1, 2), (4, 2)),
+        (6, (2, -1), (2, 4)),
+        (6, (1, -1, 3), (1, 2, 3)),
+        (6, (6, -1), (6, 0)),
+        (6, (-1,), (6,)),
+        (0, (-1, 0), (0, 0)),
+        (6, (2, 4), (2, 4)),
+    ],
+)
+def test_one_minus_one_is_the_remainder(dim: int, lengths: Sizes, sizes: Sizes) -> None:
+    assert rules.remainder(dim, lengths) == sizes
+
+
+@pytest.mark.parametrize("lengths", [(-1, 7), (7, -1), (4, -1, 3)])
+def test_the_remainder_must_not_be_negative(lengths: Sizes) -> None:
+    with refused("TS306", "7", "6"):
+        rules.remainder(6, lengths)
+
+
+@pytest.mark.parametrize("dim", [6, None])
+def test_no_dimension_holds_lengths_beyond_64_bits(dim: int | None) -> None:
+    with refused("TS302", 1 << 63):
+        rules.explicit(dim, (1 << 63,))
+    with refused("TS306", 1 << 63):
+        rules.remainder(dim, (-1, 1 << 62, 1 << 62))
+
+
+@pytest.mark.parametrize("dim", [6, None])
+def test_only_one_length_may_be_the_remainder(dim: int | None) -> None:
+    with refused("TS306", "more than once"):
+        rules.remainder(dim, (-1, 2, -1))
+
+
+@pytest.mark.parametrize("dim", [6, None])
+@pytest.mark.parametrize("lengths", [(-2, 8), (-1, -2, 9)])
+def test_no_other_negative_length_is_a_remainder(dim: int | None, lengths: Sizes) -> None:
+    with refused("TS301"):
+        rules.remainder(dim, lengths)
+
+
+@pytest.mark.parametrize(
+    ("dim", "count", "sizes"),
+    [(6, 1, (6,)), (6, 2, (3, 3)), (6, 3, (2, 2, 2)), (6, 6, (1,) * 6), (0, 3, (0, 0, 0))],
+)
+def test_equal_parts(dim: int, count: int, sizes: Sizes) -> None:
+    assert rules.equal(dim, (count,)) == sizes
+
+
+@pytest.mark.parametrize(
+    ("dim", "count", "example"),
+    [(7, 3, "[3, 2, 2]"), (5, 4, "[2, 1, 1, 1]"), (1, 2, "[1, 0]"), (14, 13, "[2] * 1 + [1] * 12")],
+)
+def test_equal_parts_need_a_multiple(dim: int, count: int, example: str) -> None:
+    with refused("TS303", dim, count, example):
+        rules.equal(dim, (count,))
+
+
+def test_num_outputs_of_split_18_is_named_only_where_it_would_do() -> None:
+    with refused("TS303", "or use num_outputs of onnx.Split-18"):
+        rules.equal(7, (3,))
+    with pytest.raises(ValueError, match="TS303") as caught:
+        rules.equal(5, (4,))
+    assert "num_outputs" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("dim", "count", "sizes"),
+    [
+        (7, 1, (7,)),
+        (7, 2, (4, 3)),
+        (7, 3, (3, 3, 1)),
+        (7, 4, (2, 2, 2, 1)),
+        (6, 3, (2, 2, 2)),
+        (6, 4, (2, 2, 2, 0)),
+        (7, 7, (1,) * 7),
+        (1, 2, (1, 0)),
+        (0, 3, (0, 0, 0)),
+    ],
+)
+def test_parts_of_the_length_rounded_up_and_a_smaller_last_one(
+    dim: int, count: int, sizes: Sizes
+) -> None:
+    assert rules.ceil(dim, (count,)) == sizes
+
+
+@pytest.mark.parametrize(
+    ("dim", "count", "last", "example"),
+    [
+        (5, 4, -1, "[2, 1, 1, 1]"),
+        (3, 7, -3, "[1, 1, 1, 0, 0, 0, 0]"),
+        (1, 3, -1, "[1, 0, 0]"),
+        (3, 20, -16, "[1] * 3 + [0] * 17"),
+    ],
+)
+def test_a_last_part_below_zero_is_refused(dim: int, count: int, last: int, example: str) -> None:
+    with refused("TS304", dim, count, last, example):
+        rules.ceil(dim, (count,))
+
+
+@pytest.mark.parametrize("rule", [rules.equal, rules.ceil])
+@pytest.mark.parametrize("count", [0, -1, -(10**30)])
+@pytest.mark.parametrize("dim", [0, 6, None])
+def test_a_count_of_parts_is_at_least_one(
+    rule: Callable[..., object], count: int, dim: int | None
+) -> None:
+    with refused("TS107", ">= 1"):
+        rule(dim, (count,))
+
+
+@pytest.mark.parametrize(
+    ("dim", "length", "sizes"),
+    [
+        (7, 3, (3, 3, 1)),
+        (6, 3, (3, 3)),
+        (6, 6, (6,)),
+        (6, 9, (6,)),
+        (6, 1, (1,) * 6),
+        (6, 10**30, (6,)),
+        (0, 2, ()),
+    ],
+)
+def test_chunks_and_a_smaller_last_one(dim: int, length: int, sizes: Sizes) -> None:
+    assert rules.chunk(dim, (length,)) == sizes
+
+
+@pytest.mark.parametrize("length", [0, -1, -(10**30)])
+@pytest.mark.parametrize("dim", [6, None])
+def test_a_chunk_length_is_positive(length: int, dim: int | None) -> None:
+    with refused("TS307", "> 0"):
+        rules.chunk(dim, (length,))
+
+
+@pytest.mark.parametrize(("dim", "sizes"), [(0, ()), (1, (1,)), (3, (1, 1, 1))])
+def test_ones(dim: int, sizes: Sizes) -> None:
+    assert rules.ones(dim, ()) == sizes
+
+
+def test_chunks_of_an_unknown_dimension_have_no_known_number() -> None:
+    assert rules.chunk(None, (3,)) == Chunks(None, None)
+    assert rules.ones(None, ()) == Chunks(None, 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "sizes"),
+    [
+        (rules.explicit, (2, 4), (2, 4)),
+        (rules.remainder, (2, -1), (2, None)),
+        (rules.equal, (3,), (None, None, None)),
+        (rules.ceil, (3,), (None, None, None)),
+    ],
+)
+def test_an_unknown_dimension_leaves_unknown_what_depends_on_it(
+    rule: Callable[..., object], given: Sizes, sizes: Sizes
+) -> None:
+    assert rule(None, given) == sizes
+
+
+@pytest.mark.parametrize(
+    ("rule", "dim", "given"),
+    [
+        (rules.equal, 0, (MAX_PARTS + 1,)),
+        (rules.ceil, 0, (1 << 62,)),
+        (rules.chunk, 1 << 62, (1,)),
+        (rules.ones, 1 << 62, ()),
+        (rules.explicit, 0, (0,) * (MAX_PARTS + 1)),
+    ],
+    ids=["equal", "ceil", "chunk", "ones", "explicit"],
+)
+def test_more_parts_than_can_be_listed_are_refused(
+    rule: Callable[..., object], dim: int, given: Sizes
+) -> None:
+    with refused("TS308", MAX_PARTS):
+        rule(dim, given)
+
+
+def test_numbers_too_long_to_print_are_still_refused_in_words() -> None:
+    with refused("TS302", "2^20000"):
+        rules.explicit(6, (1 << 20000,))
+
+
+def test_many_lengths_are_shown_by_the_first_ones() -> None:
+    with refused("TS302", "1, ... 1000 lengths"):
+        rules.explicit(6, (1,) * 1000)

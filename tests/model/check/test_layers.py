@@ -1,0 +1,80 @@
+"""The split layers of an OpenVINO IR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensorsplit import SplitError
+from tensorsplit.model.check.checker import check, examine
+from tests.model.ir_files import IrFile, cut_file
+
+
+def test_a_right_file_gives_no_findings(tmp_path: Path) -> None:
+    report = examine(cut_file((2, -1)).save(tmp_path), "openvino")
+    assert report.findings == ()
+    assert report.split_nodes == 1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "axis", "code"),
+    [((2, 3), 0, "TS302"), ((-2, 8), 0, "TS301"), ((-1, -1), 0, "TS306"), ((2, 4), 2, "TS203")],
+)
+def test_what_the_version_refuses_is_an_error(
+    tmp_path: Path, lengths: tuple[int, ...], axis: int, code: str
+) -> None:
+    (finding,) = check(cut_file(lengths, axis).save(tmp_path))
+    assert (finding.code, finding.severity) == (code, "error")
+    assert finding.operator == "openvino.VariadicSplit-1"
+    assert "layer 'cut'" in finding.node
+
+
+def test_every_layer_is_reported(tmp_path: Path) -> None:
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "6,8")
+    axis = ir.int64(0, scalar=True)
+    for part in (*ir.split(x, axis, 4), *ir.variadic_split(x, axis, ir.int64(2, 5), 2)):
+        ir.result(part)
+    assert [f.code for f in check(ir.save(tmp_path))] == ["TS303", "TS302"]
+
+
+def test_lengths_known_only_at_run_time_and_parts_that_nobody_uses(tmp_path: Path) -> None:
+    ir = IrFile()
+    x, lengths = ir.parameter("x", "i64", "6,8"), ir.parameter("l", "i64", "2")
+    parts = ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2)
+    ir.result(parts[0])
+    path = ir.save(tmp_path)
+    assert [f.code for f in check(path)] == ["TS824", "TS812"]
+    assert "TS843" in [f.code for f in check(path, "openvino")]
+
+
+def test_one_part_does_nothing(tmp_path: Path) -> None:
+    assert [f.code for f in check(cut_file((6,)).save(tmp_path))] == ["TS811"]
+
+
+def test_the_dimensions_of_a_port_agree_with_the_part(tmp_path: Path) -> None:
+    ir = cut_file((2, 4))
+    text = ir.text.replace('names="part1"/>', 'names="part1"><dim>3</dim><dim>8</dim></port>')
+    (finding,) = check(ir.save(tmp_path, text))
+    assert finding.code == "TS801"
+    assert "(3, 8)" in finding.message
+
+
+def test_other_engines_do_not_read_the_format(tmp_path: Path) -> None:
+    assert [f.code for f in check(cut_file().save(tmp_path), "onnxruntime")] == ["TS841"]
+
+
+def test_a_broken_graph_is_a_finding_and_no_xml_is_a_refusal(tmp_path: Path) -> None:
+    ir = cut_file()
+    path = ir.save(tmp_path, ir.text.replace('from-layer="0"', 'from-layer="77"'))
+    assert [f.code for f in check(path)] == ["TS502"]
+    path.write_text("no xml")
+    with pytest.raises(SplitError, match="TS501"):
+        check(path)
+
+
+def test_a_missing_bin_is_a_finding(tmp_path: Path) -> None:
+    path = cut_file().save(tmp_path)
+    path.with_suffix(".bin").unlink()
+    assert [f.code for f in check(path)] == ["TS504"]

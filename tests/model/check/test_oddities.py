@@ -1,0 +1,210 @@
+"""What no rule refuses: no-ops, dead outputs, portability, declarations, sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+
+from tensorsplit.model.check.checker import check
+from tests.model.build import FLOAT, INT64, graph, model, node, sequence, tensor, value
+
+X = value("x", FLOAT, [4, 6])
+OPEN = value("x", FLOAT, ["N", 6])
+
+
+def found(made: onnx.ModelProto) -> list[tuple[str, str]]:
+    return [(finding.code, finding.severity) for finding in check(made)]
+
+
+def one(
+    split: onnx.NodeProto, opset: int = 18, data: onnx.ValueInfoProto = X, **constants: Any
+) -> onnx.ModelProto:
+    initializers = [tensor(name, items) for name, items in constants.items()]
+    return model(graph([split], [data], list(split.output), initializers), opset)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        one(node("Split", "x", "a", num_outputs=1)),
+        one(node("Split", "x l", "a", axis=1), l=[6]),
+        one(node("SplitToSequence", "x l", "a"), l=4),
+    ],
+    ids=["count", "lengths", "sequence"],
+)
+def test_one_part_of_everything_does_nothing(made: onnx.ModelProto) -> None:
+    assert found(made) == [("TS811", "note")]
+
+
+def test_a_sequence_without_the_axis_does_something() -> None:
+    split = node("SplitToSequence", "x", "a", keepdims=0)
+    assert found(one(split, data=value("x", FLOAT, [1, 6]))) == []
+
+
+def test_a_part_that_nobody_uses() -> None:
+    made = model(graph([node("Split", "x", "a b", num_outputs=2)], [X], ["a"]))
+    (finding,) = check(made)
+    assert (finding.code, finding.severity) == ("TS812", "note")
+    assert "'b'" in finding.message
+
+
+def test_a_part_that_a_body_uses_is_used() -> None:
+    branch = graph([node("Identity", "a", "c")], [], ["c"])
+    nodes = [
+        node("Split", "x", "a b", num_outputs=2),
+        node("If", "k", "y", then_branch=branch, else_branch=branch),
+    ]
+    condition = value("k", onnx.TensorProto.BOOL, [])
+    assert found(model(graph(nodes, [X, condition], ["y", "b"]))) == []
+
+
+def test_a_node_that_nobody_uses() -> None:
+    nodes = [node("Split", "x", "a b", num_outputs=2), node("Relu", "x", "y")]
+    (finding,) = check(model(graph(nodes, [X], ["y"])))
+    assert (finding.code, finding.fix) == ("TS812", "remove the node")
+
+
+@pytest.mark.parametrize(("opset", "expected"), [(2, [("TS821", "warning")]), (11, [])])
+def test_a_negative_axis_before_the_text_has_one(opset: int, expected: list[Any]) -> None:
+    assert found(one(node("Split", "x", "a b", axis=-1), opset)) == expected
+
+
+def test_keepdims_beside_split() -> None:
+    split = node("SplitToSequence", "x l", "a", keepdims=0)
+    assert found(one(split, l=[1, 3])) == [("TS822", "warning")]
+
+
+def test_lengths_that_can_be_fed() -> None:
+    inputs = [X, value("l", INT64, [2])]
+    split = node("Split", "x l", "a b")
+    made = model(graph([split], inputs, ["a", "b"], [tensor("l", [1, 3])]))
+    assert found(made) == [("TS823", "warning")]
+
+
+def test_lengths_known_only_at_run_time() -> None:
+    split = node("Split", "x l", "a b")
+    made = model(graph([split], [X, value("l", INT64, [2])], ["a", "b"]))
+    assert found(made) == [("TS824", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("split", "opset", "expected"),
+    [
+        (node("Split", "x", "a b c", num_outputs=3), 18, [("TS825", "note")]),
+        (node("Split", "x", "a b", num_outputs=2), 18, []),
+        (node("Split", "x", "a b"), 13, [("TS825", "note")]),
+        (node("Split", "x", "a b", split=[1, 2]), 11, [("TS825", "note")]),
+        (node("SplitToSequence", "x", "a"), 18, []),
+    ],
+)
+def test_cuts_that_only_some_dimensions_allow(
+    split: onnx.NodeProto, opset: int, expected: list[Any]
+) -> None:
+    assert found(one(split, opset, OPEN)) == expected
+
+
+def test_a_dimension_of_0_into_parts() -> None:
+    made = one(node("Split", "x", "a b", num_outputs=2), data=value("x", FLOAT, [0, 6]))
+    assert found(made) == [("TS826", "warning")]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        one(node("Split", "x l", "a b"), l=[4, 0]),
+        one(node("Split", "x", "a b c", num_outputs=3)),  # 2, 2 and 0
+    ],
+)
+def test_a_part_without_elements(made: onnx.ModelProto) -> None:
+    assert found(made) == [("TS827", "note")]
+
+
+def test_a_list_of_one_length_may_have_been_meant_as_a_chunk() -> None:
+    made = one(node("SplitToSequence", "x l", "a"), data=OPEN, l=[2])
+    assert ("TS828", "warning") in found(made)
+
+
+def test_lengths_held_by_floats() -> None:
+    lengths = onnx.helper.make_tensor("l", FLOAT, [2], [1.0, 3.0])
+    split = node("Split", "x l", "a b", axis=0)
+    made = model(graph([split], [X], ["a", "b"], [lengths]), 1)
+    assert ("TS829", "warning") in found(made)
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (value("a", FLOAT, [2, 6]), []),
+        (value("a", FLOAT, ["M", 6]), []),
+        (value("a", FLOAT), []),
+        (value("a", FLOAT, [3, 6]), ["TS801"]),
+        (value("a", FLOAT, [2, 6, 1]), ["TS801"]),
+        (value("a", INT64, [2, 6]), ["TS802"]),
+        (sequence("a"), ["TS802"]),
+    ],
+)
+@pytest.mark.parametrize("is_output", [True, False])
+def test_declarations_agree_with_the_split(
+    declared: onnx.ValueInfoProto, expected: list[str], is_output: bool
+) -> None:
+    split = node("Split", "x", "a b", num_outputs=2)
+    made = graph([split], [X], [declared if is_output else "a", "b"])
+    if not is_output:
+        made.node.append(node("Relu", "a", "c"))
+        made.value_info.append(declared)
+        made.output[0].name = "c"
+    codes = [code for code, _ in found(model(made))]
+    assert codes == expected
+
+
+def test_the_declared_tensors_of_a_sequence_agree_with_the_split() -> None:
+    wrong = onnx.helper.make_tensor_sequence_value_info("a", FLOAT, [3, 6])
+    made = model(graph([node("SplitToSequence", "x l", "a")], [X], [wrong], [tensor("l", 2)]))
+    assert found(made) == [("TS801", "error")]
+
+
+def around(*nodes: onnx.NodeProto, opset: int = 18, **constants: Any) -> onnx.ModelProto:
+    """A sequence ``s`` of tensors with 2 and 2 rows, and nodes that use it and give ``y``."""
+    items = {"l": [2, 2]} | constants
+    initializers = [tensor(name, item) for name, item in items.items()]
+    split = node("SplitToSequence", "x l", "s")
+    return model(graph([split, *nodes], [X], ["y"], initializers), opset)
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"), [(1, []), (-2, []), (2, ["TS511"]), (-3, ["TS511"])]
+)
+@pytest.mark.parametrize("op_type", ["SequenceAt", "SequenceErase"])
+def test_positions_lie_in_the_sequence(op_type: str, index: int, expected: list[str]) -> None:
+    made = around(node(op_type, "s i", "y"), i=index)
+    assert [code for code, _ in found(made)] == expected
+
+
+@pytest.mark.parametrize(("index", "expected"), [(2, []), (3, ["TS511"])])
+def test_an_insertion_may_be_at_the_end(index: int, expected: list[str]) -> None:
+    made = around(node("SequenceInsert", "s x i", "y"), i=index)
+    assert [code for code, _ in found(made)] == expected
+
+
+@pytest.mark.parametrize(
+    ("lengths", "attributes", "expected"),
+    [
+        ([1, 3], {"axis": 0}, []),
+        ([2, 2], {"axis": 0, "new_axis": 1}, []),
+        ([1, 3], {"axis": 0, "new_axis": 1}, ["TS803"]),
+        ([1, 3], {"axis": 1}, ["TS803"]),
+        ([2, 2], {"axis": 2}, ["TS803"]),
+    ],
+)
+def test_tensors_that_are_joined_fit_together(
+    lengths: list[int], attributes: dict[str, int], expected: list[str]
+) -> None:
+    made = around(node("ConcatFromSequence", "s", "y", **attributes), l=lengths)
+    assert [code for code, _ in found(made)] == expected
+
+
+def test_a_tensor_put_into_a_sequence_has_its_element_type() -> None:
+    nodes = (node("Cast", "x", "z", to=INT64), node("SequenceInsert", "s z", "y"))
+    assert [code for code, _ in found(around(*nodes))] == ["TS803"]

@@ -1,0 +1,131 @@
+"""The report as text, JSON and SARIF; nothing of these may change by accident."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of their own
+import pytest
+
+from tensorsplit.core.errors import KINDS
+from tensorsplit.model.check.checker import examine
+from tensorsplit.model.check.finding import Report
+from tensorsplit.model.check.report import as_json, as_sarif, as_text
+from tensorsplit.model.check.table import CHECKS
+from tests.model.build import FLOAT, graph, model, node, value
+
+SCHEMAS = [
+    Path(__file__).parents[2] / "data" / "sarif-2.1.0-extract.json",
+    # the whole published schema, where its path is given
+    *map(Path, filter(None, [os.environ.get("TENSORSPLIT_SARIF_SCHEMA")])),
+]
+
+
+@pytest.fixture
+def report() -> Report:
+    """An error, a warning and two notes in two of three split nodes."""
+    nodes = [
+        node("Split", "x", "a b", name="odd one", axis=-2),
+        node("Split", "x", "c d", name="right", axis=1),
+        node("Split", "x", "e f g", name="wrong", axis=0),
+    ]
+    made = model(graph(nodes, [value("x", FLOAT, [4, 6])], ["a", "c", "d", "e", "f"]), 2)
+    return examine(made)
+
+
+def test_text_groups_the_findings_by_node(report: Report) -> None:
+    assert as_text(report) == (
+        "graph/odd one (onnx.Split-2)\n"
+        "  warning [TS821] axis: the axis is -2\n"
+        "    give 0\n"
+        "  note [TS812] outputs: nobody uses 1 of the 2 parts: 'b'\n"
+        "    use a Slice for the parts that are needed, if they are few\n"
+        "\n"
+        "graph/wrong (onnx.Split-2)\n"
+        "  error [TS303] num_outputs: the dimension 4 is not divisible into 3 equal parts\n"
+        "    give explicit lengths, such as split = [2, 1, 1], or use num_outputs of"
+        " onnx.Split-18\n"
+        "  note [TS812] outputs: nobody uses 1 of the 3 parts: 'g'\n"
+        "    use a Slice for the parts that are needed, if they are few\n"
+        "\n"
+        "1 error, 1 warning, 2 notes in 3 split nodes\n"
+    )
+
+
+def test_text_of_a_clean_model() -> None:
+    assert as_text(Report((), 1)) == "no findings in 1 split node\n"
+
+
+def test_json_has_the_documented_fields(report: Report) -> None:
+    content = json.loads(as_json(report, "m.onnx", "portable", "1.2.3"))
+    assert content | {"findings": content["findings"][:1]} == {
+        "format": 1,
+        "tool": {"name": "tensorsplit", "version": "1.2.3"},
+        "model": "m.onnx",
+        "target": "portable",
+        "summary": {"errors": 1, "warnings": 1, "notes": 2, "split_nodes": 3},
+        "findings": [
+            {
+                "code": "TS821",
+                "severity": "warning",
+                "title": "negative axis where the text has none",
+                "node": "graph/odd one",
+                "operator": "onnx.Split-2",
+                "parameter": "axis",
+                "message": "the axis is -2",
+                "fix": "give 0",
+                "decisions": ["D13"],
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda path: path.name)
+@pytest.mark.parametrize("clean", [False, True])
+def test_sarif_holds_to_its_schema(report: Report, schema: Path, clean: bool) -> None:
+    written = Report((), 3) if clean else report
+    content = json.loads(as_sarif(written, "m.onnx", "1.2.3"))
+    jsonschema.validate(content, json.loads(schema.read_text("utf-8")))
+
+
+def sarif_run(report: Report, name: str = "m.onnx") -> Any:
+    return json.loads(as_sarif(report, name, "1.2.3"))["runs"][0]
+
+
+def test_sarif_rules_are_all_checks_and_all_refusals(report: Report) -> None:
+    rules = sarif_run(report)["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == sorted({*KINDS, *CHECKS})
+    for result in sarif_run(report)["results"]:
+        rule = rules[result["ruleIndex"]]
+        assert rule["id"] == result["ruleId"]
+        assert rule["defaultConfiguration"]["level"] == result["level"]
+
+
+def test_sarif_results_say_where(report: Report) -> None:
+    result = sarif_run(report, "some folder/m.onnx")["results"][0]
+    assert result["message"]["text"] == "onnx.Split-2, axis: the axis is -2; give 0"
+    (location,) = result["locations"]
+    assert location["logicalLocations"] == [
+        {"name": "odd one", "fullyQualifiedName": "graph/odd one"}
+    ]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "some%20folder/m.onnx"
+
+
+def test_sarif_paths_are_relative_where_they_can_be(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    artifacts = [
+        sarif_run(report, str(path))["artifacts"][0]["location"]["uri"]
+        for path in (tmp_path / "m.onnx", tmp_path.parent / "m.onnx")
+    ]
+    assert artifacts == ["m.onnx", (tmp_path.parent / "m.onnx").as_uri()]
+
+
+def test_fingerprints_tell_findings_apart_and_stay(report: Report) -> None:
+    prints = [r["partialFingerprints"]["node/v1"] for r in sarif_run(report)["results"]]
+    assert len(set(prints)) == len(prints)
+    assert prints == [r["partialFingerprints"]["node/v1"] for r in sarif_run(report)["results"]]

@@ -1,0 +1,235 @@
+"""Operators outside of the family: through version changes, or refused by their own name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tensorsplit.model.convert import convert
+from tests.model.build import FLOAT, INT64, function, graph, known, model, node, tensor, value
+from tests.model.convert.legal import check_equal, converted
+from tests.refusals import refused
+
+RNG = np.random.default_rng(11)
+X = RNG.uniform(-2, 2, (2, 3, 4)).astype(np.float32)
+ROWS = RNG.uniform(-2, 2, (3, 5)).astype(np.float32)
+
+
+class Case(NamedTuple):
+    """Nodes from x to y at an opset, and what they give for X by NumPy."""
+
+    nodes: list[Any]
+    opset: int
+    lowest: int
+    expected: Any
+    initializers: list[Any] = []  # noqa: RUF012 - never written to
+
+
+def softmax(x: Any, axis: Any) -> Any:
+    raised = np.exp(x - x.max(axis, keepdims=True))
+    return raised / raised.sum(axis, keepdims=True)
+
+
+def constant(name: str, items: Any, dtype: Any = np.int64) -> Any:
+    return node("Constant", "", name, value=tensor(name, items, dtype))
+
+
+CASES = {
+    "Abs": Case([node("Abs", "x", "y")], 13, 1, np.abs(X)),
+    "Relu, with a hint of old": Case(
+        [node("Relu", "x", "y", consumed_inputs=[0])], 1, 1, np.maximum(X, 0)
+    ),
+    "Add, same shapes": Case([node("Add", "x x", "y")], 14, 1, X + X),
+    "Add, a row": Case(
+        [node("Add", "x w", "y")], 13, 1, X + X[0, 0], [tensor("w", X[0, 0], np.float32)]
+    ),
+    "Add, along an axis of old": Case(
+        [node("Add", "x w", "y", broadcast=1, axis=1)],
+        6,
+        1,
+        X + X[0, :, :1],
+        [tensor("w", X[0, :, 0], np.float32)],
+    ),
+    "Sum": Case([node("Sum", "x x x", "y")], 13, 1, X + X + X),
+    "Softmax, last axis": Case([node("Softmax", "x", "y")], 13, 1, softmax(X, 2)),
+    "Softmax, another axis": Case([node("Softmax", "x", "y", axis=1)], 13, 1, softmax(X, 1)),
+    "Softmax, as a matrix": Case(
+        [node("Softmax", "x", "y")], 11, 1, softmax(X.reshape(2, 12), 1).reshape(2, 3, 4)
+    ),
+    "Squeeze and Unsqueeze": Case(
+        [
+            constant("k", [-1, 0]),
+            node("Unsqueeze", "x k", "z"),
+            constant("m", [0]),
+            node("Squeeze", "z m", "y"),
+        ],
+        13,
+        1,
+        X[..., None],
+    ),
+    "ReduceSum": Case(
+        [constant("k", [-1]), node("ReduceSum", "x k", "y", keepdims=0)], 13, 1, X.sum(2)
+    ),
+    "ReduceSum, all axes": Case(
+        [node("ReduceSum", "x", "y", keepdims=1)], 11, 1, X.sum(keepdims=True)
+    ),
+    "ReduceMean": Case(
+        [constant("k", [1]), node("ReduceMean", "x k", "y")], 18, 1, X.mean(1, keepdims=True)
+    ),
+    "Reshape": Case([constant("k", [4, -1]), node("Reshape", "x k", "y")], 14, 1, X.reshape(4, 6)),
+    "Reshape by attribute": Case([node("Reshape", "x", "y", shape=[4, 6])], 1, 1, X.reshape(4, 6)),
+    "Transpose": Case([node("Transpose", "x", "y", perm=[2, 0, 1])], 13, 1, X.transpose(2, 0, 1)),
+    "Concat, axis of old": Case([node("Concat", "x x", "y")], 1, 1, np.concatenate([X, X], 1)),
+    "Concat, negative axis": Case(
+        [node("Concat", "x x", "y", axis=-1)], 13, 4, np.concatenate([X, X], 2)
+    ),
+    "Gather": Case(
+        [constant("k", [2, 0]), node("Gather", "x k", "y", axis=1)], 13, 1, X[:, [2, 0]]
+    ),
+    "Slice": Case(
+        [
+            constant("s", [1, -2]),
+            constant("e", [2**62, 4]),
+            constant("a", [1, 2]),
+            node("Slice", "x s e a", "y"),
+        ],
+        13,
+        1,
+        X[:, 1:, -2:],
+    ),
+    "Slice by attributes": Case(
+        [node("Slice", "x", "y", starts=[1], ends=[3], axes=[2])], 9, 1, X[:, :, 1:3]
+    ),
+    "Clip": Case(
+        [constant("l", -1, np.float32), constant("h", 0.5, np.float32), node("Clip", "x l h", "y")],
+        13,
+        6,
+        np.clip(X, np.float32(-1), np.float32(0.5)),
+    ),
+    "Clip by attributes": Case(
+        [node("Clip", "x", "y", min=-1.0)], 6, 6, np.maximum(X, np.float32(-1))
+    ),
+    "Pad": Case(
+        [constant("k", [0, 0, 1, 0, 0, 2]), node("Pad", "x k", "y")],
+        13,
+        2,
+        np.pad(X, [(0, 0), (0, 0), (1, 2)]),
+    ),
+    "Dropout": Case([node("Dropout", "x", "y")], 12, 7, X),
+    "TopK": Case(
+        [constant("k", [2]), node("TopK", "x k", "y i")], 11, 1, np.sort(X, 2)[:, :, ::-1][:, :, :2]
+    ),
+    "Tile": Case(
+        [constant("k", [1, 2, 3]), node("Tile", "x k", "y")], 13, 6, np.tile(X, (1, 2, 3))
+    ),
+    "part of a Shape": Case(
+        [node("Shape", "x", "s", start=1), node("Cast", "s", "y", to=FLOAT)],
+        15,
+        10,
+        np.array([3, 4], np.float32),
+    ),
+    "GreaterOrEqual": Case(
+        [node("GreaterOrEqual", "x x", "b"), node("Cast", "b", "y", to=FLOAT)],
+        16,
+        11,
+        np.ones_like(X),
+    ),
+    "HardSwish": Case(
+        [node("HardSwish", "x", "y")],
+        14,
+        7,
+        X * np.clip(X / np.float32(6) + np.float32(0.5), 0, 1),
+    ),
+}
+"""Each operator, where it starts, and how far down it can go."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_goes_to_every_opset_that_has_words_for_it(name: str) -> None:
+    case = CASES[name]
+    rank = case.expected.ndim
+    whole = graph(
+        case.nodes,
+        [value("x", FLOAT, [2, 3, 4])],
+        [value("y", FLOAT, [None] * rank)],
+        case.initializers,
+    )
+    made = model(whole, case.opset)
+    for target in known(1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 21, 24, 28):
+        if target < case.lowest and target < case.opset:
+            continue
+        there = converted(made, target)
+        if target >= 7 or (case.opset < 7 and target > 4):  # few older ones can be run
+            (found,) = outputs_of(there)
+            np.testing.assert_allclose(found, case.expected, rtol=1e-5, atol=1e-6)
+
+
+def outputs_of(made: Any) -> list[Any]:
+    from tests.model.build import outputs
+
+    return outputs(made, x=X)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset", "target", "words"),
+    [
+        ([node("Add", "x w", "y", name="n")], 13, 6, ["Add", "(2, 3, 4)", "(3, 1)"]),
+        ([node("Where", "b x x", "y", name="n")], 16, 8, ["Where", "no Where"]),
+        ([node("Reshape", "x k", "y", name="n")], 13, 4, ["Reshape", "run time"]),
+        (
+            [node("LayerNormalization", "x r", "y", name="n")],
+            17,
+            7,
+            ["LayerNormalization", "Expand"],
+        ),
+        ([node("Pad", "x k", "y", name="n", mode="wrap")], 19, 18, ["Pad", "wrap"]),
+        (
+            [node("BatchNormalization", "x r r r r", "y m v", name="n", training_mode=1)],
+            14,
+            13,
+            ["BatchNormalization", "training"],
+        ),
+        ([node("Nowhere", "x", "y", name="n")], 13, 12, ["Nowhere", "opset 13"]),
+    ],
+)
+def test_an_operator_without_a_form_is_refused_by_its_own_name(
+    nodes: list[Any], opset: int, target: int, words: list[str]
+) -> None:
+    inputs = [
+        value("x", FLOAT, [2, 3, 4]),
+        value("w", FLOAT, [3, 1]),
+        value("k", INT64, [3]),
+        value("b", TensorProto.BOOL, [2, 3, 4]),
+        value("r", FLOAT, [3]),
+    ]
+    split = node(
+        "Split", "x", "p q", axis=0, name="split", **({} if opset < 18 else {"num_outputs": 2})
+    )
+    used = [entry for entry in inputs if any(entry.name in n.input for n in [*nodes, split])]
+    whole = graph([*nodes, split], used, [value("y"), value("p")])
+    with refused("TS512", "graph/n", f"opset {opset}", target, *words):
+        convert(model(whole, opset), target)
+
+
+def test_an_unchanged_operator_needs_no_adapter() -> None:
+    """An Add at 13 and at 11 that means the same does not stand in the way."""
+    inner = function("F", "x", "y", [node("Add", "x x", "y")], opset=14)
+    nodes = [node("F", "x", "z", domain="custom"), node("Split", "z", "y p", axis=1)]
+    whole = graph(nodes, [value("x", FLOAT, [3, 4])], [value("y", FLOAT, [None, None])])
+    made = converted(model(whole, 14, [inner], custom=1), 11)
+    x = X[0]
+    check_equal(made, [(x + x)[:, :2]], x=x)
+
+
+def test_an_index_below_zero_means_something_else_to_onehot_before_opset_11() -> None:
+    depth, values = tensor("d", 3), tensor("v", [0, 1], np.float32)
+    hot = node("OneHot", "i d v", "y", name="hot")
+    parts = [value("y", FLOAT, [None, None])]
+    at_run_time = model(graph([hot], [value("i", INT64, [2])], parts, [depth, values]), 9)
+    with refused("TS512", "OneHot", "graph/hot"):
+        convert(at_run_time, 11)
+    known_before = graph([hot], [], parts, [depth, values, tensor("i", [2, 0])])
+    check_equal(converted(model(known_before, 9), 11), [np.eye(3, dtype=np.float32)[[2, 0]]])

@@ -1,0 +1,200 @@
+"""Every spelling of a Split at every opset, brought to every other opset that can say it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from tests.model.build import FLOAT, INT64, graph, known, model, node, tensor, value
+from tests.model.convert.legal import check_equal, converted
+from tests.refusals import refused
+
+OPSETS = known(*range(1, 29))
+X = np.random.default_rng(7).uniform(1, 2, (7, 4)).astype(np.float32)
+
+
+class Case(NamedTuple):
+    """A Split of X: the lengths along the axis, and what else is fed."""
+
+    model: ModelProto
+    axis: int
+    lengths: list[int]
+    feeds: dict[str, Any]
+
+    @property
+    def expected(self) -> list[Any]:
+        return np.split(X, np.cumsum(self.lengths)[:-1], self.axis)
+
+
+def case(
+    opset: int, made: Any, axis: int, lengths: list[int], rows: Any, more: Any = (), init: Any = ()
+) -> Case:
+    parts = [value(f"y{k}", shape=[None, None]) for k in range(len(lengths))]
+    data = value("x", FLOAT, [rows, 4])
+    feeds = {"c": np.array(lengths)} if more else {}
+    nodes = made if isinstance(made, list) else [made]
+    return Case(model(graph(nodes, [data, *more], parts, init), opset), axis, lengths, feeds)
+
+
+def outputs_of(count: int) -> str:
+    return " ".join(f"y{k}" for k in range(count))
+
+
+def equal(opset: int, rows: Any) -> Case:
+    extra = {"num_outputs": 2} if opset >= 18 else {}
+    return case(opset, node("Split", "x", "y0 y1", axis=1, **extra), 1, [2, 2], rows)
+
+
+def attribute(opset: int, rows: Any) -> Case:
+    made = node("Split", "x", outputs_of(3), axis=0, split=[3, 0, 4])
+    return case(opset, made, 0, [3, 0, 4], rows)
+
+
+def negative_axis(opset: int, rows: Any) -> Case:
+    made = node("Split", "x", outputs_of(2), axis=-2, split=[3, 4])
+    return case(opset, made, 0, [3, 4], rows)
+
+
+def initializer(opset: int, rows: Any) -> Case:
+    made = node("Split", "x c", outputs_of(3))
+    return case(opset, made, 0, [3, 0, 4], rows, init=[tensor("c", [3, 0, 4])])
+
+
+def constant_node(opset: int, rows: Any) -> Case:
+    made = [
+        node("Constant", "", "c", value=tensor("c", [3, 0, 4])),
+        node("Split", "x c", outputs_of(3), axis=-2),
+    ]
+    return case(opset, made, 0, [3, 0, 4], rows)
+
+
+def integers_node(opset: int, rows: Any) -> Case:
+    made = [
+        node("Constant", "", "c", value_ints=[1, 6]),
+        node("Split", "x c", outputs_of(2), axis=0),
+    ]
+    return case(opset, made, 0, [1, 6], rows)
+
+
+def runtime(opset: int, rows: Any) -> Case:
+    made = node("Split", "x c", outputs_of(3))
+    return case(opset, made, 0, [3, 0, 4], rows, more=[value("c", INT64, [3])])
+
+
+def overridable(opset: int, rows: Any) -> Case:
+    made = node("Split", "x c", outputs_of(3))
+    more, default = [value("c", INT64, [3])], [tensor("c", [3, 0, 4])]
+    return case(opset, made, 0, [2, 4, 1], rows, more=more, init=default)
+
+
+def uneven(opset: int, rows: Any) -> Case:
+    made = node("Split", "x", outputs_of(3), axis=-2, num_outputs=3)
+    return case(opset, made, 0, [3, 3, 1], rows)
+
+
+def even(opset: int, rows: Any) -> Case:
+    return case(opset, node("Split", "x", "y0 y1", axis=1, num_outputs=2), 1, [2, 2], rows)
+
+
+SPELLINGS = {
+    equal: (1, 28),
+    attribute: (1, 12),
+    negative_axis: (1, 12),
+    initializer: (13, 28),
+    constant_node: (13, 28),
+    integers_node: (13, 28),
+    runtime: (13, 28),
+    overridable: (13, 28),
+    uneven: (18, 28),
+    even: (18, 28),
+}
+"""The opsets that have each spelling."""
+
+AT_RUN_TIME = (runtime, overridable)
+
+
+def sources(spelling: Any) -> list[int]:
+    """The opsets where the words of the family or of what is around it change."""
+    first, last = SPELLINGS[spelling]
+    edges = (1, 2, 9, 10, 11, 12, 13, 17, 18, 24, 28)
+    return [opset for opset in OPSETS if first <= opset <= last and opset in edges]
+
+
+@pytest.mark.parametrize("rows", [7, "N"])
+@pytest.mark.parametrize(
+    ("spelling", "source"), [(s, opset) for s in SPELLINGS for opset in sources(s)]
+)
+def test_split_goes_to_every_opset_that_can_say_it(spelling: Any, source: int, rows: Any) -> None:
+    made = spelling(source, rows)
+    lengths_at_run_time = spelling in AT_RUN_TIME or (spelling is uneven and rows == "N")
+    for target in OPSETS:
+        if lengths_at_run_time and target < 10:
+            with refused("TS310", "run time", f"opset {target}"):
+                converted(made.model, target)
+            continue
+        there = converted(made.model, target)
+        check_equal(there, made.expected, x=X, **made.feeds)
+        if lengths_at_run_time and target < 13:
+            continue  # Slice nodes stay what they are
+        back = converted(there, source)
+        check_equal(back, made.expected, x=X, **made.feeds)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("target", known(10, 11, 12, 13, 17))
+@pytest.mark.parametrize("size", [0, 1, 4, 5, 6])
+def test_uneven_parts_of_a_dynamic_axis_are_calculated(rank: int, target: int, size: int) -> None:
+    shape: list[int | str | None] = ["N"]
+    shape += [2, 3][: rank - 1]
+    parts = [value(f"y{k}", shape=[None] * rank) for k in range(2)]
+    split = node("Split", "x", "y0 y1", num_outputs=2)
+    made = converted(model(graph([split], [value("x", FLOAT, shape)], parts), 18), target)
+    x = np.random.default_rng(size).uniform(1, 2, [size, 2, 3][:rank]).astype(np.float32)
+    half = -(-size // 2)
+    check_equal(made, [x[:half], x[half:]], x=x)
+
+
+@pytest.mark.parametrize("target", known(10, 12))
+@pytest.mark.parametrize(
+    "lengths",
+    [[3, 5], [3, 3], [-1, 8], [8, -1], [3, 4, 0], [7], [2**62, 2**62], [2**63 - 1, -(2**63 - 8)]],
+)
+def test_slices_refuse_lengths_that_the_split_refuses(target: int, lengths: list[int]) -> None:
+    split = node("Split", "x c", "y0 y1")
+    inputs = [value("x", FLOAT, [7, 4]), value("c", INT64, [None])]
+    parts = [value(f"y{k}", shape=[None, None]) for k in range(2)]
+    made = converted(model(graph([split], inputs, parts), 13), target)
+    with pytest.raises(ValueError, match="TS51"):
+        check_equal(made, [], x=X, c=np.array(lengths))
+
+
+@pytest.mark.parametrize("target", known(10, 12, 13))
+def test_uneven_parts_that_leave_a_negative_last_part_are_refused(target: int) -> None:
+    split = node("Split", "x", "y0 y1 y2 y3", num_outputs=4)
+    parts = [value(f"y{k}", shape=[None, None]) for k in range(4)]
+    made = converted(model(graph([split], [value("x", FLOAT, ["N", 4])], parts), 18), target)
+    with pytest.raises(ValueError, match=r"TS(30|51)"):
+        check_equal(made, [], x=X[:5])
+
+
+def test_lengths_of_split_1_become_integers_if_they_are_constant() -> None:
+    split = node("Split", "x c", "y0 y1", axis=0)
+    init = [tensor("c", [3.0, 4.0], np.float32)]
+    parts = [value(f"y{k}", shape=[None, None]) for k in range(2)]
+    made = model(graph([split], [value("x", FLOAT, [7, 4])], parts, init), 1)
+    for target in known(2, 11, 12, 13, 18, 28):
+        there = converted(made, target)
+        check_equal(there, [X[:3], X[3:]], x=X)
+        assert not [entry for entry in there.graph.initializer if entry.data_type == FLOAT]
+
+
+@pytest.mark.parametrize("target", known(2, 11, 13, 18))
+def test_lengths_of_split_1_that_are_floats_at_run_time_are_refused(target: int) -> None:
+    split = node("Split", "x c", "y0 y1", axis=0, name="s")
+    inputs = [value("x", FLOAT, [7, 4]), value("c", FLOAT, [2])]
+    parts = [value(f"y{k}", shape=[None, None]) for k in range(2)]
+    with refused("TS310", "graph/s", "run time", operator="onnx.Split-1"):
+        converted(model(graph([split], inputs, parts), 1), target)

@@ -1,0 +1,119 @@
+"""Splits as OpenVINO's VariadicSplit, and back: both ways together change nothing."""
+
+from __future__ import annotations
+
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import numpy_helper
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tensorsplit.engines.compare import compare
+from tensorsplit.model.graph.places import is_split, is_vendor_split, places
+from tests.model.lower.corpus import CASES, Case
+from tests.refusals import refused
+
+NO_KERNEL = {"split13_int8_quantised"}
+
+
+def _has_splits(case: Case) -> bool:
+    found = [place.node for place in places(ir.from_proto(case.model))]
+    sequences = any(node.op_type == "SplitToSequence" for node in found)
+    return any(map(is_split, found)) and not sequences and case.name not in NO_KERNEL
+
+
+SPLITS = [case for case in CASES if _has_splits(case)]
+
+
+def variadic(model: onnx.ModelProto, opset: int | None = None) -> onnx.ModelProto:
+    made = ts.convert(model, opset, variadic=True)
+    assert isinstance(made, onnx.ModelProto)
+    onnx.checker.check_model(made)
+    return made
+
+
+def lengths_of(model: onnx.ModelProto) -> list[int]:
+    (split,) = (node for node in model.graph.node if node.op_type == "VariadicSplit")
+    (constant,) = (node for node in model.graph.node if split.input[2] in node.output)
+    lengths: list[int] = numpy_helper.to_array(constant.attribute[0].t).tolist()
+    return lengths
+
+
+def parsed(text: str, opset: int = 18) -> onnx.ModelProto:
+    return parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {text}')
+
+
+@pytest.mark.parametrize("case", SPLITS, ids=lambda case: case.name)
+def test_there_and_back_gives_the_same_bits(case: Case) -> None:
+    made = variadic(case.model, 13 if case.opset < 9 else None)
+    nodes = [place.node for place in places(ir.from_proto(made))]
+    assert any(map(is_vendor_split, nodes))
+    assert not any(map(is_split, nodes))
+    back = ts.lower(made, target="portable")
+    assert not any(is_vendor_split(place.node) for place in places(ir.from_proto(back)))
+    feeds = case.inputs(seed=5)
+    assert compare(back, feeds, ["numpy"], reference=ts.run(case.model, feeds)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("g (float[N] x) => (float[A] a) { a = Split<num_outputs=1>(x) }", [-1]),
+        ("g (float[7] x) => (float[A] a, float[B] b) { a, b = Split<num_outputs=2>(x) }", [4, 3]),
+    ],
+)
+def test_lengths_that_are_known_are_constants(text: str, lengths: list[int]) -> None:
+    assert lengths_of(variadic(parsed(text))) == lengths
+
+
+@pytest.mark.parametrize("held", ["", "<int64[2] l = {2,3}>"])
+def test_lengths_that_are_an_input_stay_it(held: str) -> None:
+    given = "" if held else ", int64[2] l"
+    text = f"g (float[N] x{given}) => (float[A] a, float[B] b) {held} {{ a, b = Split(x, l) }}"
+    split = variadic(parsed(text)).graph.node[-1]
+    assert (split.domain, split.op_type) == ("org.openvinotoolkit", "VariadicSplit")
+    assert (split.input[0], split.input[2]) == ("x", "l")
+
+
+@pytest.mark.parametrize(
+    ("text", "opset", "code", "word"),
+    [
+        (
+            "g (float[N] x) => (seq(float[A]) s) <int64 c = {3}> { s = SplitToSequence(x, c) }",
+            13,
+            "TS310",
+            "sequence",
+        ),
+        ("g (float[6] x) => (float[3] a, float[3] b) { a, b = Split(x) }", 7, "TS310", "opset 9"),
+        (
+            "g (float[7] x) => (float[3] a, float[4] b) { a, b = Split(x) }",
+            13,
+            "TS303",
+            "divisible",
+        ),
+    ],
+)
+def test_what_has_no_form_is_refused_with_its_node(
+    text: str, opset: int, code: str, word: str
+) -> None:
+    with refused(code, word, "graph/"):
+        variadic(parsed(text, opset))
+
+
+def test_a_model_without_splits_comes_back_as_it_is() -> None:
+    model = parsed("g (float[N] x) => (float[N] y) { y = Neg(x) }")
+    assert variadic(model) == model
+
+
+def test_what_the_parts_of_variadic_split_look_like_is_inferred() -> None:
+    text = (
+        "g (float[N,4] x) => (float[A,4] a, float[B,4] b) <int64[2] l = {3,4}>"
+        " { y, z = Split(x, l)  a = Neg(y)  b = Neg(z) }"
+    )
+    model = variadic(parsed(text))
+    inferred = ts.infer_shapes(model)
+    assert isinstance(inferred, onnx.ModelProto)
+    known = {entry.name: entry for entry in inferred.graph.value_info}
+    sizes = [known[name].type.tensor_type.shape.dim[0].dim_value for name in "yz"]
+    assert sizes == [3, 4]

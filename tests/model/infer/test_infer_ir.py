@@ -1,0 +1,60 @@
+"""Types and shapes of an OpenVINO IR, which comes back as an ONNX message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from tensorsplit import infer_shapes, lower, run
+from tests.model.infer.test_infer_shapes import described, shape_of
+from tests.model.ir_files import IrFile
+from tests.refusals import refused
+
+
+def saved(folder: Path, *lengths: int, shape: str = "?,8") -> Path:
+    file = IrFile()
+    data = file.parameter("x", "f32", shape)
+    parts = file.variadic_split(data, file.int64(1, scalar=True), file.int64(*lengths), 2)
+    for name, part in zip("ab", parts, strict=True):
+        file.result(part, output_names=name)
+    return file.save(folder)
+
+
+def inferred(path: Path) -> ModelProto:
+    made = infer_shapes(path)
+    assert isinstance(made, ModelProto)
+    return made
+
+
+def test_the_remainder_is_a_number_where_the_dimension_is(tmp_path: Path) -> None:
+    made = inferred(saved(tmp_path, -1, 3))
+    found: dict[str, Any] = described(made.graph)
+    assert (found["a"], found["b"]) == ((None, 5), (None, 3))
+    assert made.graph.output[0].type.tensor_type.elem_type == TensorProto.FLOAT
+    assert shape_of(made.graph.input[0].type) == (None, 8)
+
+
+def test_layers_are_nodes_of_openvinos_own_domain(tmp_path: Path) -> None:
+    made = inferred(saved(tmp_path, -1, 3))
+    node = made.graph.node[0]
+    assert (node.domain, node.op_type) == ("org.openvinotoolkit", "VariadicSplit")
+    held = {tensor.name: numpy_helper.to_array(tensor) for tensor in made.graph.initializer}
+    assert held[node.input[2]].tolist() == [-1, 3]
+
+
+def test_what_comes_back_can_be_lowered_to_onnx_and_run(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    x = rng.random((4, 8), np.float32)
+    plain = lower(inferred(saved(tmp_path, -1, 3)), target="portable")
+    found = run(plain, {"x": x})
+    assert found["a"].tobytes() == x[:, :5].tobytes()
+    assert found["b"].tobytes() == x[:, 5:].tobytes()
+
+
+def test_a_wrong_layer_is_refused_with_its_name(tmp_path: Path) -> None:
+    with refused("TS306", "openvino.VariadicSplit-1", "cut"):
+        infer_shapes(saved(tmp_path, -1, 9))

@@ -1,0 +1,357 @@
+"""Types and shapes of split outputs, and of what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto
+
+from tensorsplit.model.infer.fill import infer_shapes
+from tests.model.build import (
+    BOOL,
+    FLOAT,
+    INT64,
+    function,
+    graph,
+    link,
+    linked,
+    model,
+    node,
+    tensor,
+    untyped,
+    value,
+)
+from tests.refusals import refused
+
+X = value("x", FLOAT, ("N", 6, 4))
+
+
+def shapes(made: ModelProto) -> dict[str, tuple[Any, ...] | None]:
+    """What the main graph says of its values after inference."""
+    found = infer_shapes(made)
+    assert isinstance(found, ModelProto)
+    return described(found.graph)
+
+
+def described(made: onnx.GraphProto) -> dict[str, tuple[Any, ...] | None]:
+    return {entry.name: shape_of(entry.type) for entry in (*made.value_info, *made.output)}
+
+
+def shape_of(declared: onnx.TypeProto) -> tuple[Any, ...] | None:
+    if declared.HasField("sequence_type"):
+        declared = declared.sequence_type.elem_type
+    if not declared.tensor_type.HasField("shape"):
+        return None
+    return tuple(
+        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+        for dim in declared.tensor_type.shape.dim
+    )
+
+
+def simple(*nodes: NodeProto, outputs: str, opset: int = 18, **initializers: Any) -> ModelProto:
+    given = [tensor(name, items) for name, items in initializers.items()]
+    return model(graph(nodes, [X], outputs.split(), given), opset)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(
+            simple(node("Split", "x", "a b", axis=1, num_outputs=2), outputs="a b"),
+            {"a": ("N", 3, 4), "b": ("N", 3, 4)},
+            id="num_outputs",
+        ),
+        pytest.param(
+            simple(node("Split", "x", "a b c d", axis=1, num_outputs=4), outputs="a b c d"),
+            {"a": ("N", 2, 4), "b": ("N", 2, 4), "c": ("N", 2, 4), "d": ("N", 0, 4)},
+            id="num_outputs-uneven",
+        ),
+        pytest.param(
+            simple(node("Split", "x s", "a b", axis=-1), outputs="a b", s=[1, 3]),
+            {"a": ("N", 6, 1), "b": ("N", 6, 3)},
+            id="input",
+        ),
+        pytest.param(
+            simple(node("Split", "x", "a b", axis=1, split=[5, 1]), outputs="a b", opset=11),
+            {"a": ("N", 5, 4), "b": ("N", 1, 4)},
+            id="attribute",
+        ),
+        pytest.param(
+            simple(node("Split", "x", "a b", axis=2), outputs="a b", opset=13),
+            {"a": ("N", 6, 2), "b": ("N", 6, 2)},
+            id="equal",
+        ),
+        pytest.param(
+            simple(node("Split", "x", "a b"), outputs="a b", opset=13),
+            {"a": ("floor(N/2)", 6, 4), "b": ("floor(N/2)", 6, 4)},
+            id="equal-symbolic",
+        ),
+        pytest.param(
+            simple(node("Split", "x s", "a b"), outputs="a b", s=[2, 5]),
+            {"a": (2, 6, 4), "b": (5, 6, 4)},
+            id="input-on-symbolic-axis",
+        ),
+        pytest.param(
+            simple(
+                node("Split", "x", "a b", axis=1, num_outputs=2),
+                node("Relu", "a", "r"),
+                outputs="r b",
+            ),
+            {"a": ("N", 3, 4), "b": ("N", 3, 4), "r": ("N", 3, 4)},
+            id="through-another-operator",
+        ),
+    ],
+)
+def test_outputs_of_split(made: ModelProto, expected: dict[str, Any]) -> None:
+    assert shapes(made) == expected
+
+
+def test_a_symbolic_uneven_cut_adds_up() -> None:
+    made = simple(node("Split", "x", "a b c", num_outputs=3), outputs="a b c")
+    found = shapes(made)
+    first, last = (ir.SymbolicDim(str((found[name] or ())[0])) for name in "ac")
+    for n, size, rest in ((9, 3, 3), (8, 3, 2), (7, 3, 1), (4, 2, 0)):
+        assert (first.evaluate({"N": n}), last.evaluate({"N": n})) == (size, rest)
+
+
+SEQUENCES: dict[str, tuple[list[NodeProto], dict[str, Any], tuple[Any, ...]]] = {
+    "chunks": (
+        [node("SplitToSequence", "x s", "q", axis=1), node("SequenceAt", "q i", "y")],
+        {"s": 4, "i": 1},
+        ("N", 2, 4),
+    ),
+    "the last chunk, from the back": (
+        [node("SplitToSequence", "x s", "q", axis=1), node("SequenceAt", "q i", "y")],
+        {"s": 4, "i": -1},
+        ("N", 2, 4),
+    ),
+    "an axis that is dropped": (
+        [node("SplitToSequence", "x", "q", axis=0, keepdims=0), node("SequenceAt", "q i", "y")],
+        {"i": 1},
+        (6, 4),
+    ),
+    "a cut of unknown count": (
+        [node("SplitToSequence", "x s", "q"), node("SequenceAt", "q i", "y")],
+        {"s": 2, "i": 0},
+        (None, 6, 4),
+    ),
+    "all parts together": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("ConcatFromSequence", "q", "y", axis=1),
+        ],
+        {"s": 4},
+        ("N", 6, 4),
+    ),
+    "a part erased": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("SequenceErase", "q i", "r"),
+            node("ConcatFromSequence", "r", "y", axis=1),
+        ],
+        {"s": [1, 2, 3], "i": 1},
+        ("N", 4, 4),
+    ),
+    "a part put in": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("SequenceInsert", "q x i", "r"),
+            node("ConcatFromSequence", "r", "y", axis=1),
+        ],
+        {"s": [1, 5], "i": 0},
+        ("N", 12, 4),
+    ),
+    "parts stacked": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("ConcatFromSequence", "q", "y", axis=0, new_axis=1),
+        ],
+        {"s": 3},
+        (2, "N", 3, 4),
+    ),
+    "a sequence made by hand": (
+        [
+            node("SequenceConstruct", "x x x", "q"),
+            node("Identity", "q", "r"),
+            node("ConcatFromSequence", "r", "y", axis=2),
+        ],
+        {},
+        ("N", 6, 12),
+    ),
+    "an empty one that grows": (
+        [
+            node("SequenceEmpty", "", "e"),
+            node("SequenceInsert", "e x", "q"),
+            node("SequenceAt", "q i", "y"),
+        ],
+        {"i": 0},
+        ("N", 6, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_through_sequences(name: str) -> None:
+    nodes, initializers, expected = SEQUENCES[name]
+    assert shapes(simple(*nodes, outputs="y", **initializers))["y"] == expected
+
+
+def lengths_from_the_shape(index: int, divisor: int) -> ModelProto:
+    """As exporters write ``x.split([d // n, d - d // n])``."""
+    return simple(
+        node("Shape", "x", "sh"),
+        node("Gather", "sh index", "d"),
+        node("Div", "d divisor", "part"),
+        node("Sub", "d part", "rest"),
+        node("Concat", "part rest", "lengths", axis=0),
+        node("Split", "x lengths", "a b", axis=index),
+        outputs="a b",
+        index=[index],
+        divisor=[divisor],
+    )
+
+
+def test_lengths_that_the_graph_computes_are_seen_through() -> None:
+    found = shapes(lengths_from_the_shape(1, 4))
+    assert (found["a"], found["b"]) == (("N", 1, 4), ("N", 5, 4))
+
+
+def test_computed_lengths_may_be_symbolic() -> None:
+    found = shapes(lengths_from_the_shape(0, 2))
+    assert (found["a"], found["b"]) == (("floor(N/2)", 6, 4), ("N - floor(N/2)", 6, 4))
+
+
+def test_run_time_lengths_leave_the_axis_open() -> None:
+    made = model(
+        graph([node("Split", "x s", "a b", axis=1)], [X, value("s", INT64, (2,))], ["a", "b"])
+    )
+    assert shapes(made)["a"] == ("N", None, 4)
+
+
+def test_an_overridable_initializer_is_no_constant() -> None:
+    """D20: it is a default; another value may be fed."""
+    made = model(
+        graph(
+            [node("Split", "x s", "a b", axis=1)],
+            [X, value("s", INT64, (2,))],
+            ["a", "b"],
+            [tensor("s", [2, 4])],
+        )
+    )
+    assert shapes(made)["a"] == ("N", None, 4)
+
+
+def test_a_loop_keeps_what_every_round_keeps() -> None:
+    body = graph(
+        [
+            node("Split", "x", "p q", axis=1, num_outputs=2),
+            node("Add", "sum p", "next"),
+            node("Identity", "go", "on"),
+        ],
+        [value("i", INT64, ()), value("go", BOOL, ()), value("sum", FLOAT)],
+        ["on", "next", "q"],
+    )
+    made = model(
+        graph(
+            [node("Loop", "trips _ start", "y qs", body=body)],
+            [X, value("start", FLOAT, ("N", 3, 4))],
+            ["y", "qs"],
+            [tensor("trips", 5)],
+        )
+    )
+    assert shapes(made) == {"y": ("N", 3, 4), "qs": (5, "N", 3, 4)}
+
+
+def test_both_branches_of_an_if_must_agree() -> None:
+    def branch(parts: int) -> onnx.GraphProto:
+        outputs = " ".join(f"p{parts}_{i}" for i in range(parts))
+        made = node("Split", "x", outputs, axis=1, num_outputs=parts)
+        return graph([made], [], [outputs.split()[0]])
+
+    made = model(
+        graph(
+            [node("If", "c", "y", then_branch=branch(2), else_branch=branch(3))],
+            [X, value("c", BOOL, ())],
+            ["y"],
+        )
+    )
+    assert shapes(made)["y"] == ("N", None, 4)
+
+
+def test_a_scan_runs_along_its_axis() -> None:
+    body = graph([node("Split", "row", "p q", axis=1, num_outputs=2)], [untyped("row")], ["q"])
+    made = model(
+        graph(
+            [node("Scan", "x", "y", body=body, num_scan_inputs=1, scan_input_axes=[1])],
+            [X],
+            ["y"],
+        )
+    )
+    assert shapes(made)["y"] == (6, "N", 2)
+
+
+def test_each_call_of_a_function_has_shapes_of_its_own() -> None:
+    halves = function(
+        "Halves",
+        "t",
+        "u v",
+        [linked("Split", "t", "u v", link("axis", "along"), num_outputs=2)],
+        ["along"],
+    )
+    made = model(
+        graph(
+            [
+                node("Halves", "x", "a b", domain="custom", along=1),
+                node("Halves", "a", "c d", domain="custom", along=2),
+            ],
+            [X],
+            ["a", "b", "c", "d"],
+        ),
+        functions=[halves],
+        custom=1,
+    )
+    found = shapes(made)
+    assert (found["b"], found["d"]) == (("N", 3, 4), ("N", 3, 2))
+
+
+def test_a_wrong_split_is_refused_with_its_path() -> None:
+    made = simple(node("Split", "x", "a b c", axis=1, num_outputs=2), outputs="a b c")
+    with refused("TS305", "onnx.Split-18", "graph/Split[0]"):
+        infer_shapes(made)
+
+
+def test_element_types_are_filled_in_for_tensors_and_sequences() -> None:
+    made = model(
+        graph(
+            [node("SplitToSequence", "x s", "q", axis=1), node("SequenceAt", "q i", "y")],
+            [value("x", TensorProto.INT8, (2, 6))],
+            ["q", "y"],
+            [tensor("s", 3), tensor("i", 0)],
+        )
+    )
+    found = infer_shapes(made)
+    assert isinstance(found, ModelProto)
+    q, y = found.graph.output
+    assert q.type.sequence_type.elem_type.tensor_type.elem_type == TensorProto.INT8
+    assert y.type.tensor_type.elem_type == TensorProto.INT8
+    assert (shape_of(q.type), shape_of(y.type)) == ((2, 3), (2, 3))
+
+
+def test_the_model_itself_is_left_as_it_is_and_comes_back_as_its_kind() -> None:
+    made = simple(node("Split", "x", "a b", axis=1, num_outputs=2), outputs="a b")
+    before = made.SerializeToString()
+    infer_shapes(made)
+    assert made.SerializeToString() == before
+    assert isinstance(infer_shapes(ir.from_proto(made)), ir.Model)
+
+
+def test_a_model_in_which_all_is_known_comes_back_with_the_same_bytes() -> None:
+    made = simple(node("Split", "x", "a b", axis=1, num_outputs=2), outputs="a b")
+    once = infer_shapes(made)
+    twice = infer_shapes(once)
+    assert isinstance(once, ModelProto)
+    assert isinstance(twice, ModelProto)
+    assert once.SerializeToString() == twice.SerializeToString()

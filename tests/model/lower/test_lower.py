@@ -1,0 +1,260 @@
+"""Lowered models run on their target, and give what the original gives, bit for bit."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+from tensorsplit import SplitError
+from tensorsplit.engines import run
+from tensorsplit.engines.compare import compare
+from tensorsplit.model.features import SEQUENCE_OPERATORS
+from tensorsplit.model.graph.places import places
+from tensorsplit.model.lower import lower, lower_graph
+from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
+from tests.refusals import refused
+
+BY_NAME = {case.name: case for case in CASES}
+TARGETS = ("onnxruntime", "openvino", "portable")
+NO_KERNEL = {"split13_int8_quantised"}
+"""Cases with an operator that our own engine lacks at their opset."""
+
+ENDS = {case.name for case in CASES if case.name.startswith("sequence_output")}
+ENDS |= {"sequence_input"}
+COMPLEX = {case.name for case in CASES if "complex" in case.name}
+REFUSED = {
+    "onnxruntime": COMPLEX,
+    "openvino": COMPLEX | ENDS,
+    "portable": ENDS,
+}
+"""What no rewrite can make the target run."""
+
+OVERRIDABLE = {"split13_overridable_fed", "sequence_overridable_chunk"}
+"""OpenVINO makes constants of inputs that have a default, which no rewrite can change."""
+
+
+def _engine(target: str) -> str:
+    return target if target in ("onnxruntime", "openvino") else "numpy"
+
+
+def _marks(target: str) -> list[Any]:
+    if target == "portable":
+        return []
+    missing = find_spec(target) is None
+    return [pytest.mark.engine, pytest.mark.skipif(missing, reason=f"{target} is not installed")]
+
+
+@pytest.mark.parametrize("target", [pytest.param(t, marks=_marks(t)) for t in TARGETS])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_lowered_model_runs_on_its_target_and_is_equal(case: Case, target: str) -> None:
+    if case.name in REFUSED[target]:
+        with refused("TS513"):
+            lower(case.model, target=target)
+        return
+    made = lower(case.model, target=target)
+    onnx.checker.check_model(made)
+    if case.functions == "org.openvinotoolkit" or case.name in NO_KERNEL:
+        return  # our own engine does not run the original; see below
+    if target == "openvino" and case.name in OVERRIDABLE:
+        return
+    feeds = case.inputs(seed=1)
+    expected = run(case.model, feeds)
+    assert compare(made, feeds, ["numpy"], reference=expected) == []
+    if target != "portable":
+        assert compare(made, feeds, [_engine(target)], reference=expected) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_portable_models_have_no_sequences_and_explicit_lengths(case: Case) -> None:
+    if case.name in REFUSED["portable"]:
+        return
+    made = ir.serde.deserialize_model(lower(case.model, target="portable"))
+    assert not made.functions
+    for place in places(made):
+        assert place.node.op_type not in SEQUENCE_OPERATORS
+        if place.node.op_type == "Split":
+            assert place.node.attributes.get_int("axis", 0) >= 0
+            assert len(place.node.inputs) == 2 or "split" in place.node.attributes
+
+
+UNCHANGED = {
+    "onnxruntime": (
+        *("split2", "split11", "split13_equal", "split13_runtime", "if_sequence", "loop_insert"),
+        *(
+            "sequence_output",
+            "sequence_input",
+            "chunk_dynamic",
+            "function_sequence",
+            "split13_string",
+        ),
+    ),
+    "openvino": (
+        *("split2", "split11", "split13_equal", "split13_runtime", "split18_even", "split18_int64"),
+        *("ones_keepdims", "concat_whole_static", "keepdims_ignored_scalar_one", "split18_bool"),
+    ),
+    "portable": ("split2", "split13_runtime", "split13_constant_node", "split13_complex64"),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_the_target_runs_comes_back_unchanged(target: str) -> None:
+    for name in UNCHANGED[target]:
+        model = BY_NAME[name].model
+        made = lower(model, target=target)
+        assert made.SerializeToString() == model.SerializeToString(), name
+
+
+def test_what_came_in_stays_as_it_is_and_the_same_kind_comes_back(tmp_path: Any) -> None:
+    model = BY_NAME["split18_uneven_dynamic"].model
+    before = model.SerializeToString()
+    path = tmp_path / "model.onnx"
+    path.write_bytes(before)
+    assert isinstance(lower(model, target="portable"), onnx.ModelProto)
+    assert isinstance(lower(path, target="portable"), onnx.ModelProto)
+    assert isinstance(lower(ir.from_proto(model), target="portable"), ir.Model)
+    assert model.SerializeToString() == before
+    assert path.read_bytes() == before
+
+
+def test_everything_else_of_a_model_survives() -> None:
+    model = BY_NAME["chunk_dynamic"].model
+    model.producer_name, model.doc_string, model.graph.doc_string = "someone", "model", "graph"
+    entry = model.metadata_props.add()
+    entry.key, entry.value = "author", "somebody"
+    model.opset_import.add(domain="custom", version=7)
+    made = lower(model, target="openvino")
+    assert (made.producer_name, made.doc_string) == ("someone", "model")
+    assert made.graph.doc_string == "graph"
+    assert made.metadata_props == model.metadata_props
+    assert {entry.domain: entry.version for entry in made.opset_import} == {"": 13, "custom": 7}
+    assert made.graph.input == model.graph.input
+    assert made.graph.output == model.graph.output
+
+
+@pytest.mark.parametrize(("length", "sizes"), [(5, (2, 2, 1)), (6, (2, 2, 2)), (2, (1, 1, 0))])
+def test_a_count_on_a_dynamic_axis_becomes_computed_lengths(
+    length: int, sizes: tuple[int, ...]
+) -> None:
+    made = lower(BY_NAME["split18_uneven_dynamic"].model, target="openvino")
+    x = np.arange(3 * length, dtype=np.float32).reshape(length, 3)
+    ends = np.cumsum(sizes)
+    for name, end, size in zip("abc", ends, sizes, strict=True):
+        np.testing.assert_array_equal(run(made, {"x": x})[name], x[end - size : end])
+
+
+def test_a_count_that_leaves_a_negative_part_is_refused_when_it_runs_too() -> None:
+    made = lower(BY_NAME["split18_uneven_dynamic"].model, target="openvino")
+    for engine in ("numpy", *(e for e in ("onnxruntime", "openvino") if find_spec(e))):
+        with pytest.raises(SplitError):
+            run(made, {"x": np.ones((1, 3), np.float32)}, engine=engine)
+
+
+OUT_OF_RANGE = [
+    ("sequence_runtime_index", {"i": np.array(3)}),
+    ("sequence_runtime_index", {"i": np.array(-4)}),
+    ("sequence_runtime_index_ones", {"i": np.array(7)}),
+    ("sequence_of_one_part", {"i": np.array(1)}),
+    ("sequence_of_one_part", {"i": np.array(-2)}),
+    ("sequence_runtime_lengths", {"i": np.array(3)}),
+    ("sequence_runtime_lengths", {"i": np.array(-4)}),
+    ("sequence_runtime_lengths", {"l": np.array([1, 2, 5])}),
+    ("sequence_runtime_lengths", {"l": np.array([8, -2, 1])}),
+    ("sequence_runtime_chunk", {"c": np.array(0)}),
+    ("sequence_runtime_chunk", {"c": np.array(-3)}),
+    ("chunk_dynamic", {"x": np.ones((3, 4), np.float32)}),
+]
+
+
+@pytest.mark.parametrize(
+    "engine",
+    ["numpy", *(pytest.param(engine, marks=_marks(engine)) for engine in TARGETS[:2])],
+)
+@pytest.mark.parametrize(("name", "feeds"), OUT_OF_RANGE)
+def test_what_the_original_refuses_at_run_time_the_lowered_model_refuses_too(
+    name: str, feeds: dict[str, Any], engine: str
+) -> None:
+    """D19: an index out of range, or lengths that do not fit, never give other data."""
+    case = BY_NAME[name]
+    given = case.inputs() | feeds
+    with pytest.raises(SplitError):
+        run(case.model, given)
+    with pytest.raises(SplitError):
+        run(lower(case.model, target="openvino"), given, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("variadic_split", (2, 5)), ("variadic_split_dynamic", (5, 2))]
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_variadic_split_becomes_split(name: str, sizes: tuple[int, int], target: str) -> None:
+    case = BY_NAME[name]
+    made = lower(case.model, target=target)
+    feeds = case.inputs()
+    outputs = run(made, feeds)
+    np.testing.assert_array_equal(outputs["y"], feeds["x"][: sizes[0]])
+    np.testing.assert_array_equal(outputs["z"], feeds["x"][sizes[0] :])
+    assert [entry.domain for entry in made.opset_import] == [""]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
+def test_a_gap_of_element_types_is_bridged_without_a_cast(kind: str) -> None:
+    made = lower(BY_NAME[f"sequence_{kind}"].model, target="onnxruntime")
+    assert {node.op_type for node in made.graph.node} <= {"Split", "Constant"}
+
+
+def test_strings_are_gathered_where_they_cannot_be_split() -> None:
+    """D17: OpenVINO corrupts strings that it splits, and gathers them right."""
+    made = lower(BY_NAME["split13_string"].model, target="openvino")
+    assert "Split" not in {node.op_type for node in made.graph.node}
+
+
+def test_the_report_says_what_why_and_what_remains() -> None:
+    model = ir.from_proto(BY_NAME["split13_int64"].model)
+    report = lower_graph(model, "openvino")
+    assert report.changes == []
+    assert any("D16" in note for note in report.notes)
+    report = lower_graph(ir.from_proto(BY_NAME["captured_in_if"].model), "openvino")
+    assert [change.node for change in report.changes] == [
+        "graph/SplitToSequence[0]",
+        "graph/If[1].then_branch/SequenceAt[0]",
+        "graph/If[1].else_branch/SequenceAt[0]",
+    ]
+    assert all(change.reason for change in report.changes)
+
+
+def test_a_constant_index_out_of_range_is_refused_with_the_node() -> None:
+    text = BY_NAME["ones_keepdims"].text.replace("i2 = {-1}", "i2 = {3}")
+    with refused("TS511", "graph/SequenceAt[2]", 3):
+        lower(Case("out_of_range", 11, text).model, target="portable")
+
+
+def test_a_sequence_that_leaves_the_model_is_refused_with_the_reason() -> None:
+    with refused("TS513", "sequence", "output"):
+        lower(BY_NAME["sequence_output"].model, target="openvino")
+
+
+def test_an_unknown_target_is_refused() -> None:
+    with refused("TS601", "nothing", "openvino"):
+        lower(BY_NAME["split2"].model, target="nothing")
+
+
+def test_a_function_of_another_opset_that_means_something_else_is_refused() -> None:
+    text = BY_NAME["function_older_opset"].text.replace("Split(a) }", "Split(a) e = Pad(b) }")
+    text = text.replace("(b, d) {", "(e, d) {").replace('"" : 13', '"" : 12')
+    with refused("TS513", "Pad", "convert"):
+        lower(Case("pad", 18, text, functions="c").model, target="openvino")
+
+
+@pytest.mark.parametrize("kind", ELEMENT_TYPES)
+def test_bits_survive(kind: str) -> None:
+    """Every element type goes through as it came, in whatever way its sequence is lowered."""
+    case = BY_NAME[f"sequence_{kind}"]
+    feeds = case.inputs(seed=3)
+    outputs = run(lower(case.model, target="portable"), feeds)
+    assert outputs["a"].tolist() == feeds["x"][:3].tolist()
+    assert outputs["b"].tolist() == feeds["x"][6:].tolist()

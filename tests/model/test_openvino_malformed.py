@@ -1,0 +1,158 @@
+"""OpenVINO IR files that are not as they must be are refused, and nothing is written."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tensorsplit import SplitError
+from tensorsplit.model.openvino_ir.ir import read_ir, run_ir
+from tests.model.ir_files import IrFile, X, cut_file, refused, run
+
+Change = Callable[[IrFile], str]
+
+
+def swap(old: str, new: str) -> Change:
+    def change(ir: IrFile) -> str:
+        assert old in ir.text
+        return ir.text.replace(old, new, 1)
+
+    return change
+
+
+def extra_edge(*ends: object) -> Change:
+    def change(ir: IrFile) -> str:
+        ir.edge(*ends)
+        return ir.text
+
+    return change
+
+
+MALFORMED: dict[str, tuple[Change, str]] = {
+    "empty": (lambda _: "", "TS501"),
+    "no XML": (lambda _: "\0\1\2\3", "TS501"),
+    "cut short": (lambda ir: ir.text[:200], "TS501"),
+    "another root": (lambda _: "<html/>", "TS501"),
+    "no version": (swap(' version="11"', ""), "TS501"),
+    "IR 9": (swap('version="11"', 'version="9"'), "TS501"),
+    "IR 12": (swap('version="11"', 'version="12"'), "TS501"),
+    "unknown encoding": (swap('version="1.0"', 'version="1.0" encoding="no-such"'), "TS501"),
+    "doctype": (lambda ir: ir.text.replace("<net", "<!DOCTYPE net><net"), "TS503"),
+    "entity bomb": (
+        lambda ir: ir.text.replace(
+            "<net",
+            '<!DOCTYPE n [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><net',
+        ),
+        "TS503",
+    ),
+    "external entity": (
+        lambda ir: ir.text.replace(
+            "<net", '<!DOCTYPE n [<!ENTITY a SYSTEM "file:///etc/hostname">]><net'
+        ),
+        "TS503",
+    ),
+    "no layers": (lambda _: '<net version="11"/>', "TS502"),
+    "layer without id": (swap('layer id="0"', "layer"), "TS502"),
+    "layer id of words": (swap('layer id="0"', 'layer id="zero"'), "TS502"),
+    "two layers of one id": (swap('layer id="1"', 'layer id="0"'), "TS502"),
+    "two ports of one id": (swap('port id="4"', 'port id="3"'), "TS502"),
+    "port without id": (swap('port id="0"', "port"), "TS502"),
+    "edge from no layer": (swap('from-layer="0"', 'from-layer="77"'), "TS502"),
+    "edge from no port": (swap('from-port="0"', 'from-port="5"'), "TS502"),
+    "edge to no layer": (swap('to-layer="3"', 'to-layer="88"'), "TS502"),
+    "edge to no port": (swap('to-port="2"', 'to-port="9"'), "TS502"),
+    "edge without an end": (swap('to-port="2"', ""), "TS502"),
+    "two edges to one port": (extra_edge(0, 0, 3, 1), "TS502"),
+    "input without edge": (lambda ir: ir.text.replace(ir.edges[0], ""), "TS502"),
+    "circle": (swap('from-layer="0" from-port="0"', 'from-layer="3" from-port="3"'), "TS502"),
+    "Parameter without shape": (swap('shape="6,8" ', ""), "TS502"),
+    "unknown element type": (swap('"f32"', '"f31"'), "TS502"),
+    "no element type": (swap('element_type="f32"', ""), "TS502"),
+    "Const of unknown shape": (swap('shape="2"', 'shape="?"'), "TS502"),
+    "Const without offset": (swap('offset="0"', ""), "TS502"),
+    "Const with a negative offset": (swap('offset="0"', 'offset="-8"'), "TS502"),
+    "Const beyond the data": (swap('offset="8"', 'offset="9"'), "TS504"),
+    "Const far beyond the data": (swap('offset="8"', 'offset="9000000000000000000"'), "TS504"),
+    "size that is not the shape's": (swap('shape="2"', 'shape="3"'), "TS504"),
+    "size that is not the type's": (swap('element_type="i64"', 'element_type="i32"'), "TS504"),
+    "enormous shape": (swap('shape="2"', 'shape="4000000000,4000000000"'), "TS504"),
+    "bad <dim>": (
+        swap('<port id="0" precision="FP32"/>', '<port id="0"><dim>x</dim></port>'),
+        "TS502",
+    ),
+    "VariadicSplit without lengths": (
+        lambda ir: ir.text.replace('<port id="2"/>', "").replace(ir.edges[2], ""),
+        "TS102",
+    ),
+    "Result with nothing": (
+        lambda ir: ir.text.replace("</layers>", '<layer id="9" type="Result"/></layers>'),
+        "TS502",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files_are_refused(tmp_path: Path, name: str) -> None:
+    change, code = MALFORMED[name]
+    ir = cut_file((2, 4))
+    path = ir.save(tmp_path, change(ir))
+    before = sorted(tmp_path.iterdir())
+    assert refused(path, x=X).code == code
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_missing_files_are_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none.xml").code == "TS501"
+    assert refused(tmp_path).code == "TS501"
+    path = cut_file().save(tmp_path)
+    path.with_suffix(".bin").unlink()
+    error = refused(path, x=X)
+    assert error.code == "TS504"
+    assert "model.bin is missing" in str(error)
+
+
+def test_a_model_without_constants_needs_no_weights(tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.result(ir.parameter("x", "f32", "..."))
+    path = ir.save(tmp_path)
+    path.with_suffix(".bin").unlink()
+    assert run(path, x=X)["x.0"] is not None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        struct.pack("<i", 2),
+        struct.pack("<iiii", 3, 0, 1, 2) + b"ab",
+        struct.pack("<iiii", 2, 0, 2, 1) + b"ab",
+        struct.pack("<iiii", 2, 0, 1, 9) + b"ab",
+        struct.pack("<iiii", 2, 1, 1, 2) + b"ab",
+        struct.pack("<iiii", 2, 0, -1, 2) + b"ab",
+        struct.pack("<i", -1) + bytes(12),
+    ],
+)
+def test_malformed_strings_are_refused(tmp_path: Path, data: bytes) -> None:
+    ir = IrFile()
+    ir.result(ir.constant(data, "string", "2"))
+    error = refused(ir.save(tmp_path))
+    assert error.code == "TS504"
+    assert error.node == "layer '' (id 0)"
+
+
+def test_weights_cut_short_after_reading_are_refused(tmp_path: Path) -> None:
+    path = cut_file().save(tmp_path)
+    model = read_ir(path)
+    path.with_suffix(".bin").write_bytes(b"")
+    with pytest.raises(SplitError, match="TS504"):
+        run_ir(model, {"x": X})
+
+
+def test_bodies_without_end_are_refused(tmp_path: Path) -> None:
+    ir = IrFile()
+    text = '<layers><layer id="0" type="Loop"><body>' * 5000
+    text += "<layers/>" + "</body></layer></layers>" * 5000
+    assert refused(ir.save(tmp_path, f'<net version="11">{text}</net>')).code == "TS502"

@@ -1,0 +1,268 @@
+"""Operators outside the family: onnx's reference runs them, and its failures get a place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto, defs
+
+from tensorsplit import SplitError
+from tests.model.build import graph, known, model, node, outputs, run, tensor, untyped, value
+from tests.refusals import refused
+
+
+def result(opset: int, made: NodeProto, **feeds: Any) -> Any:
+    """What one node gives as `y`."""
+    return outputs(model(graph([made], map(untyped, feeds), "y"), opset), **feeds)[0]
+
+
+@pytest.fixture
+def x(rng: np.random.Generator) -> Any:
+    return rng.random((2, 3, 4)).astype(np.float32)
+
+
+def softmax(values: Any, axis: Any) -> Any:
+    powers = np.exp(values - values.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def test_an_operator_that_fails_is_named_with_its_place(x: Any) -> None:
+    made = node("MatMul", "x w", "y", name="project")
+    with refused("TS510", "MatMul failed on float32[2, 3, 4], float32[5]", "graph/project"):
+        result(18, made, x=x, w=np.ones(5, np.float32))
+    with pytest.raises(SplitError) as caught:
+        result(18, made, x=x, w=np.ones(5, np.float32))
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("opset", "made", "word"),
+    [
+        (18, node("NoSuchOperator", "x", "y"), "NoSuchOperator"),
+        (13, node("Gelu", "x", "y"), "opset 13"),
+        (10, node("Scatter", "x x x", "y"), "Scatter"),
+        (1, node("Cast", "x", "y", to="NOTHING"), "older version"),
+        (6, node("Dropout", "x", "y"), "older version"),
+        (10, node("Resize", "x x", "y"), "older version"),
+        (7, node("Upsample", "x", "y", scales=[1.0, 2.0, 2.0]), "older version"),
+    ],
+)
+def test_an_operator_without_implementation_is_refused(
+    opset: int, made: NodeProto, word: str, x: Any
+) -> None:
+    with refused("TS509", word, f"graph/{made.op_type}[0]"):
+        result(opset, made, x=x)
+
+
+def test_an_operator_of_another_domain_is_refused(x: Any) -> None:
+    made = model(graph([node("F", "x", "y", domain="other")], [untyped("x")], "y"), 18, other=1)
+    with refused("TS509", "other::F", "graph/F[0]"):
+        run(made, x=x)
+
+
+def test_operators_of_other_domains_that_onnx_has(x: Any) -> None:
+    binarizer = node("Binarizer", "x", "y", domain="ai.onnx.ml", threshold=0.5)
+    made = model(graph([binarizer], [untyped("x")], "y"))
+    made.opset_import.add(domain="ai.onnx.ml", version=1)
+    assert np.array_equal(outputs(made, x=x)[0], (x > 0.5).astype(np.float32))
+
+
+@pytest.mark.parametrize("opset", known(20, 28))
+def test_operators_that_onnx_defines_by_others(opset: int, x: Any) -> None:
+    got = result(opset, node("Mish", "x", "y"), x=x)
+    assert np.allclose(got, x * np.tanh(np.log1p(np.exp(x))), atol=1e-6)
+
+
+def test_operators_whose_definition_depends_on_their_inputs(x: Any) -> None:
+    made = node("SoftmaxCrossEntropyLoss", "x t", "y")
+    scores, target = x[:, :, 0], np.array([1, 2])
+    expected = -np.log(softmax(scores, 1)[[0, 1], target]).mean()
+    assert np.allclose(result(13, made, x=scores, t=target), expected, atol=1e-6)
+
+
+def test_omitted_inputs_are_absent_for_other_operators(x: Any) -> None:
+    assert result(18, node("Clip", "x _ h", "y"), x=x, h=np.float32(0.5)).max() <= 0.5
+
+
+def test_the_optional_outputs_of_other_operators(x: Any) -> None:
+    made = model(graph([node("TopK", "x k", "_ i")], [untyped("x")], "i", [tensor("k", [1])]))
+    assert np.array_equal(outputs(made, x=x)[0][..., 0], x.argmax(-1))
+
+
+@pytest.mark.parametrize("opset", [1, 11, 12])
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+def test_softmax_before_opset_13_takes_the_data_as_a_matrix(
+    opset: int, op_type: str, axis: int | None, x: Any
+) -> None:
+    made = node(op_type, "x", "y", axis=axis)
+    cut = 1 if axis is None else axis
+    rows = int(np.prod(x.shape[:cut]))
+    expected = softmax(x.reshape(rows, -1), 1).reshape(x.shape)
+    got = result(opset, made, x=x)
+    assert np.allclose(np.exp(got) if op_type == "LogSoftmax" else got, expected, atol=1e-6)
+
+
+def test_softmax_from_opset_13_is_along_one_axis(x: Any) -> None:
+    assert np.allclose(result(13, node("Softmax", "x", "y"), x=x), softmax(x, -1), atol=1e-6)
+    made = node("Softmax", "x", "y", axis=1)
+    assert np.allclose(result(13, made, x=x), softmax(x, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+@pytest.mark.parametrize(
+    ("shape", "axis", "like"),
+    [((4,), None, (1, 1, 4)), ((3, 4), 1, (1, 3, 4)), ((3,), 1, (1, 3, 1)), ((2,), 0, (2, 1, 1))],
+)
+def test_operands_before_opset_7_are_broadcast_from_an_axis_on(
+    opset: int, shape: tuple[int, ...], axis: int | None, like: tuple[int, ...], x: Any
+) -> None:
+    w = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    made = node("Mul", "x w", "y", broadcast=1, axis=axis)
+    assert np.array_equal(result(opset, made, x=x, w=w), x * w.reshape(like))
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes"),
+    [((4,), {}), ((1, 1, 1), {}), ((3,), {"broadcast": 1}), ((2,), {"broadcast": 1, "axis": 1})],
+)
+def test_operands_before_opset_7_that_do_not_fit_are_refused(
+    shape: tuple[int, ...], attributes: Any, x: Any
+) -> None:
+    with refused("TS510", str(shape), "graph/Add[0]"):
+        result(6, node("Add", "x w", "y", **attributes), x=x, w=np.ones(shape, np.float32))
+
+
+def test_operands_before_opset_7_of_equal_shape_and_single_ones(x: Any) -> None:
+    assert np.array_equal(result(6, node("Add", "x w", "y"), x=x, w=x), x + x)
+    made = node("Add", "x w", "y", broadcast=1)
+    assert np.array_equal(result(1, made, x=x, w=np.ones(1, np.float32)), x + 1)
+    assert np.array_equal(result(7, node("Add", "x w", "y"), x=x, w=x[0]), x + x[0])
+
+
+def test_prelu_before_opset_7_has_a_slope_for_each_channel() -> None:
+    x = -np.ones((2, 3, 3), np.float32)
+    slope = np.array([1, 2, 3], np.float32)
+    got = result(6, node("PRelu", "x s", "y"), x=x, s=slope)
+    assert np.array_equal(got, x * slope[:, None])
+    with refused("TS510", "slope"):
+        result(6, node("PRelu", "x s", "y"), x=x, s=slope[:2])
+
+
+def test_defaults_that_changed(x: Any) -> None:
+    assert result(1, node("Concat", "x w", "y"), x=x, w=x).shape == (2, 6, 4)
+    negative = -x
+    old = result(1, node("Selu", "x", "y"), x=negative)
+    assert np.allclose(old, 1.0507 * 1.6732 * np.expm1(negative), atol=1e-6)
+    made = node("Relu", "x", "y", consumed_inputs=[0])
+    assert np.array_equal(result(1, made, x=negative), np.zeros_like(x))
+
+
+def test_special_values_are_results_and_no_warnings() -> None:
+    with np.errstate(all="raise"):
+        got = result(18, node("Div", "x w", "y"), x=np.ones(1), w=np.zeros(1))
+    assert got.tolist() == [np.inf]
+
+
+def test_failures_of_any_kind_are_one_line(x: Any) -> None:
+    for made in (
+        node("Reshape", "x w", "y"),
+        node("Gather", "x w", "y"),
+        node("Cast", "x", "y", to=999),
+        node("Concat", "x w", "y", axis=0),
+        node("Transpose", "x", "y", perm=[0, 0, 0]),
+    ):
+        feeds = {"x": x, "w": np.array([100, 7])}
+        with refused("TS510", made.op_type):
+            result(18, made, **{name: feeds[name] for name in made.input})
+
+
+def attention(x: Any) -> Any:
+    """FlexAttention, the one other operator that has bodies, with a split node in its body."""
+    body = graph(
+        [
+            node("Split", "score", "p q", axis=-1, num_outputs=2),
+            node("Constant", "", "two", value=tensor("", 2.0, np.float32)),
+            node("Mul", "p two", "r"),
+            node("Concat", "r q", "out", axis=-1),
+        ],
+        [value("score")],
+        [value("out")],
+    )
+    made = node("FlexAttention", "x x x", "y", domain="ai.onnx.preview", score_mod=body)
+    whole = model(graph([made], [value("x")], "y"), 23)
+    whole.opset_import.add(domain="ai.onnx.preview", version=1)
+    return whole
+
+
+@pytest.mark.skipif(
+    not defs.has("FlexAttention", "ai.onnx.preview"), reason="this onnx does not have the operator"
+)
+def test_bodies_of_other_operators(rng: np.random.Generator) -> None:
+    x = rng.random((1, 1, 4, 2)).astype(np.float32)
+    scores = (x @ x.swapaxes(-1, -2)) / np.float32(np.sqrt(2))
+    scores[..., :2] *= 2
+    made = attention(x)
+    assert np.allclose(outputs(made, x=x)[0], softmax(scores, -1) @ x, atol=1e-5)
+    held = made.graph.node[0].attribute[0].g.node[1].attribute[0].t
+    held.data_location = TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="secret.bin")
+    with refused("TS509", "external data", "graph/FlexAttention[0]"):
+        run(made, x=x)
+
+
+def channels(rng: np.random.Generator) -> dict[str, Any]:
+    """Scale, bias, mean and variance of three channels."""
+    return {name: rng.random(3).astype(np.float32) + 0.5 for name in "sbmv"}
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13, 15])
+def test_batch_normalization_with_one_output_uses_the_statistics_given(
+    opset: int, x: Any, rng: np.random.Generator
+) -> None:
+    given = channels(rng)
+    made = node("BatchNormalization", "x s b m v", "y", epsilon=0.25)
+    s, b, m, v = (item[:, None] for item in given.values())
+    expected = s * (x - m) / np.sqrt(v + 0.25) + b
+    assert np.allclose(result(opset, made, x=x, **given), expected, atol=1e-6)
+
+
+def test_batch_normalization_over_all_but_the_batch_is_refused(
+    x: Any, rng: np.random.Generator
+) -> None:
+    made = node("BatchNormalization", "x s b m v", "y", spatial=0)
+    with refused("TS509", "older version"):
+        result(7, made, x=x, **channels(rng))
+
+
+@pytest.mark.parametrize("opset", [1, 7, 19])
+def test_average_pooling_leaves_the_padding_out(opset: int) -> None:
+    made = node("AveragePool", "x", "y", kernel_shape=[2], pads=[1, 0])
+    got = result(opset, made, x=np.array([[[4.0, 6.0, 8.0]]], np.float32))
+    assert np.allclose(got, [[[4.0, 5.0, 7.0]]])
+
+
+def test_reshape_before_opset_5_has_its_shape_as_attribute(x: Any) -> None:
+    made = node("Reshape", "x", "y", shape=[0, -1])
+    assert np.array_equal(result(1, made, x=x), x.reshape(2, 12))
+
+
+def test_dropout_before_opset_7_passes_on_in_a_test(x: Any) -> None:
+    assert np.array_equal(result(6, node("Dropout", "x", "y", is_test=1), x=x), x)
+
+
+def test_gemm_before_opset_7_broadcasts_if_asked(x: Any) -> None:
+    left, right, added = x[0], x[1], np.array([2.0, 3.0, 4.0], np.float32)
+    made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0, broadcast=1)
+    got = result(6, made, a=left, b=right, c=added)
+    assert np.allclose(got, 0.5 * left @ right.T + 2 * added, atol=1e-6)
+    with refused("TS510", "broadcast"):
+        result(6, node("Gemm", "a b c", "y", transB=1), a=left, b=right, c=added)
+
+
+def test_cast_before_opset_6_names_its_element_type(x: Any) -> None:
+    got = result(1, node("Cast", "x", "y", to="INT32"), x=x * 9)
+    assert got.dtype == np.int32
+    assert np.array_equal(got, (x * 9).astype(np.int32))

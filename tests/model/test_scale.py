@@ -1,0 +1,75 @@
+"""Work grows with the number of nodes and no faster: counted in calls, not timed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.model.check.checker import examine
+from tests.model.build import FLOAT, graph, model, node, value
+
+TOOLS: dict[str, Callable[[onnx.ModelProto], Any]] = {
+    "check": lambda made: ts.check(made, target="openvino"),
+    "infer": ts.infer_shapes,
+    "convert": lambda made: ts.convert(made, opset=13),
+    "convert to slices": lambda made: ts.convert(made, opset=10),
+    "lower": lambda made: ts.lower(made, target="openvino"),
+}
+
+
+def chain(count: int, dim: int | str) -> onnx.ModelProto:
+    """Splits one after the other, each on what the last one left, put together again."""
+    nodes = []
+    for index in range(count):
+        nodes.append(node("Split", f"x{index}", f"a{index} b{index}", axis=1, num_outputs=2))
+        nodes.append(node("Concat", f"b{index} a{index}", f"x{index + 1}", axis=1))
+    return model(graph(nodes, [value("x0", FLOAT, [2, dim])], [f"x{count}"]))
+
+
+def side_by_side(count: int, dim: int | str) -> onnx.ModelProto:
+    """Splits of one tensor, each of which gives the model two outputs."""
+    nodes = [
+        node("Split", "x", f"a{index} b{index}", axis=1, num_outputs=2) for index in range(count)
+    ]
+    outputs = [f"{name}{index}" for index in range(count) for name in "ab"]
+    return model(graph(nodes, [value("x", FLOAT, [2, dim])], outputs))
+
+
+def calls(tool: Callable[[onnx.ModelProto], Any], made: onnx.ModelProto) -> int:
+    """How many Python functions are called, of the package and of what it uses."""
+    count = 0
+
+    def notice(_: FrameType, event: str, __: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(notice)
+    try:
+        tool(made)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("made", [chain, side_by_side])
+@pytest.mark.parametrize("dim", [6, "N"])
+@pytest.mark.parametrize("name", TOOLS)
+def test_ten_times_the_nodes_are_ten_times_the_work(
+    name: str, dim: int | str, made: Callable[[int, int | str], onnx.ModelProto]
+) -> None:
+    tool = TOOLS[name]
+    calls(tool, made(10, dim))  # what is done once
+    assert calls(tool, made(200, dim)) < 10 * calls(tool, made(20, dim))
+
+
+def test_ten_thousand_nodes() -> None:
+    nodes = [node("Split", "x", f"a{i} b{i}", num_outputs=2) for i in range(10_000)]
+    outputs = [f"a{i}" for i in range(10_000)]
+    report = examine(model(graph(nodes, [value("x", FLOAT, [4])], outputs)))
+    assert report.summary == "10000 notes in 10000 split nodes"

@@ -1,0 +1,223 @@
+"""Static checks: what they refuse, what they leave open, and that running agrees with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto
+
+from tests.model.build import (
+    FLOAT,
+    INT64,
+    check,
+    graph,
+    model,
+    node,
+    outputs,
+    run,
+    sequence,
+    tensor,
+    untyped,
+    value,
+)
+from tests.oracle import assert_same, slices
+from tests.refusals import refused
+
+CUT = node("Split", "x s", "a b", name="cut")
+
+
+def by_lengths(lengths: Any, *declared: Any, **fields: Any) -> Any:
+    return model(graph([CUT], declared, "ab", [tensor("s", lengths, **fields)]))
+
+
+def test_a_node_is_decided_by_constants_and_declared_dimensions() -> None:
+    assert check(by_lengths([2, 4], value("x", FLOAT, [6, "N"]))) == []
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        value("x", FLOAT),
+        value("x", FLOAT, ["N", 2]),
+        value("x", FLOAT, [None, 2]),
+        untyped("x"),
+    ],
+)
+def test_a_node_is_open_where_the_data_is_not_known(declared: Any) -> None:
+    made = by_lengths([2, 4], declared)
+    assert check(made) == ["graph/cut"]
+    assert check(made, {"x": np.ones((6, 2), np.float32)}) == []
+    with refused("TS302", "[2, 4]", 7, "graph/cut", operator="onnx.Split-18", parameter="split"):
+        check(made, {"x": np.ones((7, 2), np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("lengths", "code"), [([-1, 7], "TS301"), ([2, 2, 2], "TS305"), ([[2, 4]], "TS106")]
+)
+def test_lengths_are_refused_without_any_data(lengths: Any, code: str) -> None:
+    with refused(code, "graph/cut"):
+        check(by_lengths(lengths, untyped("x")))
+
+
+def test_lengths_that_are_fed_are_open() -> None:
+    made = model(graph([CUT], [value("x", FLOAT, [6]), value("s", INT64, [2])], "ab"))
+    assert check(made) == ["graph/cut"]
+    x = np.ones(6, np.float32)
+    assert check(made, {"x": x, "s": np.array([2, 4])}) == []
+    with refused("TS302", "[2, 3]"):
+        check(made, {"x": x, "s": np.array([2, 3])})
+
+
+@pytest.mark.parametrize("declared", [value("s", TensorProto.INT32, [2]), value("s", FLOAT)])
+def test_the_declared_type_of_lengths_is_checked(declared: Any) -> None:
+    with refused("TS105", parameter="split"):
+        check(model(graph([CUT], [value("x"), declared], "ab")))
+
+
+def test_the_declared_rank_of_lengths_is_checked() -> None:
+    with refused("TS106", parameter="split"):
+        check(model(graph([CUT], [value("x"), value("s", INT64, [])], "ab")))
+
+
+def test_the_declared_element_type_of_the_data_is_checked() -> None:
+    with refused("TS201", "int4", parameter="input"):
+        check(by_lengths([2, 4], value("x", TensorProto.INT4)))
+
+
+def test_the_declared_rank_of_the_data_is_checked() -> None:
+    with refused("TS202"):
+        check(by_lengths([2, 4], value("x", FLOAT, [])))
+    cut = node("Split", "x", "a b", axis=1, num_outputs=2)
+    with refused("TS203", "axis is 1"):
+        check(model(graph([cut], [value("x", FLOAT, ["N"])], "ab")))
+
+
+def test_shapes_are_followed_through_split_nodes() -> None:
+    nodes = [
+        node("Split", "x", "a b", num_outputs=2),
+        node("Identity", "b", "c"),
+        node("Split", "c", "p q r", num_outputs=3, name="second"),
+        node("Neg", "r", "n"),
+        node("Split", "n", "u v", num_outputs=2, name="third"),
+    ]
+    made = model(graph(nodes, [value("x", FLOAT, [12])], "v"))
+    assert check(made) == ["graph/third"]
+    made.graph.input[0].CopyFrom(value("x", FLOAT, [8]))
+    assert check(made) == ["graph/third"]
+    made.graph.input[0].CopyFrom(value("x", FLOAT, [3]))
+    with refused("TS304", "graph/second"):
+        check(made)
+
+
+def test_chunks_are_decided_once_the_dimension_is() -> None:
+    cut = node("SplitToSequence", "x s", "q", name="cut")
+    made = model(graph([cut], [value("x", FLOAT, ["N"])], [sequence("q")], [tensor("s", 2)]))
+    assert check(made) == ["graph/cut"]
+    assert check(made, {"x": np.ones(5, np.float32)}) == []
+    made.graph.initializer[0].CopyFrom(tensor("s", 0))
+    with refused("TS307", operator="onnx.SplitToSequence-11"):
+        check(made)
+
+
+def test_nothing_fed_is_taken_for_granted_in_a_body_that_may_not_run() -> None:
+    body = graph(
+        [CUT, node("Identity", "c", "d")], map(untyped, ["i", "c"]), ["d", value("a", FLOAT, [1])]
+    )
+    made = model(
+        graph(
+            [node("Loop", "n _", "y", body=body, name="loop")],
+            [value("x"), value("n", INT64), value("s", INT64)],
+            "y",
+        )
+    )
+    feeds = {"x": np.ones(6, np.float32), "n": np.array(0), "s": np.array([1, 1])}
+    assert check(made, feeds) == ["graph/loop.body/cut"]
+    assert_same(outputs(made, **feeds), [np.ones((0, 1), np.float32)])
+    with refused("TS302", "graph/loop.body/cut"):
+        run(made, **{**feeds, "n": np.array(1)})
+
+
+def test_constants_hold_in_bodies() -> None:
+    branch = graph([CUT], [], "a")
+    made = model(
+        graph(
+            [node("If", "c", "y", then_branch=branch, else_branch=branch, name="if")],
+            [value("x", FLOAT, [6]), value("c", TensorProto.BOOL, [])],
+            "y",
+            [tensor("s", [2, 3])],
+        )
+    )
+    with refused("TS302", "graph/if.else_branch/cut"):
+        check(made)
+    made.graph.initializer[0].CopyFrom(tensor("s", [2, 4]))
+    assert check(made) == []
+
+
+def test_a_loop_s_own_values_are_not_known() -> None:
+    body = graph(
+        [node("Split", "x", "a b", num_outputs=2, name="cut"), node("Identity", "c", "d")],
+        map(untyped, ["i", "c", "x"]),
+        ["d", "a"],
+    )
+    made = model(
+        graph(
+            [node("Loop", "n _ x", "y", body=body, name="loop")],
+            [value("x", FLOAT, [1]), value("n", INT64)],
+            "y",
+        )
+    )
+    assert check(made) == ["graph/loop.body/cut"]
+
+
+def test_feeds_are_checked_first() -> None:
+    with refused("TS505", parameter="x"):
+        check(by_lengths([2, 4], value("x")), {})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        node("Split", "x", "a b c", num_outputs=2),
+        node("Split", "x", "a b"),
+        node("Split", "x", "a b", axis=[0]),
+        node("Split", "x", "a b", split=[3, 3]),
+        node("SplitToSequence", "x", "a", keepdims=5),
+    ],
+)
+def test_running_and_checking_refuse_alike(bad: NodeProto) -> None:
+    made = model(graph([bad], [value("x", FLOAT, [6])], "a"))
+    codes = []
+    for attempt in (lambda: check(made), lambda: run(made, x=np.ones(6, np.float32))):
+        try:
+            attempt()
+        except ValueError as error:
+            codes.append((error.code, str(error)))  # type: ignore[attr-defined]
+    assert len(codes) == 2
+    assert codes[0] == codes[1]
+
+
+def test_what_checking_accepts_runs(rng: np.random.Generator) -> None:
+    """Random cuts: those that pass the check give the slices, all others the same refusal."""
+    passed = 0
+    for _ in range(300):
+        count = int(rng.integers(1, 4))
+        lengths = rng.integers(-1, 5, size=int(rng.integers(1, 4))).tolist()
+        dim = max(0, sum(lengths) + int(rng.integers(-1, 2)))
+        names = " ".join(f"p{k}" for k in range(count))
+        x = rng.random((dim, 2)).astype(np.float32)
+        cut = node("Split", "x s", names)
+        made = model(
+            graph([cut], [value("x", FLOAT, [dim, 2])], names.split(), [tensor("s", lengths)])
+        )
+        fits = min(lengths) >= 0 and sum(lengths) == dim and len(lengths) == count
+        try:
+            assert check(made) == []
+        except ValueError:
+            assert not fits
+        else:
+            assert fits
+            assert_same(outputs(made, x=x), slices(x, 0, lengths))
+            passed += 1
+    assert 20 < passed < 150

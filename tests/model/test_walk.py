@@ -1,0 +1,51 @@
+"""Nodes and their paths, through bodies and functions."""
+
+from __future__ import annotations
+
+from onnx import helper
+
+from tensorsplit.model.graph.walk import domain_name, model_opsets, walk
+from tests.model.build import function, graph, model, node, untyped
+from tests.refusals import refused
+
+
+def test_every_node_has_a_path_and_the_opset_in_force() -> None:
+    inner = graph([node("Split", "v", "a b", name="split_0", num_outputs=2)], [], "a")
+    body = graph(
+        [node("If", "c", "a", name="choice", then_branch=inner, else_branch=inner)],
+        map(untyped, ["i", "c", "v"]),
+        ["c", "a"],
+    )
+    nodes = [node("Neg", "x", "y"), node("Loop", "n _ x", "z", name="loop_1", body=body)]
+    half = function("F", "d", "p", [node("Split", "d", "p q", name="split")], opset=13)
+    other = function("F", "d", "p", [node("Neg", "d", "p")], overload="w")
+    made = model(graph(nodes, map(untyped, "xn"), "z"), 18, [half, other])
+    assert {site.path: site.opsets[""] for site in walk(made)} == {
+        "graph/Neg[0]": 18,
+        "graph/loop_1": 18,
+        "graph/loop_1.body/choice": 18,
+        "graph/loop_1.body/choice.else_branch/split_0": 18,
+        "graph/loop_1.body/choice.then_branch/split_0": 18,
+        "function custom::F/split": 13,
+        "function custom::F:w/Neg[0]": 18,
+    }
+    sites = {site.path: site for site in walk(made)}
+    assert sites["graph/loop_1"].function is None
+    assert sites["function custom::F/split"].function == half
+
+
+def test_ai_onnx_is_spelled_as_nothing() -> None:
+    assert domain_name("ai.onnx") == domain_name("") == ""
+    assert domain_name("ai.onnx.ml") == "ai.onnx.ml"
+
+
+def test_opsets_of_a_model() -> None:
+    made = model(graph([], [], []), 18, custom=3)
+    assert model_opsets(made) == {"": 18, "custom": 3}
+    made.opset_import.append(helper.make_opsetid("custom", 4))
+    with refused("TS502", "'custom'", 3, 4):
+        model_opsets(made)
+    del made.opset_import[:]
+    assert model_opsets(made) == {}
+    made.ir_version = 2
+    assert model_opsets(made) == {"": 1}

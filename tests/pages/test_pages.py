@@ -1,0 +1,101 @@
+"""The operator pages say what the records say, and are up to date on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tensorsplit import operators
+from tensorsplit.core.errors import KINDS
+from tensorsplit.pages import markdown, page_of, render_all
+from tensorsplit.pages.decisions import DECISIONS, decisions_for
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_files_on_disk_are_what_is_generated() -> None:
+    folder = DOCS / "operators"
+    on_disk = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert on_disk == render_all(), "run python -m tensorsplit.pages docs"
+
+
+def test_the_command_writes_them(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tensorsplit.pages", str(tmp_path / "new")]
+    subprocess.run(command, check=True)
+    assert {path.name for path in (tmp_path / "new" / "operators").iterdir()} == set(render_all())
+
+
+@pytest.mark.parametrize("identifier", operators)
+def test_everything_of_a_record_is_on_its_page(identifier: str) -> None:
+    record = operators[identifier]
+    text = markdown(page_of(record))
+    names = [attribute.name for attribute in record.attributes]
+    names += [parameter.name for parameter in (*record.inputs, *record.outputs)]
+    for name in names:
+        assert f"`{name}`" in text
+    for constraint in record.type_constraints:
+        for name in constraint.types:
+            assert f"`{name}`" in text
+    for note in record.notes.values():
+        assert note in text
+    assert f"<{record.source}>" in text
+
+
+@pytest.mark.parametrize("identifier", operators)
+def test_a_page_can_be_written_as_json(identifier: str) -> None:
+    told = json.loads(json.dumps(dataclasses.asdict(page_of(operators[identifier]))))
+    assert told["id"] == identifier
+
+
+@pytest.mark.parametrize(
+    ("identifier", "opsets"),
+    [
+        ("onnx.Split-1", "1"),
+        ("onnx.Split-2", "2 to 10"),
+        ("onnx.Split-11", "11 to 12"),
+        ("onnx.Split-13", "13 to 17"),
+        ("onnx.SplitToSequence-11", "11 to 23"),
+        ("openvino.Split-1", "from opset1"),
+    ],
+)
+def test_the_opsets_at_which_a_version_is_in_force(identifier: str, opsets: str) -> None:
+    facts = {fact.name: fact.text for fact in page_of(operators[identifier]).facts}
+    assert facts["in force at opset"] == opsets
+
+
+def test_every_decision_is_worded_and_names_its_refusals() -> None:
+    worded = {decision.id for decision in DECISIONS}
+    assert worded == {f"D{number}" for number in range(1, 21)}
+    for identifier in worded:
+        named = {k.code for d in DECISIONS if d.id == identifier for k in d.refusals}
+        assert named == {k.code for k in KINDS.values() if identifier in k.decisions}, identifier
+
+
+@pytest.mark.parametrize(
+    ("identifier", "own", "foreign"),
+    [
+        ("onnx.Split-1", {"D3", "D5", "D7", "D12", "D13", "D20"}, {"D1", "D4", "D8", "D15", "D17"}),
+        ("onnx.Split-2", {"D3", "D5", "D13", "D17"}, {"D1", "D4", "D12", "D20"}),
+        ("onnx.Split-13", {"D3", "D5", "D6", "D14", "D20"}, {"D1", "D4", "D12", "D13", "D19"}),
+        ("onnx.Split-18", {"D1", "D2", "D4", "D5", "D20"}, {"D3", "D8", "D12", "D13", "D15"}),
+        ("onnx.SplitToSequence-24", {"D8", "D9", "D10", "D11", "D19"}, {"D1", "D3", "D4", "D5"}),
+        ("openvino.VariadicSplit-1", {"D5", "D7", "D14", "D15", "D16"}, {"D3", "D9", "D20"}),
+        ("openvino.Split-1", {"D3", "D15", "D16", "D17", "D18"}, {"D6", "D7", "D14", "D20"}),
+    ],
+)
+def test_the_decisions_that_concern_a_version(
+    identifier: str, own: set[str], foreign: set[str]
+) -> None:
+    found = {decision.id for decision in decisions_for(operators[identifier])}
+    assert own <= found
+    assert not foreign & found
+
+
+def test_examples_cover_every_way_of_giving_the_lengths() -> None:
+    sizes = [example.sizes for example in page_of(operators["onnx.SplitToSequence-11"]).examples]
+    assert sizes == [(3, 3, 1), (2, 5), (1,) * 7]

@@ -1,0 +1,275 @@
+"""Pictures of a plan: every part visible, the plan's own numbers, safe for what shows them."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any, TypeAlias
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+import tensorsplit as ts
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.pages.pictures import Picture, sheet, svg, text
+from tensorsplit.pages.pictures.layout import Stretch, dim_text, extents, printable, stretches
+from tensorsplit.pages.pictures.theme import _DARK, _LIGHT, PART_CLASSES
+
+SVG = "{http://www.w3.org/2000/svg}"
+Plan: TypeAlias = SplitPlan | UncountedPlan
+
+
+def plan(shape: tuple[Any, ...], split: Any = None, axis: int = 0, **operands: Any) -> SplitPlan:
+    return ts.plan("onnx.Split-18", shape, split, axis=axis, **operands)
+
+
+HOSTILE = "N\x1b[31m<&>\"'\x00"
+PLANS: dict[str, Plan] = {
+    "rows": plan((7, 4), num_outputs=3),
+    "columns": plan((7, 4), [1, 3], axis=1),
+    "one part": plan((5,), [5]),
+    "rank 1": plan((12,), [5, 0, 7]),
+    "all empty": plan((0, 3), num_outputs=3),
+    "middle of four axes": plan((2, 8, 16, 16), [3, 0, 5], axis=1),
+    "forty parts down": plan((120, 3), num_outputs=40),
+    "forty parts across": plan((2, 3, 120), num_outputs=40, axis=2),
+    "huge": plan((2, 2**62), [1, 2**62 - 2, 1], axis=1),
+    "symbolic": plan(("N", 4), num_outputs=3),
+    "symbolic across": plan((2, "max_len"), num_outputs=30, axis=1),
+    "remainder": ts.plan("openvino.VariadicSplit-1", ("N", 8), axis=0, split_lengths=[2, -1, 3]),
+    "nothing known": plan((None, None), num_outputs=3),
+    "hostile names": plan((HOSTILE, HOSTILE), num_outputs=3),
+    "long names": plan(("a" * 300, "b" * 300), num_outputs=2),
+    "axis dropped": ts.plan("onnx.SplitToSequence-11", (5, 4), keepdims=0),
+    "no parts": ts.plan("onnx.SplitToSequence-11", (0, 4)),
+    "uncounted": UncountedPlan("onnx.SplitToSequence-11", ("N", 4), 0, None, None),
+}
+
+
+@pytest.fixture(params=PLANS, ids=str)
+def any_plan(request: pytest.FixtureRequest) -> Plan:
+    return PLANS[request.param]
+
+
+def test_the_text_of_a_cut_of_rows() -> None:
+    assert (
+        text(PLANS["rows"])
+        == """\
+axis 0 (7) of (7, 4): 3 parts
+
+             axis 1 (4) →
+             ┌────────────────────────┐ 0
+axis 0 (7) ↓ │ part 0  (3, 4)         │
+             │                        │
+             │                        │
+             ├────────────────────────┤ 3
+             │ part 1  (3, 4)         │
+             │                        │
+             │                        │
+             ├────────────────────────┤ 6
+             │ part 2  (1, 4)         │
+             └────────────────────────┘ 7
+
+Whole in every part: axis 1 (4)
+
+part  offset  size  shape
+0     0       3     (3, 4)
+1     3       3     (3, 4)
+2     6       1     (1, 4)
+"""
+    )
+
+
+def test_the_text_of_a_cut_of_columns_in_ascii() -> None:
+    assert (
+        text(PLANS["rank 1"], width=60, ascii_only=True)
+        == """\
+axis 0 (12) of (12): 3 parts
+
+     axis 0 (12) ->
+     +--------------------+---+----------------------------+
+part | 0                  | 1 | 2                          |
+size | 5                  | 0 | 7                          |
+     +--------------------+---+----------------------------+
+     0                    5   5                           12
+     (not to scale)
+
+part  offset  size  shape
+0     0       5     (5)
+1     5       0     (0)
+2     5       7     (7)
+"""
+    )
+
+
+@pytest.mark.parametrize("width", [40, 57, 80, 200])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_the_text_fits_the_terminal(any_plan: Plan, width: int, ascii_only: bool) -> None:
+    drawn = text(any_plan, width, ascii_only=ascii_only)
+    assert max(map(len, drawn.splitlines())) <= width
+    assert all(line == "" or line.isprintable() for line in drawn.splitlines())
+    assert drawn.replace("\N{REPLACEMENT CHARACTER}", "").isascii() or not ascii_only
+
+
+def test_the_text_never_gets_wider_than_can_be_read() -> None:
+    assert max(map(len, text(PLANS["columns"], 500).splitlines())) <= 100
+
+
+def test_colour_changes_nothing_but_colour(any_plan: Plan) -> None:
+    console = Console(
+        file=io.StringIO(), width=80, force_terminal=True, color_system="truecolor", no_color=False
+    )
+    with console.capture() as captured:
+        console.print(Picture(any_plan))
+    plain = re.sub("\x1b\\[[0-9;]*m", "", captured.get())
+    assert [line.rstrip() for line in plain.splitlines()] == text(any_plan, 80).splitlines()
+
+
+def test_a_symbol_is_written_as_a_reader_would() -> None:
+    drawn = text(PLANS["symbolic"])
+    assert "part 1  (ceil(N/3), 4)" in drawn
+    assert "2     2*ceil(N/3)  N - 2*ceil(N/3)  (N - 2*ceil(N/3), 4)" in drawn
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("-floor(-N/3)", "ceil(N/3)"),
+        ("N + 2*floor(-N/3)", "N - 2*ceil(N/3)"),
+        ("N - floor(-M/2)", "N + ceil(M/2)"),
+        ("-floor(-N/3 - 1/3)", "ceil(N/3 + 1/3)"),
+        ("floor(-N/3)", "-ceil(N/3)"),
+        ("floor(N/3)", "floor(N/3)"),
+        ("N*floor(-M/3)", "N*floor(-M/3)"),
+        (None, "?"),
+        (7, "7"),
+        ("a\nb", "a\N{REPLACEMENT CHARACTER}b"),
+    ],
+)
+def test_how_a_dimension_is_written(name: Any, shown: str) -> None:
+    assert dim_text(name) == shown
+
+
+def test_parts_that_are_left_out_are_counted() -> None:
+    run = stretches(PLANS["forty parts down"], 12)
+    assert [stretch.label for stretch in run] == [*map(str, range(9)), "29 more", "38", "39"]
+    assert [stretch.offset for stretch in run[8:]] == [24, 27, 114, 117]
+    assert [stretch.size for stretch in run[8:]] == [3, 87, 3, 3]
+    assert run[-1].shape == (3, 3)
+
+
+def test_a_million_symbolic_parts_are_drawn_at_once() -> None:
+    """Adding a million symbols one by one would take minutes."""
+    drawn = text(plan(("N",), num_outputs=1_000_000))
+    assert "999999  999999*ceil(N/1000000)" in drawn
+    assert "999989 more" in drawn
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, made in PLANS.items() if len(getattr(made, "sizes", ())) in range(1, 13)],
+)
+def test_offsets_and_shapes_are_those_of_the_plan(name: str) -> None:
+    made = PLANS[name]
+    assert isinstance(made, SplitPlan)
+    run = stretches(made, 12)
+    assert [dim_text(stretch.offset) for stretch in run] == list(map(dim_text, made.offsets))
+    assert [stretch.shape for stretch in run] == list(made.output_shapes)
+
+
+def test_lengths_are_drawn_in_proportion_and_none_vanishes() -> None:
+    sizes = (0, 1, 1000, 2000)
+    run = [Stretch(number, "", size, 0) for number, size in enumerate(sizes)]
+    assert extents(run, 310, [5] * 4) == [5, 5, 100, 200]
+    assert extents(run[:1], 310, [5]) == [5]
+    assert sum(extents(run, 17, [5] * 4)) == 20
+
+
+def test_the_svg_is_well_formed_and_holds_the_numbers(any_plan: Plan) -> None:
+    root = ElementTree.fromstring(svg(any_plan))
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    assert root.attrib["width"] == "100%"
+    for rect in root.iter(f"{SVG}rect"):
+        x, y, across, down = (float(rect.get(name, 0)) for name in ("x", "y", "width", "height"))
+        assert min(x, y, across, down) >= 0
+        assert x + across <= width
+        assert y + down <= height
+    if isinstance(any_plan, SplitPlan):
+        labels = {label.text for label in root.iter(f"{SVG}text")}
+        assert {str(number) for number in range(min(len(any_plan.sizes), 5))} <= labels
+
+
+def test_the_svg_stands_alone() -> None:
+    """Nothing is loaded from anywhere, and nothing runs."""
+    document = svg(PLANS["hostile names"]).replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert not re.search(r"https?:|url\(|@import|<script|<image|href|\son\w+=", document)
+    assert "\x1b" not in document
+
+
+def test_the_svg_is_told_to_those_who_do_not_see_it() -> None:
+    root = ElementTree.fromstring(svg(PLANS["rows"], name="first"))
+    assert root.attrib["role"] == "img"
+    named = {element.get("id"): element.text for element in root}
+    title, description = (named[name] for name in root.attrib["aria-labelledby"].split())
+    assert title == "onnx.Split-18: axis 0 (7) of (7, 4): 3 parts"
+    assert description is not None
+    assert "Part 2: offset 6, size 1, shape (1, 4)." in description
+
+
+def test_identifiers_can_be_told_apart_in_one_page() -> None:
+    assert 'id="a-b-title"' in svg(PLANS["rows"], name='a"b')
+
+
+def test_the_svg_follows_the_readers_colour_scheme() -> None:
+    style = ElementTree.fromstring(svg(PLANS["rows"])).find(f"{SVG}style")
+    assert style is not None
+    assert style.text is not None
+    light, dark = style.text.split("@media (prefers-color-scheme:dark)")
+    for name in PART_CLASSES:
+        assert f".{name}:" in light
+        assert f".{name}:" in dark
+    rules = re.findall(r"[{}]([^{}]+)\{", "}" + style.text.replace("@media", "}@media"))
+    assert all(".ts-cut" in rule or rule.startswith("@media") for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("ink", "papers"),
+    [("#1b1f24", (*_LIGHT, "#ffffff", "#e6e9ed")), ("#f0f3f6", (*_DARK, "#12161b", "#2b323a"))],
+)
+def test_text_stands_out_from_every_colour_it_is_on(ink: str, papers: tuple[str, ...]) -> None:
+    """WCAG 2.2, success criterion 1.4.6: a contrast of 7:1."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(
+            part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True)
+        )
+
+    for paper in papers:
+        bright, faint = sorted(map(luminance, (ink, paper)), reverse=True)
+        assert (bright + 0.05) / (faint + 0.05) >= 7, paper
+
+
+def test_an_empty_part_is_visible() -> None:
+    root = ElementTree.fromstring(svg(PLANS["rank 1"]))
+    empty = [rect for rect in root.iter(f"{SVG}rect") if "empty" in rect.get("class", "")]
+    assert len(empty) == 2  # the part, and its mark in the table
+    assert all(float(rect.get("width", 0)) >= 10 for rect in empty)
+
+
+def test_several_cuts_on_one_sheet() -> None:
+    figures = [("graph/a<b>", PLANS["rows"]), ("graph/" + "deep/" * 30 + "last", PLANS["columns"])]
+    root = ElementTree.fromstring(sheet(figures))
+    labels = [label.text or "" for label in root.iter(f"{SVG}text")]
+    assert "graph/a<b>" in labels
+    assert any(label.endswith("deep/last") for label in labels)
+    assert "onnx.Split-18: axis 0 (7) of (7, 4): 3 parts" in labels
+    places = [group.get("transform", "") for group in root.iter(f"{SVG}g")]
+    assert places[0] == "translate(0 0)"
+    assert len(set(places)) == 2
+
+
+def test_control_characters_are_replaced() -> None:
+    assert printable("a\x00\x1b\u202eb\ud800é") == "a\ufffd\ufffd\ufffdb\ufffdé"
