@@ -14,8 +14,8 @@ from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
+from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
-from tensorsplit.model.graph.nodes import UNKNOWN, Known, bind_node, is_split
 from tensorsplit.model.graph.read import OnnxModel, read_model
 from tensorsplit.model.graph.tensors import Constant
 from tensorsplit.model.graph.walk import Site, domain_name, walk

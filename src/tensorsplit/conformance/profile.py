@@ -16,9 +16,9 @@ from tensorsplit.conformance.derivation import Condition, Finding, Observation, 
 from tensorsplit.conformance.document import CaseInfo, Document, Result, SubjectInfo
 from tensorsplit.model import profiles
 from tensorsplit.model.features import features_of, model_features
-from tensorsplit.model.graph.places import places
+from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.graph.store import open_model
-from tensorsplit.model.infer.engine import analyse
+from tensorsplit.model.infer.analysis import analyse
 
 _LONGEST = 160
 _WIDE = {"int64": "i", "uint64": "i", "double": "f"}
@@ -133,7 +133,7 @@ def conditions_of(data: bytes) -> frozenset[Condition]:
     model = open_model(onnx.load_from_string(data)).model
     facts = analyse(model)
     found: set[Condition] = set()
-    for place in places(model):
+    for place in walk(model):
         features = features_of(place, facts)
         found.update(_of_features(features))
     found.update(_of_features(model_features(model)))

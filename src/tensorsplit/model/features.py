@@ -17,10 +17,10 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
-from tensorsplit.model.graph.places import Place, is_vendor_split
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
 from tensorsplit.model.graph.walk import domain_name
-from tensorsplit.model.infer.engine import Facts
-from tensorsplit.model.infer.facts import Sequence, Tensor
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import bind_facts, is_split
 
 Features: TypeAlias = dict[str, Any]
@@ -86,7 +86,7 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     return isinstance(facts.of(value), Sequence) or isinstance(value.type, ir.SequenceType)
 
 
-def features_of(place: Place, facts: Facts) -> Features:
+def features_of(place: NodeRef, facts: Facts) -> Features:
     """The features of a node.
 
     Args:
@@ -131,7 +131,7 @@ def model_features(model: ir.Model) -> Features:
     return {name: value for name, value in found.items() if value}
 
 
-def _of_split(place: Place, facts: Facts) -> Features:
+def _of_split(place: NodeRef, facts: Facts) -> Features:
     node = place.node
     found: Features = {"operator": node.op_type} | dict(_of_data(node, facts))
     if any(not value.name for value in node.outputs):
@@ -232,7 +232,7 @@ def _of_type(fact: object) -> Iterator[tuple[str, Any]]:
             yield "wide_values", name
 
 
-def _of_sequences(place: Place, facts: Facts) -> Iterator[tuple[str, Any]]:
+def _of_sequences(place: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
     node = place.node
     for value in (*node.inputs, *node.outputs):
         fact = facts.of(value)

@@ -10,7 +10,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.compare import compare
-from tensorsplit.model.graph.places import is_split, is_vendor_split, places
+from tensorsplit.model.graph.nodes import is_split, is_vendor_split, walk
 from tests.model.lower.corpus import CASES, Case
 from tests.refusals import refused
 
@@ -18,7 +18,7 @@ NO_KERNEL = {"split13_int8_quantised"}
 
 
 def _has_splits(case: Case) -> bool:
-    found = [place.node for place in places(ir.from_proto(case.model))]
+    found = [place.node for place in walk(ir.from_proto(case.model))]
     sequences = any(node.op_type == "SplitToSequence" for node in found)
     return any(map(is_split, found)) and not sequences and case.name not in NO_KERNEL
 
@@ -47,11 +47,11 @@ def parsed(text: str, opset: int = 18) -> onnx.ModelProto:
 @pytest.mark.parametrize("case", SPLITS, ids=lambda case: case.name)
 def test_there_and_back_gives_the_same_bits(case: Case) -> None:
     made = variadic(case.model, 13 if case.opset < 9 else None)
-    nodes = [place.node for place in places(ir.from_proto(made))]
+    nodes = [place.node for place in walk(ir.from_proto(made))]
     assert any(map(is_vendor_split, nodes))
     assert not any(map(is_split, nodes))
     back = ts.lower(made, target="portable")
-    assert not any(is_vendor_split(place.node) for place in places(ir.from_proto(back)))
+    assert not any(is_vendor_split(place.node) for place in walk(ir.from_proto(back)))
     feeds = case.inputs(seed=5)
     assert compare(back, feeds, ["numpy"], reference=ts.run(case.model, feeds)) == []
 

@@ -14,7 +14,7 @@ from tensorsplit import SplitError
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import compare
 from tensorsplit.model.features import SEQUENCE_OPERATORS
-from tensorsplit.model.graph.places import places
+from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.lower import lower, lower_graph
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.refusals import refused
@@ -75,7 +75,7 @@ def test_portable_models_have_no_sequences_and_explicit_lengths(case: Case) -> N
         return
     made = ir.serde.deserialize_model(lower(case.model, target="portable"))
     assert not made.functions
-    for place in places(made):
+    for place in walk(made):
         assert place.node.op_type not in SEQUENCE_OPERATORS
         if place.node.op_type == "Split":
             assert place.node.attributes.get_int("axis", 0) >= 0

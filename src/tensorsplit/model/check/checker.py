@@ -12,8 +12,8 @@ from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, UNKNOWN_COUN
 from tensorsplit.core.resolve import part_sizes
 from tensorsplit.model import profiles
 from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
+from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.nodes import bind_node, is_split
 from tensorsplit.model.graph.read import OnnxModel, read_model
 from tensorsplit.model.graph.walk import Site, domain_name, walk
 

@@ -13,10 +13,10 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.feeds import show_shape
-from tensorsplit.model.graph.places import Place, constant
-from tensorsplit.model.infer.engine import Facts
-from tensorsplit.model.infer.facts import Fact, Other, Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, constant
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import bind_facts
 
 
@@ -33,7 +33,7 @@ class Cut:
         errors: The refusals.
     """
 
-    place: Place
+    place: NodeRef
     operator: Operator | None
     intent: Intent | None
     plan: SplitPlan | UncountedPlan | None
@@ -56,7 +56,7 @@ class Cut:
         return None
 
 
-def look_at(place: Place, facts: Facts) -> Cut:
+def look_at(place: NodeRef, facts: Facts) -> Cut:
     """Look at a split node.
 
     Args:
@@ -85,7 +85,7 @@ def look_at(place: Place, facts: Facts) -> Cut:
     return Cut(place, operator, intent, made, data, tuple(errors))
 
 
-def _in_force(place: Place, errors: list[SplitError]) -> Operator | None:
+def _in_force(place: NodeRef, errors: list[SplitError]) -> Operator | None:
     try:
         return in_force(place.node.op_type, place.opset)
     except SplitError as error:

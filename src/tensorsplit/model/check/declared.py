@@ -11,8 +11,8 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.model.check.cuts import Cut, as_text, shown
 from tensorsplit.model.check.finding import Finding, of_check
 from tensorsplit.model.check.table import DECLARED_SHAPE, DECLARED_TYPE
-from tensorsplit.model.infer.engine import Facts, declared
-from tensorsplit.model.infer.facts import Fact, Sequence, Tensor, of_parts
+from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, of_parts
+from tensorsplit.model.infer.analysis import Facts, declared
 from tensorsplit.model.infer.splits import infer
 
 

@@ -13,11 +13,11 @@ from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.model.check.sequences import misfits
 from tensorsplit.model.check.splits import oddities
 from tensorsplit.model.check.targets import of_model, of_node
-from tensorsplit.model.graph.places import Place, is_split, places
+from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.graph.read import OnnxModel
 from tensorsplit.model.graph.store import open_model
 from tensorsplit.model.graph.walk import domain_name
-from tensorsplit.model.infer.engine import Facts, analyse
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
 from tensorsplit.model.run.program import compile_model
 
@@ -42,8 +42,8 @@ def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
     findings = [of_error(error) for error in _structure(read)]
     refused = _by_node(facts.errors)
     count = 0
-    called = {_key(place.node) for place in places(model)}
-    for place in places(model, "checking"):
+    called = {_key(place.node) for place in walk(model)}
+    for place in walk(model, "checking"):
         if _is_open(place, called):
             refused.pop(place.path, None)
         findings += refused.pop(place.path, ())
@@ -69,7 +69,7 @@ def _by_node(errors: Iterable[SplitError]) -> dict[str | None, list[Finding]]:
     return found
 
 
-def _is_open(place: Place, called: set[tuple[str, str, str]]) -> bool:
+def _is_open(place: NodeRef, called: set[tuple[str, str, str]]) -> bool:
     """Whether a node takes attributes from the calls of a function that nobody calls."""
     if place.function is None or not any(a.is_ref() for a in place.node.attributes.values()):
         return False
@@ -81,7 +81,7 @@ def _key(node: ir.Node) -> tuple[str, str, str]:
     return domain_name(node.domain), node.op_type, node.overload
 
 
-def _of_split(place: Place, facts: Facts) -> Iterator[Finding]:
+def _of_split(place: NodeRef, facts: Facts) -> Iterator[Finding]:
     cut = look_at(place, facts)
     yield from map(of_error, cut.errors)
     yield from contradictions(cut, facts)

@@ -11,13 +11,13 @@ from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError
 from tensorsplit.model.check.cuts import as_text
 from tensorsplit.model.check.finding import Finding, of_check, of_error
 from tensorsplit.model.check.table import SEQUENCE_PARTS
-from tensorsplit.model.graph.places import Place
+from tensorsplit.model.graph.facts import Fact, Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.walk import domain_name
-from tensorsplit.model.infer.engine import Facts
-from tensorsplit.model.infer.facts import Fact, Sequence, Tensor
+from tensorsplit.model.infer.analysis import Facts
 
 
-def misfits(place: Place, facts: Facts) -> Iterator[Finding]:
+def misfits(place: NodeRef, facts: Facts) -> Iterator[Finding]:
     """What is wrong with a node that works on a sequence; nothing for other nodes.
 
     Args:
@@ -30,18 +30,18 @@ def misfits(place: Place, facts: Facts) -> Iterator[Finding]:
             yield from _RULES[place.node.op_type](place, inputs[0], inputs[1:])
 
 
-def _at(place: Place, sequence: Sequence, others: list[Fact]) -> Iterator[Finding]:
+def _at(place: NodeRef, sequence: Sequence, others: list[Fact]) -> Iterator[Finding]:
     yield from _position(place, sequence, others[0] if others else None, extra=0)
 
 
-def _erase(place: Place, sequence: Sequence, others: list[Fact]) -> Iterator[Finding]:
+def _erase(place: NodeRef, sequence: Sequence, others: list[Fact]) -> Iterator[Finding]:
     if others and place.node.inputs[1] is not None:
         yield from _position(place, sequence, others[0], extra=0)
     elif sequence.count == 0:
         yield _out_of_range(place, -1, 0, 0)
 
 
-def _insert(place: Place, sequence: Sequence, others: list[Fact]) -> Iterator[Finding]:
+def _insert(place: NodeRef, sequence: Sequence, others: list[Fact]) -> Iterator[Finding]:
     if len(others) > 1:
         yield from _position(place, sequence, others[1], extra=1)
     tensor = others[0] if others else None
@@ -50,7 +50,7 @@ def _insert(place: Place, sequence: Sequence, others: list[Fact]) -> Iterator[Fi
 
 
 def _position(
-    place: Place, sequence: Sequence, position: Fact | None, extra: int
+    place: NodeRef, sequence: Sequence, position: Fact | None, extra: int
 ) -> Iterator[Finding]:
     """Refuse a position that is known to lie outside of a sequence of known length (D19)."""
     if not isinstance(position, Tensor) or not is_known(sequence.count):
@@ -62,7 +62,7 @@ def _position(
             yield _out_of_range(place, values[0], count, extra)
 
 
-def _out_of_range(place: Place, index: int, count: int, extra: int) -> Finding:
+def _out_of_range(place: NodeRef, index: int, count: int, extra: int) -> Finding:
     error = SplitError(
         SEQUENCE_INDEX,
         f"the position is {index}, but the sequence has {count} tensors",
@@ -74,7 +74,7 @@ def _out_of_range(place: Place, index: int, count: int, extra: int) -> Finding:
     return of_error(error)
 
 
-def _types(place: Place, one: ir.DataType | None, other: ir.DataType | None) -> Iterator[Finding]:
+def _types(place: NodeRef, one: ir.DataType | None, other: ir.DataType | None) -> Iterator[Finding]:
     if one is not None and other is not None and one != other:
         yield _misfit(
             place,
@@ -84,7 +84,7 @@ def _types(place: Place, one: ir.DataType | None, other: ir.DataType | None) -> 
         )
 
 
-def _concat(place: Place, sequence: Sequence, _others: list[Fact]) -> Iterator[Finding]:
+def _concat(place: NodeRef, sequence: Sequence, _others: list[Fact]) -> Iterator[Finding]:
     """The tensors have one shape, but for the axis they are joined on unless it is a new one."""
     axis, new_axis = (_integer(place.node, name) for name in ("axis", "new_axis"))
     parts = [shape for shape in sequence.parts or () if shape is not None]
@@ -129,11 +129,11 @@ def _integer(node: ir.Node, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _misfit(place: Place, message: str, fix: str) -> Finding:
+def _misfit(place: NodeRef, message: str, fix: str) -> Finding:
     return of_check(SEQUENCE_PARTS, place.path, message, fix, operator=f"onnx.{place.node.op_type}")
 
 
-_RULES: Mapping[str, Callable[[Place, Sequence, list[Fact]], Iterator[Finding]]] = {
+_RULES: Mapping[str, Callable[[NodeRef, Sequence, list[Fact]], Iterator[Finding]]] = {
     "SequenceAt": _at,
     "SequenceErase": _erase,
     "SequenceInsert": _insert,

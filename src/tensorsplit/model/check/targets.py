@@ -10,15 +10,15 @@ import onnx_ir as ir
 from tensorsplit.model.check.finding import Finding, of_check
 from tensorsplit.model.check.table import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG, Check
 from tensorsplit.model.features import features_of, model_features
-from tensorsplit.model.graph.places import Place
-from tensorsplit.model.infer.engine import Facts
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.profiles import Entry, Profile
 
 _ORDINARY = ("all", "some")
 """The extents of what ordinary inputs run into."""
 
 
-def of_node(profile: Profile, place: Place, facts: Facts) -> Iterator[Finding]:
+def of_node(profile: Profile, place: NodeRef, facts: Facts) -> Iterator[Finding]:
     """What the engine does not do right of a node.
 
     Args:

@@ -13,10 +13,10 @@ from tensorsplit.core.dimensions import Shape
 from tensorsplit.model.convert.site import Site
 from tensorsplit.model.graph.build import Builder, Names
 from tensorsplit.model.graph.edits import Edits
-from tensorsplit.model.graph.places import Place, bodies, constant, places
+from tensorsplit.model.graph.facts import UNKNOWN, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, walk
 from tensorsplit.model.infer import others
-from tensorsplit.model.infer.engine import Facts
-from tensorsplit.model.infer.facts import UNKNOWN, Tensor
+from tensorsplit.model.infer.analysis import Facts
 
 FIRST_WITH_ANY_CONSTANT = 9
 """Before this opset constants hold floats and nothing else."""
@@ -44,7 +44,7 @@ class Change:
         self.edits = Edits()
         self._maybe_unused: dict[ir.Value, None] = {}
         # Facts go by identity, so that nothing they were found for may be forgotten
-        self._kept: list[object] = [value for place in places(model) for value in _values(place)]
+        self._kept: list[object] = [value for place in walk(model) for value in _values(place)]
 
     def tensor(self, value: ir.Value | None) -> Tensor:
         """What is known of a tensor."""
@@ -237,7 +237,7 @@ class Change:
             self.drop_unused(value)
 
 
-def _values(place: Place) -> Iterable[ir.Value]:
+def _values(place: NodeRef) -> Iterable[ir.Value]:
     """The values that are known at a node, at least once for each value of the model."""
     yield from place.node.outputs
     yield from (value for value in place.node.inputs if value is not None)

@@ -15,9 +15,9 @@ from tensorsplit.model.convert.change import Change
 from tensorsplit.model.convert.family import convert_split
 from tensorsplit.model.convert.site import Site
 from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.places import Place, Scope, is_split, places
+from tensorsplit.model.graph.nodes import NodeRef, Scope, is_split, walk
 from tensorsplit.model.graph.walk import domain_name, function_label
-from tensorsplit.model.infer.engine import analyse
+from tensorsplit.model.infer.analysis import analyse
 
 _FIRST_IR_WITH_OPSETS = 3
 
@@ -74,7 +74,7 @@ def convert_model(model: ir.Model, target: int) -> bool:
     functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
     constants: list[Site] = []
     _check_outputs(model)
-    for place in places(model, "converting"):
+    for place in walk(model, "converting"):
         _check_inputs(place)
         if _needs_work(place, target, functions):
             _convert_place(place, change, wrong, constants)
@@ -91,7 +91,7 @@ def convert_model(model: ir.Model, target: int) -> bool:
     return True
 
 
-def _check_inputs(place: Place) -> None:
+def _check_inputs(place: NodeRef) -> None:
     """Refuse a node that reads what nothing produces."""
     for value in place.node.inputs:
         if value is not None and _is_nowhere(value):
@@ -141,7 +141,7 @@ def _check_source(path: str, scope: Scope, names: list[str]) -> None:
             )
 
 
-def _needs_work(place: Place, target: int, functions: set[tuple[str, str, str]]) -> bool:
+def _needs_work(place: NodeRef, target: int, functions: set[tuple[str, str, str]]) -> bool:
     """Whether a node is an operator of ONNX's own domain at another opset."""
     node = place.node
     domain = domain_name(node.domain)
@@ -158,7 +158,7 @@ def _needs_work(place: Place, target: int, functions: set[tuple[str, str, str]])
 
 
 def _convert_place(
-    place: Place, change: Change, wrong: Mapping[str | None, SplitError], constants: list[Site]
+    place: NodeRef, change: Change, wrong: Mapping[str | None, SplitError], constants: list[Site]
 ) -> None:
     site = Site(place.node, place.path, place.scope, place.opset, place.function)
     if site.scope is change.model.graph and site.path in wrong:

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from tensorsplit.model.convert.change import FIRST_WITH_ANY_CONSTANT, Change
 from tensorsplit.model.convert.schemas import schema
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.infer.facts import Other, Sequence
+from tensorsplit.model.graph.facts import Other, Sequence
 
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE)

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.model.convert.change import Change
 from tensorsplit.model.convert.schemas import Step, schema
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.places import as_proto, bodies
+from tensorsplit.model.graph.nodes import as_proto, bodies
 
 
 def expand(site: Site, step: Step, change: Change) -> bool:

@@ -10,7 +10,7 @@ from tensorsplit.model.convert.change import Change
 from tensorsplit.model.convert.expand import splice
 from tensorsplit.model.convert.schemas import Step, schema
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.places import as_proto, bodies, constant
+from tensorsplit.model.graph.nodes import as_proto, bodies, constant
 
 
 def convert(site: Site, step: Step, change: Change) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from tensorsplit.core.errors import NO_ADAPTER, SplitError
-from tensorsplit.model.graph.places import Scope
+from tensorsplit.model.graph.nodes import Scope
 
 
 @dataclass(slots=True)

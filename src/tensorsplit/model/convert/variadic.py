@@ -14,11 +14,11 @@ from tensorsplit.model.convert.change import FIRST_WITH_ANY_CONSTANT, Change, li
 from tensorsplit.model.convert.family import bind_site
 from tensorsplit.model.convert.lengths import FIRST_WITH_VALUE_INT, axis_value, computed
 from tensorsplit.model.convert.site import Site
+from tensorsplit.model.graph.binding import VENDOR_SPLIT
 from tensorsplit.model.graph.build import Builder
 from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT
-from tensorsplit.model.graph.places import Place, is_split, places
-from tensorsplit.model.infer.engine import analyse
+from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
+from tensorsplit.model.infer.analysis import analyse
 
 
 @collector_paused()
@@ -35,7 +35,7 @@ def to_variadic(model: ir.Model) -> bool:
         SplitError: TS1xx to TS3xx for a node that is wrong; TS310 for one that VariadicSplit has
             no words for.
     """
-    found = [place for place in places(model) if is_split(place.node)]
+    found = [place for place in walk(model) if is_split(place.node)]
     if not found:
         return False
     change = Change(model, analyse(model), 0)
@@ -50,7 +50,7 @@ def to_variadic(model: ir.Model) -> bool:
     return True
 
 
-def _convert(place: Place, change: Change) -> None:
+def _convert(place: NodeRef, change: Change) -> None:
     site = Site(place.node, place.path, place.scope, place.opset, place.function)
     intent = bind_site(site)
     if intent.operator.is_sequence:

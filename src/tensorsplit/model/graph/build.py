@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.graph.places import Scope, bodies
+from tensorsplit.model.graph.nodes import Scope, bodies
 
 
 class Names:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import onnx_ir as ir
 from onnx import ModelProto, NodeProto
 
-from tensorsplit.model.graph.places import bodies, restore_outputs
+from tensorsplit.model.graph.nodes import bodies, restore_outputs
 from tensorsplit.model.graph.walk import bodies as body_protos
 
 

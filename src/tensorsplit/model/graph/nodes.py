@@ -1,234 +1,226 @@
-"""Split nodes of a model: from a node and what is known of its inputs to what it asks for.
-
-Static checks and execution both come through here, so that they can't disagree.
-"""
+"""The nodes of an onnx-ir model, in bodies and functions too, each with its path and opset."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
-from onnx import AttributeProto, NodeProto
+import onnx_ir as ir
+from onnx import NodeProto
 
-from tensorsplit import arrays
-from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.prepared import counted
-from tensorsplit.core.errors import (
-    MALFORMED_MODEL,
-    MISSING_OPERAND,
-    NOT_AN_ARRAY,
-    OPERAND_TYPE,
-    OUTPUT_COUNT,
-    UNKNOWN_OPERAND,
-    SplitError,
-)
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.core.operands import Operand
-from tensorsplit.core.records import in_force, operators
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent, bind, check_element_type, plan
-from tensorsplit.core.schema import Operator
-from tensorsplit.model.graph.naming import short_name
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.core.resolve import Intent
+from tensorsplit.model.graph.binding import FAMILY, UNKNOWN, VENDOR_SPLIT, Known, bind_node
+from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.graph.tensors import check_external
+from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
 
-FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "onnx")
-"""The operator types of ONNX's own domain that this package defines."""
+Scope: TypeAlias = "ir.Graph | ir.Function"
 
-VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
-"""The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
-
-Known: TypeAlias = "np.ndarray[Any, Any] | Operand | list[Any] | None"
-"""What is known of an input: a run-time value, an `Operand`, or None for one that is absent."""
-
-UNKNOWN = Operand(None, None, None, "input")
-"""An input of which nothing is known yet."""
+_LARGEST_CONSTANT = 1 << 16
+"""Constants of more elements are no operands of anything; their data is not read."""
 
 
-class Call(NamedTuple):
-    """What a split node gives to its operator version: the arguments of `resolve.bind`."""
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A node where it stands.
 
-    operator: Operator
-    operands: list[tuple[str, Operand]]
-    outputs: int
+    Attributes:
+        node: The node.
+        path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
+        opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
+        scope: The graph or function that lists the node.
+        function: The function it belongs to, through whatever bodies; None in the main graph.
+    """
+
+    node: ir.Node
+    path: str
+    opsets: Mapping[str, int]
+    scope: Scope
+    function: ir.Function | None
+
+    @property
+    def opset(self) -> int:
+        """The opset of ONNX's own domain; 0 where it is not imported."""
+        return self.opsets.get("", 0)
 
 
-def is_split(node: NodeProto) -> bool:
+def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRef]:
+    """Every node of a model: the main graph's in order, each before its bodies, then functions'.
+
+    Nodes may be replaced while this runs, but not those that come later.
+
+    Args:
+        model: The model.
+        what: What is done with them, for who watches.
+    """
+    yield from _walk(model.graph, "graph", domain_opsets(model.opset_imports), what=what)
+    for function in tuple(model.functions.values()):
+        yield from _walk(
+            function, function_label(function), domain_opsets(function.opset_imports), function
+        )
+
+
+def _walk(
+    scope: Scope,
+    path: str,
+    opsets: Mapping[str, int],
+    function: ir.Function | None = None,
+    *,
+    depth: int = 0,
+    what: str = "",
+) -> Iterator[NodeRef]:
+    check_depth(depth, path)
+    nodes = tuple(scope)
+    for index, node in enumerate(counted(what, nodes) if what else nodes):
+        here = f"{path}/{node_label(node, index)}"
+        yield NodeRef(node, here, opsets, scope, function)
+        for label, body in bodies(node):
+            yield from _walk(body, f"{here}.{label}", opsets, function, depth=depth + 1)
+
+
+def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
+    """The graphs among a node's attributes, each with what to call it in a path."""
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.name, attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            for index, graph in enumerate(attribute.as_graphs()):
+                yield f"{attribute.name}[{index}]", graph
+
+
+def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
+    """The opset of each domain; ONNX's own is ``""``, however it is spelled."""
+    return {domain_name(domain): version for domain, version in imports.items()}
+
+
+def is_split(node: ir.Node) -> bool:
     """Whether the node is one of the operators of this package."""
-    if domain_name(node.domain) == "":
-        return node.op_type in FAMILY
+    return node.op_type in FAMILY and domain_name(node.domain) == ""
+
+
+def is_vendor_split(node: ir.Node) -> bool:
+    """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
     return node.op_type == VENDOR_SPLIT.name and node.domain == DOMAIN
 
 
-def call_of(
-    node: NodeProto,
-    opset: int,
-    inputs: Sequence[Known] | None = None,
-    linked: Mapping[str, Any] | None = None,
-) -> Call:
-    """What a split node gives to its operator version.
+def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """The value of a small constant: an initializer, or the output of a Constant node.
 
-    Args:
-        node: The node.
-        opset: The opset of the node's domain where it stands.
-        inputs: What is known of each input, in the node's order; None where nothing is known of
-            any. The first one, the data, is no operand and only has to be there.
-        linked: Values, integers or lists of them, of the attributes that stand for an attribute
-            of the function that the node belongs to.
+    An initializer that is also a graph input is a default and not a constant (D20).
 
     Raises:
-        SplitError: TS101 if the operator does not exist at the opset, TS102, TS103, TS105,
-            TS305, TS502 for attributes, inputs and outputs that the version does not have.
+        SplitError: TS502 for one that is malformed, TS504 for external data that can't be used.
     """
-    vendor = VENDOR_SPLIT.vendor if node.domain == DOMAIN else "onnx"
-    record = in_force(node.op_type, opset, vendor=vendor)
+    if value is None or value.is_graph_input():
+        return None
+    tensor = value.const_value
+    if tensor is None:
+        producer = value.producer()
+        if producer is None or producer.op_type != "Constant" or domain_name(producer.domain) != "":
+            return None
+        tensor = _constant_tensor(producer)
+    if tensor is None or tensor.size > _LARGEST_CONSTANT:
+        return None
+    if isinstance(tensor, ir.ExternalTensor):
+        folder = os.fspath(tensor.base_dir)
+        check_external(ir.serde.serialize_tensor(tensor), Path(folder) if folder else None)
     try:
-        operands = [*_attributes(node, linked or {}), *_inputs(node, record, inputs)]
-        if len(node.output) > 1 and record.outputs[0].option != "variadic":
-            raise SplitError(
-                OUTPUT_COUNT,
-                f"the node has {len(node.output)} outputs",
-                "give it one output, the sequence",
-                parameter=record.outputs[0].name,
-            )
+        return tensor.numpy()
+    except Exception as error:  # onnx-ir and NumPy raise of many kinds for data that is malformed
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"the constant '{value.name}' can't be read ({type(error).__name__}:"
+            f" {show(str(error))})",
+            "repair it, or put its external data in its place",
+        ) from error
+
+
+def readable_constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    """As `constant`, but None as well for one that can't be read."""
+    try:
+        return constant(value)
+    except SplitError:
+        return None
+
+
+_SPELLINGS = {
+    "value": ir.AttributeType.TENSOR,
+    "value_int": ir.AttributeType.INT,
+    "value_ints": ir.AttributeType.INTS,
+    "value_float": ir.AttributeType.FLOAT,
+    "value_floats": ir.AttributeType.FLOATS,
+}
+
+
+def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
+    """What a Constant node holds, in any of its spellings but sparse ones and references."""
+    for name, attribute in node.attributes.items():
+        if attribute.is_ref() or attribute.type != _SPELLINGS.get(name):
+            return None
+        if name == "value":
+            tensor: ir.TensorProtocol = attribute.value  # its type was checked; reading may fail
+            return tensor
+        if name in ("value_int", "value_ints"):
+            return ir.tensor(np.array(attribute.value, np.int64))
+        return ir.tensor(np.array(attribute.value, np.float32))
+    return None
+
+
+def operand(value: ir.Value) -> Known:
+    """What is known of a node's input: its value if constant, else its rank and element type."""
+    known = constant(value)
+    if known is not None:
+        return known
+    if isinstance(value.type, ir.SequenceType):
+        return []
+    rank = None if value.shape is None else value.shape.rank()
+    element_type = None if value.dtype is None else value.dtype.name.lower()
+    return Operand(None, rank, element_type, "input")
+
+
+def bind_place(place: NodeRef) -> Intent:
+    """What a split node asks for, as far as constants tell.
+
+    Raises:
+        SplitError: TS101 to TS107, TS305, TS502, with the node's path.
+    """
+    node = place.node
+    inputs: list[Known] = [UNKNOWN if value is not None else None for value in node.inputs[:1]]
+    inputs += [None if value is None else operand(value) for value in node.inputs[1:]]
+    try:
+        return bind_node(as_proto(node), place.opset, inputs)
     except SplitError as error:
-        raise error.located(operator=record.id) from None
-    return Call(record, operands, len(node.output))
+        raise error.located(node=place.path) from None
 
 
-def bind_node(
-    node: NodeProto,
-    opset: int,
-    inputs: Sequence[Known] | None = None,
-    linked: Mapping[str, Any] | None = None,
-) -> Intent:
-    """What a split node asks for, as far as it can be told without its data.
-
-    Args:
-        node: The node.
-        opset: The opset of the node's domain where it stands.
-        inputs: As for `call_of`.
-        linked: As for `call_of`.
+def as_proto(node: ir.Node) -> NodeProto:
+    """A node as an ONNX message.
 
     Raises:
-        SplitError: TS101 to TS107, TS305, TS502.
+        SplitError: TS502 for a node that can't be written as one.
     """
-    return bind(*call_of(node, opset, inputs, linked))
+    try:
+        proto = ir.serde.serialize_node(node)
+    except ir.serde.SerdeError as error:
+        raise SplitError(
+            MALFORMED_MODEL, f"the node can't be understood ({show(str(error))})", "repair it"
+        ) from error
+    restore_outputs(node, proto)
+    return proto
 
 
-def cut(
-    node: NodeProto,
-    opset: int,
-    inputs: Sequence[Known],
-    linked: Mapping[str, Any] | None = None,
-) -> list[Any]:
-    """Run a split node.
+def restore_outputs(node: ir.Node, proto: NodeProto) -> None:
+    """Put back the last outputs that have no name into the message that onnx-ir made of a node.
 
-    Args:
-        node: The node.
-        opset: The opset of the node's domain where it stands.
-        inputs: The value of each input; None for one that is absent.
-        linked: As for `call_of`.
-
-    Returns:
-        The value of each output: views of the data, or one list of them for a sequence.
-
-    Raises:
-        SplitError: TS101 to TS309, TS502.
+    onnx-ir leaves them out, but each output of a split is one of its parts.
     """
-    intent = bind_node(node, opset, inputs, linked)
-    record = intent.operator
-    data = inputs[0]
-    if not isinstance(data, np.ndarray):
-        raise SplitError(
-            NOT_AN_ARRAY,
-            f"it is {_kind(data)}",
-            "give a tensor",
-            operator=record.id,
-            parameter=record.inputs[0].name,
-        )
-    made = counted(plan(intent, data.shape))
-    check_element_type(
-        record.id, numpy_arrays.element_type(data), made.element_types, record.inputs[0].name
-    )
-    parts = arrays.execute(made, data, numpy_arrays)
-    return [parts] if record.is_sequence else parts
-
-
-def _attributes(node: NodeProto, linked: Mapping[str, Any]) -> list[tuple[str, Operand]]:
-    operands: list[tuple[str, Operand]] = []
-    for attribute in node.attribute:
-        if attribute.name in dict(operands):
-            raise SplitError(
-                MALFORMED_MODEL,
-                "the node has this attribute more than once",
-                "give it once",
-                parameter=short_name(attribute.name),
-            )
-        operands.append((short_name(attribute.name), _attribute(attribute, linked)))
-    return operands
-
-
-def _attribute(attribute: AttributeProto, linked: Mapping[str, Any]) -> Operand:
-    if attribute.ref_attr_name:
-        value = linked.get(attribute.name)
-    elif attribute.type == AttributeProto.INT:
-        value = attribute.i
-    elif attribute.type == AttributeProto.INTS:
-        value = list(attribute.ints)
-    else:
-        value = AttributeProto.AttributeType.Name(attribute.type)
-    if type(value) is int:
-        return Operand((value,), 0, None, "attribute")
-    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
-        return Operand(tuple(value), 1, None, "attribute")
-    raise SplitError(
-        OPERAND_TYPE,
-        f"the attribute is {str(value)[:80]}",
-        "give it as INT or INTS",
-        parameter=short_name(attribute.name),
-    )
-
-
-def _inputs(
-    node: NodeProto, record: Operator, inputs: Sequence[Known] | None
-) -> list[tuple[str, Operand]]:
-    known = [UNKNOWN] * len(node.input) if inputs is None else list(inputs)
-    present = [
-        bool(name) and value is not None for name, value in zip(node.input, known, strict=True)
-    ]
-    if not present or not present[0]:
-        raise SplitError(
-            MISSING_OPERAND,
-            "the node has no data",
-            "give it a tensor",
-            parameter=record.inputs[0].name,
-        )
-    if any(present[len(record.inputs) :]):
-        ways = [f"{entry.spelling} '{entry.operand}'" for entry in record.lengths]
-        raise SplitError(
-            UNKNOWN_OPERAND,
-            f"the node has {len(node.input)} inputs, but this version takes"
-            f" {', '.join(repr(entry.name) for entry in record.inputs)}",
-            f"give the lengths as {' or '.join(ways)}",
-            parameter=record.lengths[0].operand,
-        )
-    return [
-        (entry.name, _operand(entry.name, value))
-        for entry, value, given in zip(record.inputs[1:], known[1:], present[1:], strict=False)
-        if given
-    ]
-
-
-def _operand(name: str, value: Known) -> Operand:
-    if isinstance(value, Operand):
-        return value
-    if not isinstance(value, np.ndarray):
-        raise SplitError(
-            OPERAND_TYPE, f"it is {_kind(value)}", "give a tensor of integers", parameter=name
-        )
-    values, rank, element_type = numpy_arrays.operand_parts(value, name)
-    return Operand(values, rank, element_type, "input")
-
-
-def _kind(value: object) -> str:
-    return "a sequence" if isinstance(value, list) else f"a {type(value).__name__}"
+    proto.output.extend([""] * (len(node.outputs) - len(proto.output)))

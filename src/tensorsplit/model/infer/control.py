@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape
-from tensorsplit.model.infer.facts import UNKNOWN, Fact, Sequence, Tensor, join
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
 from tensorsplit.model.infer.frame import Bodies, Frame, Rule
 
 _MAX_ROUNDS = 4
@@ -61,7 +61,7 @@ def _trips(node: ir.Node, inputs: list[Fact], body: ir.Graph) -> Dim:
 
 
 def _is_true(value: ir.Value | None) -> bool:
-    from tensorsplit.model.graph.places import constant
+    from tensorsplit.model.graph.nodes import constant
 
     known = constant(value)
     return known is not None and known.size == 1 and bool(known.item())

@@ -11,11 +11,11 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.places import Scope, bodies
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.graph.read import OnnxModel, read_model
 from tensorsplit.model.graph.store import open_model
-from tensorsplit.model.infer.engine import Facts, analyse
-from tensorsplit.model.infer.facts import Sequence, Tensor
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.openvino_ir.export import as_onnx
 
 

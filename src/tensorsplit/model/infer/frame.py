@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.model.infer.facts import Fact
+from tensorsplit.model.graph.facts import Fact
 
 
 @dataclass(frozen=True)

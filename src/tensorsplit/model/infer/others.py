@@ -15,9 +15,9 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, add, combine, is_known, times
-from tensorsplit.model.graph.places import bodies, readable_constant
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Sequence, Tensor
+from tensorsplit.model.graph.nodes import bodies, readable_constant
 from tensorsplit.model.graph.walk import domain_name
-from tensorsplit.model.infer.facts import UNKNOWN, Fact, Other, Sequence, Tensor
 
 _MAX_VALUES = 1024
 

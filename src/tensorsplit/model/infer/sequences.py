@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, add, is_known, times
-from tensorsplit.model.infer.facts import (
+from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
     Sequence,

@@ -13,9 +13,9 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.plan import UncountedPlan
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.rules import explicit
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, Known, bind_node
-from tensorsplit.model.graph.places import as_proto, is_split, is_vendor_split
-from tensorsplit.model.infer.facts import Fact, Sequence, Tensor, of_parts
+from tensorsplit.model.graph.binding import VENDOR_SPLIT, Known, bind_node
+from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, of_parts
+from tensorsplit.model.graph.nodes import as_proto, is_split, is_vendor_split
 
 __all__ = ["bind_facts", "infer", "is_split", "is_vendor_split"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.places import bodies
-from tensorsplit.model.infer.facts import Sequence
+from tensorsplit.model.graph.facts import Sequence
+from tensorsplit.model.graph.nodes import bodies
 from tensorsplit.model.lower.context import refusal
 from tensorsplit.model.lower.control import Control
 from tensorsplit.model.lower.cuts import Form

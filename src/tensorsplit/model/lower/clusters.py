@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from tensorsplit.model.features import features_of, is_sequence
-from tensorsplit.model.graph.places import bodies, places
-from tensorsplit.model.infer.engine import Facts
+from tensorsplit.model.graph.nodes import bodies, walk
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.profiles import Entry, Profile
 
 
@@ -29,7 +29,7 @@ class Clusters:
         self._parent: dict[ir.Value, ir.Value] = {}
         self.reasons: dict[ir.Value, Entry] = {}
         found: list[tuple[ir.Value, Entry]] = []
-        for place in places(model):
+        for place in walk(model):
             values = self._values(place.node)
             self._join(values)
             if values:

@@ -10,9 +10,9 @@ import onnx_ir as ir
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
 from tensorsplit.model.graph.build import Names
 from tensorsplit.model.graph.edits import Edits
-from tensorsplit.model.graph.places import Place
-from tensorsplit.model.infer.engine import Facts
-from tensorsplit.model.infer.facts import Tensor
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.arithmetic import Arithmetic
 from tensorsplit.model.lower.report import Change, Report
 from tensorsplit.model.profiles import Profile
@@ -108,7 +108,7 @@ class Context:
             new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
         self.edits.replace(old, new)
 
-    def changed(self, place: Place, became: str, reason: str) -> None:
+    def changed(self, place: NodeRef, became: str, reason: str) -> None:
         """Note a change."""
         operator = place.node.op_type
         self.report.changes.append(Change(place.path, operator, became, reason))
@@ -132,7 +132,7 @@ class Context:
         return value
 
 
-def refusal(problem: str, place: Place | None, fix: str = "") -> SplitError:
+def refusal(problem: str, place: NodeRef | None, fix: str = "") -> SplitError:
     """A refusal to lower, with the node."""
     return SplitError(
         CANNOT_LOWER,

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.places import Place
-from tensorsplit.model.infer.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.clusters import Clusters
 from tensorsplit.model.lower.context import Context, Home, refusal
 from tensorsplit.model.lower.cuts import Cut, Form
@@ -32,7 +32,7 @@ class Control:
         walk: What lowers a body.
     """
 
-    place: Place
+    place: NodeRef
     context: Context
     clusters: Clusters
     reps: Reps

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import onnx_ir as ir
 
-from tensorsplit.model.infer.facts import Tensor
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import Context, Home
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.infer.facts import Tensor
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.cuts import Cut
 from tensorsplit.model.lower.reps import Part, Rep, as_cut, form_of, of_cut

@@ -9,9 +9,9 @@ from onnx_ir.passes.common import InlinePass
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.model.features import features_of, is_sequence
-from tensorsplit.model.graph.places import Place, domain_opsets, is_split, places
+from tensorsplit.model.graph.nodes import NodeRef, domain_opsets, is_split, walk
 from tensorsplit.model.graph.walk import domain_name
-from tensorsplit.model.infer.engine import Facts
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.clusters import must_go
 from tensorsplit.model.lower.context import refusal
 from tensorsplit.model.lower.report import Change, Report
@@ -59,7 +59,7 @@ def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[_Key, str]:
     wanted: dict[_Key, str] = {}
     opset = domain_opsets(model.opset_imports).get("", 0)
     other = next((e for e in profile.entries if e.feature == "function_opset"), None)
-    for place in places(model):
+    for place in walk(model):
         function = place.function
         if function is None:
             continue
@@ -82,7 +82,7 @@ def _to_opset(model: ir.Model, function: ir.Function) -> None:
     here = domain_opsets(function.opset_imports).get("", opset)
     if here == opset:
         return
-    for place in places(model):
+    for place in walk(model):
         if place.function is function and domain_name(place.node.domain) == "":
             _check_same(place, here, opset)
     for domain in list(function.opset_imports):
@@ -90,7 +90,7 @@ def _to_opset(model: ir.Model, function: ir.Function) -> None:
             function.opset_imports[domain] = opset
 
 
-def _check_same(place: Place, here: int, opset: int) -> None:
+def _check_same(place: NodeRef, here: int, opset: int) -> None:
     node = place.node
     if is_split(node):
         if in_force(node.op_type, here) is not in_force(node.op_type, opset):
@@ -111,7 +111,7 @@ def _check_same(place: Place, here: int, opset: int) -> None:
         )
 
 
-def _rewrite(place: Place, opset: int) -> None:
+def _rewrite(place: NodeRef, opset: int) -> None:
     """A Split of one version as one of another, where only the spelling of a count differs."""
     node, record = place.node, in_force(place.node.op_type, opset)
     lengths = "split" in node.attributes or len(node.inputs) > 1

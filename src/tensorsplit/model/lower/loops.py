@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.places import bodies
-from tensorsplit.model.infer.facts import Sequence
+from tensorsplit.model.graph.facts import Sequence
+from tensorsplit.model.graph.nodes import bodies
 from tensorsplit.model.lower.context import Home, refusal
 from tensorsplit.model.lower.control import Control, tensors
 from tensorsplit.model.lower.cuts import Form

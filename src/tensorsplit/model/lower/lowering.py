@@ -14,10 +14,10 @@ from tensorsplit.model.features import (
 from tensorsplit.model.graph.build import Names
 from tensorsplit.model.graph.collector import collector_paused
 from tensorsplit.model.graph.edits import Edits
-from tensorsplit.model.graph.places import Place, bodies, is_split, is_vendor_split, places
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_split, is_vendor_split, walk
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.walk import domain_name
-from tensorsplit.model.infer.engine import Facts, analyse
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.lower.branches import lower_if
 from tensorsplit.model.lower.clusters import Clusters, must_go
 from tensorsplit.model.lower.context import Context, refusal
@@ -93,7 +93,7 @@ def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: Report
     """Replace every SequenceMap that the target can't run by a Loop; whether there were any."""
     found = [
         place
-        for place in places(model)
+        for place in walk(model)
         if place.node.op_type == "SequenceMap" and domain_name(place.node.domain) == ""
     ]
     needed = {
@@ -148,13 +148,13 @@ class Lowering:
         nodes, is_main = tuple(graph), graph is self.context.model.graph
         for index, node in enumerate(counted("lowering", nodes) if is_main else nodes):
             here = f"{path}/{node.name or f'{node.op_type}[{index}]'}"
-            place = Place(node, here, self._opsets, graph, None)
+            place = NodeRef(node, here, self._opsets, graph, None)
             try:
                 self._node(place)
             except SplitError as error:
                 raise error.located(node=here) from None
 
-    def _node(self, place: Place) -> None:
+    def _node(self, place: NodeRef) -> None:
         node = place.node
         own = domain_name(node.domain) == ""
         features = features_of(place, self.context.facts)
@@ -179,7 +179,7 @@ class Lowering:
                 lower_split(self.context, place, wanted)
                 self._had_vendor_splits |= not own
 
-    def _bodies(self, place: Place) -> bool:
+    def _bodies(self, place: NodeRef) -> bool:
         """Lower a node with bodies; whether it was replaced by another one."""
         node = place.node
         control = Control(place, self.context, self.clusters, self.reps, self._walk)
@@ -192,7 +192,7 @@ class Lowering:
             raise refusal(f"a sequence goes through {node.op_type}", place)
         return False
 
-    def _sequence(self, place: Place, reason: Entry) -> None:
+    def _sequence(self, place: NodeRef, reason: Entry) -> None:
         step = Step(self.context, place, self.reps)
         result = HANDLERS[place.node.op_type](step)
         if isinstance(result, str):
@@ -203,7 +203,7 @@ class Lowering:
         self.context.changed(place, became, reason.note)
         self.context.edits.retire(place.node)
 
-    def _note(self, place: Place, entries: list[Entry]) -> None:
+    def _note(self, place: NodeRef, entries: list[Entry]) -> None:
         profile = self.context.profile
         for entry in entries:
             if entry.feature == "element_type" and not entry.operators:
@@ -215,6 +215,6 @@ class Lowering:
         """Leave no import behind of a domain whose nodes are all gone."""
         if not self._had_vendor_splits:
             return
-        used = {place.node.domain for place in places(self.context.model)}
+        used = {place.node.domain for place in walk(self.context.model)}
         if DOMAIN not in used:
             self.context.model.graph.opset_imports.pop(DOMAIN, None)

@@ -8,12 +8,12 @@ import onnx_ir as ir
 from tensorsplit.model.features import is_sequence
 from tensorsplit.model.graph.build import Builder, Names
 from tensorsplit.model.graph.edits import Edits
-from tensorsplit.model.graph.places import Place, bodies
-from tensorsplit.model.infer.engine import Facts
+from tensorsplit.model.graph.nodes import NodeRef, bodies
+from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.context import refusal
 
 
-def expand(place: Place, facts: Facts, names: Names, edits: Edits) -> None:
+def expand(place: NodeRef, facts: Facts, names: Names, edits: Edits) -> None:
     """Replace a SequenceMap by a Loop that maps one position after the other.
 
     Args:
@@ -50,7 +50,7 @@ def expand(place: Place, facts: Facts, names: Names, edits: Edits) -> None:
     edits.retire(node)
 
 
-def _start(make: Builder, value: ir.Value, place: Place) -> ir.Value:
+def _start(make: Builder, value: ir.Value, place: NodeRef) -> ir.Value:
     if value.dtype is None:
         raise refusal(f"the type of '{value.name}' is not declared", place, "declare it")
     return make.op("SequenceEmpty", [], {"dtype": int(value.dtype)})

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.graph.places import Place
-from tensorsplit.model.infer.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import Context, Home, refusal
 from tensorsplit.model.lower.cuts import Cut, Form
@@ -58,7 +58,7 @@ def value_of(part: Part) -> ir.Value:
     return part.cut.piece(part.index) if isinstance(part, Piece) else part
 
 
-def form_of(rep: Rep, place: Place, fact: Sequence | None = None) -> Form:
+def form_of(rep: Rep, place: NodeRef, fact: Sequence | None = None) -> Form:
     """How to lay out a sequence in one tensor.
 
     Args:
@@ -88,7 +88,7 @@ def form_of(rep: Rep, place: Place, fact: Sequence | None = None) -> Form:
 _DECLARE = "declare the shapes that are known, for example with infer_shapes"
 
 
-def as_cut(rep: Rep, form: Form, context: Context, home: Home, place: Place) -> Cut:
+def as_cut(rep: Rep, form: Form, context: Context, home: Home, place: NodeRef) -> Cut:
     """The sequence laid out in one tensor.
 
     Args:
@@ -136,7 +136,7 @@ def _joined(
 
 
 def _empty(
-    make: Arithmetic, fact: Sequence, form: Form, place: Place
+    make: Arithmetic, fact: Sequence, form: Form, place: NodeRef
 ) -> tuple[ir.Value, ir.Value | tuple[int, ...] | None]:
     """No tensors at all: an empty tensor of the right shape."""
     part, element_type = fact.part, fact.element_type

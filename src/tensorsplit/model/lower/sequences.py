@@ -9,7 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import chunk, explicit, ones
 from tensorsplit.model.features import known_lengths
-from tensorsplit.model.infer.facts import Tensor
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.infer.splits import bind_facts
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import refusal

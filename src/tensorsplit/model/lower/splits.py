@@ -12,7 +12,7 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
-from tensorsplit.model.graph.places import Place, is_vendor_split
+from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
 from tensorsplit.model.infer.splits import bind_facts
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import Context, Home, refusal
@@ -33,14 +33,14 @@ class _Job:
     """
 
     context: Context
-    place: Place
+    place: NodeRef
     intent: Intent
     data: ir.Value
     axis: int
     dim: int | None
 
 
-def lower_split(context: Context, place: Place, reasons: Mapping[str, str]) -> None:
+def lower_split(context: Context, place: NodeRef, reasons: Mapping[str, str]) -> None:
     """Lower a split node that gives one tensor for each part.
 
     Args:
@@ -73,7 +73,7 @@ def lower_split(context: Context, place: Place, reasons: Mapping[str, str]) -> N
     context.edits.retire(node)
 
 
-def _intent(context: Context, place: Place) -> Intent:
+def _intent(context: Context, place: NodeRef) -> Intent:
     node = place.node
     inputs = [context.facts.of(value) for value in node.inputs]
     try:
@@ -82,7 +82,7 @@ def _intent(context: Context, place: Place) -> Intent:
         raise error.located(node=place.path) from None
 
 
-def _axis(context: Context, place: Place, intent: Intent) -> int:
+def _axis(context: Context, place: NodeRef, intent: Intent) -> int:
     if intent.axis is None:
         raise refusal("the axis is known only at run time", place, "give it as a constant")
     data = place.node.inputs[0]
@@ -225,6 +225,6 @@ def _by_index(make: Arithmetic, job: _Job) -> list[ir.Value]:
     ]
 
 
-def _graph(place: Place) -> ir.Graph:
+def _graph(place: NodeRef) -> ir.Graph:
     assert isinstance(place.node.graph, ir.Graph)  # noqa: S101 - functions were inlined
     return place.node.graph

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError
-from tensorsplit.model.graph.places import Place
-from tensorsplit.model.infer.facts import Sequence
+from tensorsplit.model.graph.facts import Sequence
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import Context, Home, refusal
 from tensorsplit.model.lower.reps import Rep
@@ -28,7 +28,7 @@ class Step:
         reps: What stands for each sequence so far.
     """
 
-    def __init__(self, context: Context, place: Place, reps: Reps) -> None:
+    def __init__(self, context: Context, place: NodeRef, reps: Reps) -> None:
         assert isinstance(place.node.graph, ir.Graph)  # noqa: S101 - functions were inlined
         self.context, self.place, self.reps = context, place, reps
         self.node = place.node

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorsplit.model.graph.binding import cut, is_split
 from tensorsplit.model.graph.feeds import check_feeds
-from tensorsplit.model.graph.nodes import cut, is_split
 from tensorsplit.model.graph.read import OnnxModel
 from tensorsplit.model.run import controlflow, sequences
 from tensorsplit.model.run.blocks import Step

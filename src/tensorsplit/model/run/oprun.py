@@ -8,7 +8,7 @@ from typing import Any
 from onnx import NodeProto
 from onnx.reference.op_run import OpRun, RefAttrName
 
-from tensorsplit.model.graph.nodes import cut
+from tensorsplit.model.graph.binding import cut
 from tensorsplit.model.graph.walk import domain_name
 
 

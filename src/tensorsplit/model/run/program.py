@@ -14,8 +14,8 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
-from tensorsplit.model.graph.nodes import bind_node, is_split
 from tensorsplit.model.graph.read import OnnxModel
 from tensorsplit.model.graph.walk import (
     bodies,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorsplit.core.operands import Operand
-from tensorsplit.model.graph.nodes import UNKNOWN, bind_node, call_of, cut, is_split
+from tensorsplit.model.graph.binding import UNKNOWN, bind_node, call_of, cut, is_split
 from tests.model.build import link, linked, node
 from tests.oracle import assert_same, slices
 from tests.refusals import refused

@@ -10,11 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.places import Scope, bodies, domain_opsets, readable_constant
-from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
-from tensorsplit.model.infer import control, others, sequences, splits
-from tensorsplit.model.infer.facts import (
+from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
     Other,
@@ -23,6 +19,10 @@ from tensorsplit.model.infer.facts import (
     join,
     merge_declared,
 )
+from tensorsplit.model.graph.nodes import Scope, bodies, domain_opsets, readable_constant
+from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
+from tensorsplit.model.infer import control, others, sequences, splits
 from tensorsplit.model.infer.frame import Frame
 
 
