@@ -39,7 +39,8 @@ def _run(task: Task, source: Any) -> list[np.ndarray] | str:
         request = core.compile_model(model, "CPU").create_infer_request()
         places = {name: place for place, port in enumerate(model.inputs) for name in port.names}
         fed = {places[name]: to_tensor(x) for name, x in task.feeds.items() if name in places}
-        request.infer(fed)
+        request.start_async(fed)
+        request.wait()
         return [to_array(request.get_output_tensor(n)) for n in range(len(model.outputs))]
     except Exception as error:  # noqa: BLE001 - whatever OpenVINO raises is what is asked for
         return str(error)

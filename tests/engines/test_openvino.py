@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
+from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tensorsplit.engines.process import process_of
+from tensorsplit.engines.process import EngineProcess, process_of
+from tensorsplit.engines.wire import Request
 from tests.engines.models import model, node, split_model, tensor
 from tests.model.ir_files import X
 
@@ -264,3 +267,26 @@ def test_types_that_it_does_not_have_are_refused() -> None:
     )
     with pytest.raises(ts.SplitError, match="TS603"):
         ts.run(source, {"x": np.ones(1, np.complex64)}, engine="openvino")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
+def test_one_thread_raises_what_nodes_refuse() -> None:
+    """D23: with one thread, `infer` swallows the errors of nodes."""
+    proto = parse_model(
+        '<ir_version: 8, opset_import: ["" : 13]>'
+        " g (float[N] x, int64[2] s) => (float[A] a, float[B] b) { a, b = Split(x, s) }"
+    )
+    process = EngineProcess("openvino", "tests.engines.openvino_one_core")
+    try:
+        for lengths, fits in (([2, 4], True), ([2, 5], False), ([4, 2], True)):
+            feeds = {"x": np.arange(6, dtype=np.float32), "s": np.array(lengths)}
+            request = Request(
+                "onnx", data=proto.SerializeToString(), feeds=feeds, outputs=("a", "b")
+            )
+            if fits:
+                assert [len(part) for part in process.call(request)] == lengths
+            else:
+                with pytest.raises(ts.SplitError, match="TS603"):
+                    process.call(request)
+    finally:
+        process.stop()

@@ -36,7 +36,8 @@ def run(request: Request) -> list[Any]:
         check_splits(core, model, tensors)
     compiled = core.compile_model(model, _DEVICE, _EXACT)
     inference = compiled.create_infer_request()
-    inference.infer(tensors)
+    inference.start_async(tensors)
+    inference.wait()
     count = len(compiled.outputs)
     if count != len(request.outputs):
         raise EngineRefusal(f"it has {count} outputs, but the model has {len(request.outputs)}")

@@ -83,5 +83,6 @@ def _compute(core: Any, model: Any, values: list[Any], tensors: dict[int, Any]) 
     results = [opset8.result(value) for value in values]
     part = openvino.Model(results, model.get_parameters(), "operands")
     inference = core.compile_model(part, "CPU").create_infer_request()
-    inference.infer(tensors)
+    inference.start_async(tensors)
+    inference.wait()
     return [to_array(inference.get_output_tensor(place)) for place in range(len(values))]
