@@ -1,19 +1,22 @@
 """Split nodes of a model: from a node and what is known of its inputs to what it asks for.
 
-Static checks and execution both come through here, so that they can't disagree.
+Static checks and execution both bind here, so that they can't disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence as Listed
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import onnx_ir as ir
 from onnx import AttributeProto, NodeProto
 
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.prepared import counted
+from tensorsplit.core import resolve
 from tensorsplit.core.errors import (
     MALFORMED_MODEL,
     MISSING_OPERAND,
@@ -24,21 +27,17 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.core.operands import Operand
-from tensorsplit.core.records import in_force, operators
+from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent, bind, check_element_type, plan
+from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.naming import short_name
+from tensorsplit.model.graph.nodes import FAMILY, VENDOR_SPLIT, constant, is_vendor_split
 from tensorsplit.model.graph.walk import domain_name
 
-FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "onnx")
-"""The operator types of ONNX's own domain that this package defines."""
-
-VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
-"""The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
-
-Known: TypeAlias = "np.ndarray[Any, Any] | Operand | list[Any] | None"
-"""What is known of an input: a run-time value, an `Operand`, or None for one that is absent."""
+Known: TypeAlias = "Fact | np.ndarray[Any, Any] | Operand | list[Any] | None"
+"""What is known of an input: a fact, an array, an operand, or None for one that is absent."""
 
 UNKNOWN = Operand(None, None, None, "input")
 """An input of which nothing is known yet."""
@@ -52,6 +51,162 @@ class Call(NamedTuple):
     outputs: int
 
 
+def bind(
+    node: ir.Node,
+    opset: int,
+    inputs: Listed[Known] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> Intent:
+    """What a split node asks for, as far as it can be told without its data.
+
+    An attribute of the node that refers to one of the function around it has the value that the
+    call gives; it is absent where neither the call nor a default gives one, and known only at run
+    time where the calls are not known.
+
+    Args:
+        node: The node.
+        opset: The opset of ONNX's own domain where the node stands.
+        inputs: What is known of each input, in the node's order. None for what the constants and
+            the declared types of the model tell.
+        attributes: The attributes of the function around the node in one call, integers or lists
+            of them by name, defaults among them; empty outside of functions. None if the calls are
+            not known.
+
+    Raises:
+        SplitError: TS101 to TS107, TS305, TS502.
+    """
+    known: list[Known]
+    if inputs is None:
+        known = [None if value is None else operand(value) for value in node.inputs[1:]]
+        known = [UNKNOWN if value is not None else None for value in node.inputs[:1]] + known
+    else:
+        known = [
+            None if value is None else given
+            for value, given in zip(node.inputs, inputs, strict=True)
+        ]
+    if is_vendor_split(node):
+        opset = VENDOR_SPLIT.since_version
+    given = _attributes(node, attributes)
+    return resolve.bind(*_call(node, opset, given, known, len(node.outputs)))
+
+
+def operand(value: ir.Value) -> Known:
+    """What is known of an input: its value if constant, else its declared rank and type."""
+    known = constant(value)
+    if known is not None:
+        return known
+    if isinstance(value.type, ir.SequenceType):
+        return []
+    rank = None if value.shape is None else value.shape.rank()
+    element_type = None if value.dtype is None else value.dtype.name.lower()
+    return Operand(None, rank, element_type, "input")
+
+
+def _attributes(node: ir.Node, function: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
+    for name, attribute in node.attributes.items():
+        if not attribute.is_ref():
+            yield name, _plain(attribute.type.name, attribute.value)
+        elif function is None:
+            rank = _RANKS.get(attribute.type.name)
+            known = attribute.type.name if rank is None else Operand(None, rank, None, "attribute")
+            yield name, known
+        elif attribute.ref_attr_name in function:
+            yield name, function[attribute.ref_attr_name or ""]
+
+
+_RANKS = {"INT": 0, "INTS": 1}
+
+
+def _plain(kind: str, value: Any) -> Any:
+    """The value of an attribute of integers; what stands for any other in a message."""
+    return value if kind in _RANKS else kind
+
+
+def _call(
+    node: ir.Node | NodeProto,
+    opset: int,
+    attributes: Iterable[tuple[str, Any]],
+    inputs: Listed[Known],
+    outputs: int,
+) -> Call:
+    vendor = VENDOR_SPLIT.vendor if node.domain == DOMAIN else "onnx"
+    record = in_force(node.op_type, opset, vendor=vendor)
+    try:
+        operands = [(short_name(name), _attribute(name, value)) for name, value in attributes]
+        operands += _inputs(record, inputs)
+        if outputs > 1 and record.outputs[0].option != "variadic":
+            raise SplitError(
+                OUTPUT_COUNT,
+                f"the node has {outputs} outputs",
+                "give it one output, the sequence",
+                parameter=record.outputs[0].name,
+            )
+    except SplitError as error:
+        raise error.located(operator=record.id) from None
+    return Call(record, operands, outputs)
+
+
+def _attribute(name: str, value: Any) -> Operand:
+    if isinstance(value, Operand):
+        return value
+    if type(value) is int:
+        return Operand((value,), 0, None, "attribute")
+    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
+        return Operand(tuple(value), 1, None, "attribute")
+    raise SplitError(
+        OPERAND_TYPE,
+        f"the attribute is {str(value)[:80]}",
+        "give it as INT or INTS",
+        parameter=short_name(name),
+    )
+
+
+def _inputs(record: Operator, inputs: Listed[Known]) -> list[tuple[str, Operand]]:
+    if not inputs or inputs[0] is None:
+        raise SplitError(
+            MISSING_OPERAND,
+            "the node has no data",
+            "give it a tensor",
+            parameter=record.inputs[0].name,
+        )
+    if any(value is not None for value in inputs[len(record.inputs) :]):
+        ways = [f"{entry.spelling} '{entry.operand}'" for entry in record.lengths]
+        raise SplitError(
+            UNKNOWN_OPERAND,
+            f"the node has {len(inputs)} inputs, but this version takes"
+            f" {', '.join(repr(entry.name) for entry in record.inputs)}",
+            f"give the lengths as {' or '.join(ways)}",
+            parameter=record.lengths[0].operand,
+        )
+    return [
+        (entry.name, _operand(entry.name, value))
+        for entry, value in zip(record.inputs[1:], inputs[1:], strict=False)
+        if value is not None
+    ]
+
+
+def _operand(name: str, value: Known) -> Operand:
+    if isinstance(value, Operand):
+        return value
+    if isinstance(value, Tensor):
+        rank = None if value.shape is None else len(value.shape)
+        element_type = None if value.element_type is None else value.element_type.name.lower()
+        return Operand(value.values, rank, element_type, "input")
+    if isinstance(value, Other):
+        return UNKNOWN
+    if not isinstance(value, np.ndarray):
+        raise SplitError(
+            OPERAND_TYPE, f"it is {_kind(value)}", "give a tensor of integers", parameter=name
+        )
+    values, rank, element_type = numpy_arrays.operand_parts(value, name)
+    return Operand(values, rank, element_type, "input")
+
+
+def _kind(value: object) -> str:
+    is_sequence = isinstance(value, (list, Sequence))
+    return "a sequence" if is_sequence else f"a {type(value).__name__}"
+
+
 def is_split(node: NodeProto) -> bool:
     """Whether the node is one of the operators of this package."""
     if domain_name(node.domain) == "":
@@ -62,7 +217,7 @@ def is_split(node: NodeProto) -> bool:
 def call_of(
     node: NodeProto,
     opset: int,
-    inputs: Sequence[Known] | None = None,
+    inputs: Listed[Known] | None = None,
     linked: Mapping[str, Any] | None = None,
 ) -> Call:
     """What a split node gives to its operator version.
@@ -71,54 +226,57 @@ def call_of(
         node: The node.
         opset: The opset of the node's domain where it stands.
         inputs: What is known of each input, in the node's order; None where nothing is known of
-            any. The first one, the data, is no operand and only has to be there.
-        linked: Values, integers or lists of them, of the attributes that stand for an attribute
-            of the function that the node belongs to.
+            any.
+        linked: Values of the attributes that refer to one of the function around the node.
 
     Raises:
         SplitError: TS101 if the operator does not exist at the opset, TS102, TS103, TS105,
             TS305, TS502 for attributes, inputs and outputs that the version does not have.
     """
-    vendor = VENDOR_SPLIT.vendor if node.domain == DOMAIN else "onnx"
-    record = in_force(node.op_type, opset, vendor=vendor)
-    try:
-        operands = [*_attributes(node, linked or {}), *_inputs(node, record, inputs)]
-        if len(node.output) > 1 and record.outputs[0].option != "variadic":
+    known = [UNKNOWN] * len(node.input) if inputs is None else list(inputs)
+    known = [value if name else None for name, value in zip(node.input, known, strict=True)]
+    given = _message_attributes(node, linked or {})
+    return _call(node, opset, given, known, len(node.output))
+
+
+def _message_attributes(node: NodeProto, linked: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    names: set[str] = set()
+    for attribute in node.attribute:
+        if attribute.name in names:
             raise SplitError(
-                OUTPUT_COUNT,
-                f"the node has {len(node.output)} outputs",
-                "give it one output, the sequence",
-                parameter=record.outputs[0].name,
+                MALFORMED_MODEL,
+                "the node has this attribute more than once",
+                "give it once",
+                parameter=short_name(attribute.name),
             )
-    except SplitError as error:
-        raise error.located(operator=record.id) from None
-    return Call(record, operands, len(node.output))
+        names.add(attribute.name)
+        yield attribute.name, _value(attribute, linked)
+
+
+def _value(attribute: AttributeProto, linked: Mapping[str, Any]) -> Any:
+    if attribute.ref_attr_name:
+        return linked.get(attribute.name)
+    if attribute.type == AttributeProto.INT:
+        return attribute.i
+    if attribute.type == AttributeProto.INTS:
+        return list(attribute.ints)
+    return AttributeProto.AttributeType.Name(attribute.type)
 
 
 def bind_node(
     node: NodeProto,
     opset: int,
-    inputs: Sequence[Known] | None = None,
+    inputs: Listed[Known] | None = None,
     linked: Mapping[str, Any] | None = None,
 ) -> Intent:
-    """What a split node asks for, as far as it can be told without its data.
-
-    Args:
-        node: The node.
-        opset: The opset of the node's domain where it stands.
-        inputs: As for `call_of`.
-        linked: As for `call_of`.
-
-    Raises:
-        SplitError: TS101 to TS107, TS305, TS502.
-    """
-    return bind(*call_of(node, opset, inputs, linked))
+    """As `bind`, for a node as a message; the arguments are those of `call_of`."""
+    return resolve.bind(*call_of(node, opset, inputs, linked))
 
 
 def cut(
     node: NodeProto,
     opset: int,
-    inputs: Sequence[Known],
+    inputs: Listed[Known],
     linked: Mapping[str, Any] | None = None,
 ) -> list[Any]:
     """Run a split node.
@@ -135,9 +293,23 @@ def cut(
     Raises:
         SplitError: TS101 to TS309, TS502.
     """
-    intent = bind_node(node, opset, inputs, linked)
+    return execute(bind_node(node, opset, inputs, linked), inputs[0])
+
+
+def execute(intent: Intent, data: Any) -> list[Any]:
+    """Split the data of a node.
+
+    Args:
+        intent: What the node asks for.
+        data: The value of its first input.
+
+    Returns:
+        The value of each output: views of the data, or one list of them for a sequence.
+
+    Raises:
+        SplitError: TS201 to TS309.
+    """
     record = intent.operator
-    data = inputs[0]
     if not isinstance(data, np.ndarray):
         raise SplitError(
             NOT_AN_ARRAY,
@@ -152,83 +324,3 @@ def cut(
     )
     parts = arrays.execute(made, data, numpy_arrays)
     return [parts] if record.is_sequence else parts
-
-
-def _attributes(node: NodeProto, linked: Mapping[str, Any]) -> list[tuple[str, Operand]]:
-    operands: list[tuple[str, Operand]] = []
-    for attribute in node.attribute:
-        if attribute.name in dict(operands):
-            raise SplitError(
-                MALFORMED_MODEL,
-                "the node has this attribute more than once",
-                "give it once",
-                parameter=short_name(attribute.name),
-            )
-        operands.append((short_name(attribute.name), _attribute(attribute, linked)))
-    return operands
-
-
-def _attribute(attribute: AttributeProto, linked: Mapping[str, Any]) -> Operand:
-    if attribute.ref_attr_name:
-        value = linked.get(attribute.name)
-    elif attribute.type == AttributeProto.INT:
-        value = attribute.i
-    elif attribute.type == AttributeProto.INTS:
-        value = list(attribute.ints)
-    else:
-        value = AttributeProto.AttributeType.Name(attribute.type)
-    if type(value) is int:
-        return Operand((value,), 0, None, "attribute")
-    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
-        return Operand(tuple(value), 1, None, "attribute")
-    raise SplitError(
-        OPERAND_TYPE,
-        f"the attribute is {str(value)[:80]}",
-        "give it as INT or INTS",
-        parameter=short_name(attribute.name),
-    )
-
-
-def _inputs(
-    node: NodeProto, record: Operator, inputs: Sequence[Known] | None
-) -> list[tuple[str, Operand]]:
-    known = [UNKNOWN] * len(node.input) if inputs is None else list(inputs)
-    present = [
-        bool(name) and value is not None for name, value in zip(node.input, known, strict=True)
-    ]
-    if not present or not present[0]:
-        raise SplitError(
-            MISSING_OPERAND,
-            "the node has no data",
-            "give it a tensor",
-            parameter=record.inputs[0].name,
-        )
-    if any(present[len(record.inputs) :]):
-        ways = [f"{entry.spelling} '{entry.operand}'" for entry in record.lengths]
-        raise SplitError(
-            UNKNOWN_OPERAND,
-            f"the node has {len(node.input)} inputs, but this version takes"
-            f" {', '.join(repr(entry.name) for entry in record.inputs)}",
-            f"give the lengths as {' or '.join(ways)}",
-            parameter=record.lengths[0].operand,
-        )
-    return [
-        (entry.name, _operand(entry.name, value))
-        for entry, value, given in zip(record.inputs[1:], known[1:], present[1:], strict=False)
-        if given
-    ]
-
-
-def _operand(name: str, value: Known) -> Operand:
-    if isinstance(value, Operand):
-        return value
-    if not isinstance(value, np.ndarray):
-        raise SplitError(
-            OPERAND_TYPE, f"it is {_kind(value)}", "give a tensor of integers", parameter=name
-        )
-    values, rank, element_type = numpy_arrays.operand_parts(value, name)
-    return Operand(values, rank, element_type, "input")
-
-
-def _kind(value: object) -> str:
-    return "a sequence" if isinstance(value, list) else f"a {type(value).__name__}"

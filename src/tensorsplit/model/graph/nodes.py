@@ -13,15 +13,19 @@ import onnx_ir as ir
 from onnx import NodeProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
-from tensorsplit.core.operands import Operand
+from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent
-from tensorsplit.model.graph.binding import FAMILY, UNKNOWN, VENDOR_SPLIT, Known, bind_node
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import check_external
 from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
+
+FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "onnx")
+"""The operator types of ONNX's own domain that this package defines."""
+
+VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
+"""The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
 
 _LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
@@ -173,33 +177,6 @@ def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
             return ir.tensor(np.array(attribute.value, np.int64))
         return ir.tensor(np.array(attribute.value, np.float32))
     return None
-
-
-def operand(value: ir.Value) -> Known:
-    """What is known of a node's input: its value if constant, else its rank and element type."""
-    known = constant(value)
-    if known is not None:
-        return known
-    if isinstance(value.type, ir.SequenceType):
-        return []
-    rank = None if value.shape is None else value.shape.rank()
-    element_type = None if value.dtype is None else value.dtype.name.lower()
-    return Operand(None, rank, element_type, "input")
-
-
-def bind_place(place: NodeRef) -> Intent:
-    """What a split node asks for, as far as constants tell.
-
-    Raises:
-        SplitError: TS101 to TS107, TS305, TS502, with the node's path.
-    """
-    node = place.node
-    inputs: list[Known] = [UNKNOWN if value is not None else None for value in node.inputs[:1]]
-    inputs += [None if value is None else operand(value) for value in node.inputs[1:]]
-    try:
-        return bind_node(as_proto(node), place.opset, inputs)
-    except SplitError as error:
-        raise error.located(node=place.path) from None
 
 
 def as_proto(node: ir.Node) -> NodeProto:

@@ -9,19 +9,18 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
-from tensorsplit.core.operands import Operand
 from tensorsplit.core.plan import UncountedPlan
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.rules import explicit
-from tensorsplit.model.graph.binding import VENDOR_SPLIT, Known, bind_node
+from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, of_parts
-from tensorsplit.model.graph.nodes import as_proto, is_split, is_vendor_split
+from tensorsplit.model.graph.nodes import is_split, is_vendor_split
 
 __all__ = ["bind_facts", "infer", "is_split", "is_vendor_split"]
 
 
 def bind_facts(
-    node: ir.Node, inputs: list[Fact], opset: int, attributes: Mapping[str, Any]
+    node: ir.Node, inputs: list[Fact], opset: int, attributes: Mapping[str, Any] | None
 ) -> Intent:
     """What a split node asks for, as far as facts tell.
 
@@ -34,27 +33,11 @@ def bind_facts(
     Raises:
         SplitError: TS101 to TS107, TS305, TS502.
     """
-    if is_vendor_split(node):
-        opset = VENDOR_SPLIT.since_version
-    linked = {
-        name: attributes[attribute.ref_attr_name or ""]
-        for name, attribute in node.attributes.items()
-        if attribute.is_ref() and attribute.ref_attr_name in attributes
-    }
-    known: list[Known] = [
-        None if value is None else _operand(fact)
-        for value, fact in zip(node.inputs, inputs, strict=True)
-    ]
-    proto = as_proto(node)
-    given = [a for a in proto.attribute if not a.ref_attr_name or a.name in linked]
-    if len(given) < len(proto.attribute):  # what the call does not give is absent in the node
-        del proto.attribute[:]
-        proto.attribute.extend(given)
-    return bind_node(proto, opset, known, linked)
+    return bind(node, opset, inputs, attributes)
 
 
 def infer(
-    node: ir.Node, inputs: list[Fact], opset: int, attributes: Mapping[str, Any]
+    node: ir.Node, inputs: list[Fact], opset: int, attributes: Mapping[str, Any] | None
 ) -> list[Fact]:
     """What is known of the outputs of a split node.
 
@@ -88,16 +71,6 @@ def infer(
     if intent.operator.is_sequence:
         return [of_parts(data.element_type, made.output_shapes)]
     return [Tensor(data.element_type, shape) for shape in made.output_shapes]
-
-
-def _operand(fact: Fact) -> Known:
-    if isinstance(fact, Sequence):
-        return []
-    if not isinstance(fact, Tensor):
-        return Operand(None, None, None, "input")
-    rank = None if fact.shape is None else len(fact.shape)
-    element_type = None if fact.element_type is None else fact.element_type.name.lower()
-    return Operand(fact.values, rank, element_type, "input")
 
 
 def _unranked(intent: Intent, data: Tensor) -> list[Fact]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
-from tensorsplit.model.graph.binding import FAMILY
+from tensorsplit.model.graph.nodes import FAMILY
 from tensorsplit.model.graph.walk import (
     MAX_BODIES,
     bodies,
