@@ -289,7 +289,7 @@ def test_what_has_the_focus_is_marked(open_page: Open) -> None:
 def test_nothing_is_wider_than_a_phone(open_page: Open, state: str) -> None:
     page = open_page(state, viewport=PHONE)
     if state:
-        opened(page).locator("svg.ts-cut").wait_for()
+        opened(page).locator("svg.ts-split").wait_for()
         inside = "dialog => [dialog.scrollWidth, dialog.clientWidth]"
         width, room = page.locator("dialog").evaluate(inside)
         assert width <= room

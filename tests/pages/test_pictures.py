@@ -12,9 +12,9 @@ from rich.console import Console
 
 import tensorsplit as ts
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.pages.pictures import Picture, sheet, svg, text
-from tensorsplit.pages.pictures.layout import Stretch, dim_text, extents, printable, stretches
-from tensorsplit.pages.pictures.theme import _DARK, _LIGHT, PART_CLASSES
+from tensorsplit.pages.layout import Stretch, dim_text, extents, printable, stretches
+from tensorsplit.pages.svg import PART_CLASSES, sheet, style, svg
+from tensorsplit.pages.terminal import Picture, text
 
 SVG = "{http://www.w3.org/2000/svg}"
 Plan: TypeAlias = SplitPlan | UncountedPlan
@@ -52,7 +52,7 @@ def any_plan(request: pytest.FixtureRequest) -> Plan:
     return PLANS[request.param]
 
 
-def test_the_text_of_a_cut_of_rows() -> None:
+def test_the_text_of_a_split_of_rows() -> None:
     assert (
         text(PLANS["rows"])
         == """\
@@ -81,7 +81,7 @@ part  offset  size  shape
     )
 
 
-def test_the_text_of_a_cut_of_columns_in_ascii() -> None:
+def test_the_text_of_a_split_of_columns_in_ascii() -> None:
     assert (
         text(PLANS["rank 1"], width=60, ascii_only=True)
         == """\
@@ -230,12 +230,23 @@ def test_the_svg_follows_the_readers_colour_scheme() -> None:
         assert f".{name}:" in light
         assert f".{name}:" in dark
     rules = re.findall(r"[{}]([^{}]+)\{", "}" + style.text.replace("@media", "}@media"))
-    assert all(".ts-cut" in rule or rule.startswith("@media") for rule in rules)
+    assert all(".ts-split" in rule or rule.startswith("@media") for rule in rules)
+
+
+def part_colours(rules: str) -> list[str]:
+    found = dict(re.findall(r"\.(p\d):not\(\.empty\)\{fill:(#[0-9a-f]{6})", rules))
+    return [found[name] for name in PART_CLASSES]
+
+
+LIGHT, DARK = map(part_colours, style().split("@media"))
 
 
 @pytest.mark.parametrize(
     ("ink", "papers"),
-    [("#1b1f24", (*_LIGHT, "#ffffff", "#e6e9ed")), ("#f0f3f6", (*_DARK, "#12161b", "#2b323a"))],
+    [
+        ("#1b1f24", (*LIGHT, "#ffffff", "#e6e9ed")),
+        ("#f0f3f6", (*DARK, "#12161b", "#2b323a")),
+    ],
 )
 def test_text_stands_out_from_every_colour_it_is_on(ink: str, papers: tuple[str, ...]) -> None:
     """WCAG 2.2, success criterion 1.4.6: a contrast of 7:1."""
@@ -259,7 +270,7 @@ def test_an_empty_part_is_visible() -> None:
     assert all(float(rect.get("width", 0)) >= 10 for rect in empty)
 
 
-def test_several_cuts_on_one_sheet() -> None:
+def test_several_splits_on_one_sheet() -> None:
     figures = [("graph/a<b>", PLANS["rows"]), ("graph/" + "deep/" * 30 + "last", PLANS["columns"])]
     root = ElementTree.fromstring(sheet(figures))
     labels = [label.text or "" for label in root.iter(f"{SVG}text")]

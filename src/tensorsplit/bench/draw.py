@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from tensorsplit.pages.pictures.elements import label, line
+from tensorsplit.pages.svg import _label as label
+from tensorsplit.pages.svg import _line as line
 
 WIDTH = 760
 """The width of a picture in its own units; a browser scales it to the room it has."""

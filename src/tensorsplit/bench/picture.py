@@ -19,7 +19,8 @@ from tensorsplit.bench.draw import (
 from tensorsplit.bench.figures import Figures, Measured, Timed
 from tensorsplit.bench.peers import PEERS
 from tensorsplit.bench.workloads import Kind
-from tensorsplit.pages.pictures.elements import label, line
+from tensorsplit.pages.svg import _label as label
+from tensorsplit.pages.svg import _line as line
 
 _LEFT = 196
 _ROW = 10

@@ -10,7 +10,7 @@ import click
 from tensorsplit import __version__
 from tensorsplit.cli.rewrite import read_source
 from tensorsplit.cli.screen import examples, show, working, write
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -15,7 +15,7 @@ from tensorsplit.cli.rewrite import (
 )
 from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.core.errors import USAGE, SplitError
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 
 @click.command(

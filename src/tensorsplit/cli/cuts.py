@@ -12,7 +12,7 @@ from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.pages.content import RULES
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def draw(cuts: Sequence[Cut], svg: Path | None) -> None:
     """
     from rich.text import Text
 
-    from tensorsplit.pages.pictures import Picture
+    from tensorsplit.pages.terminal import Picture
 
     if svg is not None:
         _write_svg(cuts, svg)
@@ -67,7 +67,7 @@ def draw(cuts: Sequence[Cut], svg: Path | None) -> None:
 
 
 def _write_svg(cuts: Sequence[Cut], target: Path) -> None:
-    from tensorsplit.pages.pictures import sheet
+    from tensorsplit.pages.svg import sheet
 
     figures = [(cut.node or cut.operator, cut.plan) for cut in cuts if cut.plan is not None]
     if not figures:

@@ -18,7 +18,7 @@ from tensorsplit.core.errors import USAGE, SplitError
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
 """The operands of every version, each of which is an option."""

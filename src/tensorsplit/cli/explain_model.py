@@ -19,7 +19,7 @@ from tensorsplit.model.graph.constants import constant_of, initializers
 from tensorsplit.model.graph.read import OnnxModel, read_model
 from tensorsplit.model.graph.tensors import Constant
 from tensorsplit.model.graph.walk import Site, domain_name, walk
-from tensorsplit.pages.pictures.layout import dim_text
+from tensorsplit.pages.layout import dim_text
 
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.ir import OpenVinoModel

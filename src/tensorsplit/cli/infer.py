@@ -16,7 +16,7 @@ from tensorsplit.cli.rewrite import (
     write_result,
 )
 from tensorsplit.cli.screen import examples, working, write
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 
 @click.command(

@@ -20,7 +20,7 @@ from tensorsplit.cli.rewrite import (
 )
 from tensorsplit.cli.screen import examples, show, working, write
 from tensorsplit.core.errors import SplitError
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -18,7 +18,7 @@ import numpy as np
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import Writer
 from tensorsplit.core.errors import UNWRITABLE, SplitError
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 if TYPE_CHECKING:
     from onnx import TensorProto

@@ -14,7 +14,7 @@ from tensorsplit.cli.inputs import read_feeds, wanted
 from tensorsplit.cli.outputs import FORMATS, describe, plan_files
 from tensorsplit.cli.screen import examples, write
 from tensorsplit.core.errors import MISSING_INPUT, USAGE, SplitError
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

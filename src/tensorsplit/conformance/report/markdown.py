@@ -20,8 +20,8 @@ from tensorsplit.conformance.report.summary import (
     operators,
     told,
 )
+from tensorsplit.pages.layout import printable
 from tensorsplit.pages.markdown import table
-from tensorsplit.pages.pictures.layout import printable
 
 _RUN = "docs/conformance.json.gz"
 _NOTICE = (

@@ -12,8 +12,7 @@ from tensorsplit.conformance.report.chunks import CHUNK, Store, blocks, deflated
 from tensorsplit.conformance.report.summary import OUTCOMES
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.decisions import DECISIONS
-from tensorsplit.pages.pictures import svg
-from tensorsplit.pages.pictures.theme import STYLE
+from tensorsplit.pages.svg import svg
 
 Scripts: TypeAlias = "Callable[[str, str], str | None] | Mapping[tuple[str, str], str]"
 """The reproduction of a case with a subject, from their names; None where there is none."""
@@ -150,8 +149,7 @@ def _picture(case: CaseInfo, pictures: Store[str]) -> int:
     if cut is None or not _is_cut(cut):
         return -1
     plan = SplitPlan(case.operator, cut.shape, cut.axis % len(cut.shape), cut.sizes, cut.keepdims)
-    # The page has the style once, and its policy allows no other.
-    return pictures.place(svg(plan).replace(f"<style>{STYLE}</style>\n", ""))
+    return pictures.place(svg(plan, styled=False))  # the page has the style, and allows no other
 
 
 def _is_cut(cut: Cut) -> bool:

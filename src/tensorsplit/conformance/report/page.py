@@ -18,7 +18,7 @@ from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import sections
 from tensorsplit.conformance.report.packing import Scripts, packed
 from tensorsplit.conformance.report.summary import Tally, groups
-from tensorsplit.pages.pictures.theme import STYLE
+from tensorsplit.pages.svg import style as picture_style
 
 _SCRIPTS = ("data.js", "address.js", "parts.js", "list.js", "detail.js", "page.js")
 
@@ -36,7 +36,7 @@ def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) 
         An HTML document in ASCII. Its policy forbids every connection, and every style and script
         but its own.
     """
-    style = f"{_template('page.css')}\n{STYLE}\n"
+    style = f"{_template('page.css')}\n{picture_style()}\n"
     script = '"use strict";\n(async () => {\n' + "\n".join(map(_template, _SCRIPTS)) + "})();\n"
     tally = Tally.of(document)
     page = Template(_template("page.html")).substitute(

@@ -21,8 +21,7 @@ from tensorsplit.conformance.report.summary import (
     operators,
     told,
 )
-from tensorsplit.pages.pictures.elements import short
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable, shortened
 
 _MOST_KINDS = 3
 _LONGEST = 160
@@ -105,7 +104,7 @@ def _kind(group: Group) -> str:
     signal = "" if result.signal in words else f"<code>{_text(result.signal)}</code> "
     new = '<span class="tag">new</span> ' if group.news else ""
     return (
-        f"<li>{new}{signal}{_text(short(words, _LONGEST))}"
+        f"<li>{new}{signal}{_text(shortened(words, _LONGEST))}"
         f'<a class="id" href="{address}">{_text(result.case)}</a>'
         f"{f' and {more:,} more like it' if more else ''}</li>"
     )

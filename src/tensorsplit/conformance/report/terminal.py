@@ -25,7 +25,7 @@ from tensorsplit.conformance.report.summary import (
     operators,
     told,
 )
-from tensorsplit.pages.pictures.layout import printable
+from tensorsplit.pages.layout import printable
 
 _STYLES = (
     "bold magenta",

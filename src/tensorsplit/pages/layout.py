@@ -1,4 +1,7 @@
-"""What every picture of a plan shares: which parts are shown, how long they are, what they say."""
+"""What every picture of a plan shows: which parts, how long they are drawn, and what they say.
+
+`tensorsplit.pages.terminal` and `tensorsplit.pages.svg` draw it; neither knows any operator.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of the axis as it is drawn: one part, or several that are left out.
+    """A stretch of the split axis as it is drawn: one part, or several that are left out.
 
     Attributes:
         part: The number of the part; None for parts that are left out.
         label: ``0``, ``1``, ... for a part; how many, for parts that are left out.
-        size: The length of the part, or of all that are left out; None if not known.
-        offset: Where it starts; None if not known.
+        size: The length of the part, or of all that are left out; None if unknown.
+        offset: Where it starts; None if unknown.
         shape: The shape of the part; empty for parts that are left out.
     """
 
@@ -45,7 +48,7 @@ class Stretch:
 
 
 def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
-    """The axis as it is drawn: every part where they are few, else the first and the last ones.
+    """The stretches to draw: every part if they are few, else the first and the last ones.
 
     Args:
         plan: The plan.
@@ -86,7 +89,7 @@ def _uncounted(plan: UncountedPlan) -> tuple[Stretch, ...]:
 
 
 def _total(sizes: Sequence[Dim]) -> Dim:
-    """The sum of sizes; many of one kind are multiplied, as adding millions of symbols is slow."""
+    """The sum of sizes. Equal ones are multiplied: adding a million symbols takes minutes."""
     first = sizes[0]
     if sizes.count(first) == len(sizes):
         return compute(lambda dim: dim * len(sizes), first)
@@ -107,11 +110,11 @@ def _add(left: Dim, right: Dim) -> Dim:
 
 
 def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int]:
-    """Share the room on the axis out in proportion to the sizes, so that everything stays visible.
+    """Divide the room on the axis in proportion to the sizes, so that every part stays visible.
 
     Args:
         run: The stretches.
-        room: The length to share out, in characters or pixels; more is used if `least` needs it.
+        room: The length to divide, in characters or pixels; more is used if `least` needs it.
         least: The least length of each stretch.
 
     Returns:
@@ -135,7 +138,7 @@ def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int
 
 
 def _weights(run: Sequence[Stretch]) -> list[float]:
-    """What is drawn how long: a symbol as long as the longest number, what is left out likewise."""
+    """The relative lengths; a symbol, or parts left out, count as the longest known part."""
     known = [s.size for s in run if s.part is not None and is_known(s.size)]
     longest = max([*known, 1])
     return [
@@ -156,12 +159,12 @@ def to_scale(run: Sequence[Stretch], lengths: Sequence[int]) -> bool:
 
 
 def is_across(plan: Plan) -> bool:
-    """Whether the cut axis is drawn from left to right: it is the last one."""
+    """Whether the split axis is drawn from left to right: it is the last one."""
     return plan.axis == len(plan.input_shape) - 1
 
 
 def other_axis(plan: Plan) -> int | None:
-    """The axis drawn at a right angle to the cut one; None for data of rank 1."""
+    """The axis drawn at a right angle to the split axis; None for data of rank 1."""
     rank = len(plan.input_shape)
     if rank == 1:
         return None
@@ -169,7 +172,7 @@ def other_axis(plan: Plan) -> int | None:
 
 
 def heading(plan: Plan) -> str:
-    """The cut in one line."""
+    """The split in one line."""
     dim = dim_text(plan.input_shape[plan.axis])
     return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {count_text(plan)}"
 
@@ -185,7 +188,7 @@ def count_text(plan: Plan) -> str:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """What the picture can't show: the other axes, and an axis that is dropped."""
+    """What the picture doesn't show: the other axes, and an axis that is dropped."""
     found = []
     whole = [
         f"{number} ({dim_text(dim)})"
@@ -224,3 +227,8 @@ def shape_text(shape: Shape) -> str:
 def printable(text: str) -> str:
     """Text from a model without control characters, which could steer a terminal or break XML."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in at most that many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

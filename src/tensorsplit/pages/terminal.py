@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from tensorsplit.pages.pictures.layout import (
+from tensorsplit.pages.layout import (
     Plan,
     Stretch,
     dim_text,
@@ -31,7 +31,7 @@ Line: TypeAlias = list[Span]
 
 _COLOURS = ("#6fb3e0", "#e6c04b", "#7cc576", "#e88fa0", "#b49be0", "#ef9f5c")
 PART_STYLES = tuple(f"#000000 on {colour}" for colour in _COLOURS)
-"""The styles that parts take in turn; a terminal with fewer colours shows the nearest it has."""
+"""The styles of the parts, in turn; a terminal with fewer colours shows the nearest it has."""
 
 _QUIET = "dim"
 _STRONG = "bold"
@@ -101,11 +101,11 @@ def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Line
     drawn += [*notes, []] if notes else []
     if run:
         drawn += _table(stretches(plan, _MOST_ROWS), box)
-    return [_cut(line, width, box) for line in drawn]
+    return [_truncated(line, width, box) for line in drawn]
 
 
 def _across(plan: Plan, width: int, box: _Box) -> Iterator[Line]:
-    """The cut axis from left to right: the parts side by side, their offsets below."""
+    """The split axis from left to right: the parts side by side, their offsets below."""
     gutter = _gutter(plan, box)
     indent = max(map(cell_len, gutter)) + 1
     room = width - indent - 1
@@ -174,7 +174,7 @@ def _ticks(run: Sequence[Stretch], widths: Sequence[int], end: str, room: int) -
 
 
 def _down(plan: Plan, run: Sequence[Stretch], width: int, box: _Box) -> Iterator[Line]:
-    """The cut axis from top to bottom: the parts on top of each other, offsets on the right."""
+    """The split axis from top to bottom: the parts below each other, their offsets on the right."""
     label = _axis_label(plan, plan.axis, box.down, box)
     indent = cell_len(label) + 1
     known = [stretch.size for stretch in run if isinstance(stretch.size, int)]
@@ -248,8 +248,8 @@ def _short(label: str, width: int, box: _Box) -> str:
     return set_cell_size(label, max(width - len(box.gap), 0)) + box.gap[:width]
 
 
-def _cut(line: Line, width: int, box: _Box) -> Line:
-    """The line, cut off where it is wider than the terminal."""
+def _truncated(line: Line, width: int, box: _Box) -> Line:
+    """The line, truncated to the width of the terminal."""
     left, kept = width, []
     for part, style in line:
         shown = _short(printable(part), left, box)

@@ -1,0 +1,382 @@
+"""A plan as an SVG picture: self-contained, light and dark, readable by a screen reader.
+
+The tensor is drawn on one side and its parts, apart from each other, on the other; below them is a
+table. The drawing is calculated along the split axis (*main*) and at a right angle to it (*cross*)
+and only then turned into x and y: the last axis runs from left to right, any other downwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import accumulate
+
+from tensorsplit.pages.layout import (
+    Plan,
+    Stretch,
+    dim_text,
+    extents,
+    heading,
+    is_across,
+    other_axis,
+    printable,
+    remarks,
+    shape_text,
+    shortened,
+    stretches,
+    to_scale,
+)
+
+PART_CLASSES = ("p0", "p1", "p2", "p3", "p4", "p5")
+"""The classes of the parts, in turn; text on their colours has a contrast of 7:1 or more."""
+
+_WIDTH = 420  # of a picture in its own units; a browser scales it to the room it has
+_PAD = 16
+_MOST_DRAWN = 10
+_MOST_ROWS = 12
+_MOST_DESCRIBED = 20
+_LONGEST_CAPTION = 40
+_LONGEST_LINE = 54
+_LONGEST_DIM = 10
+_LONGEST_OFFSET = 12
+
+_GAP = 6
+_CHAR = 7
+_LINE = 13
+_LEAST_BLOCK = 20
+_LEAST_BAND = 4
+_MOST_GRID = 24
+
+_ROW = 20
+_COLUMN_GAP = 18
+_LONGEST_CELL = 40
+_WIDE_CHAR = 8.4
+_NARROW_CHAR = 6.6
+
+
+def svg(plan: Plan, *, name: str = "split", styled: bool = True) -> str:
+    """A plan as an SVG document, which may also be part of an HTML page.
+
+    Args:
+        plan: The plan.
+        name: Starts the identifiers in the document; give each picture of one page its own.
+        styled: Whether it has its style sheet; not needed in a page that has `style`.
+
+    Returns:
+        The document: text in UTF-8 without an XML declaration.
+    """
+    return sheet([(plan.operator, plan)], name=name, styled=styled)
+
+
+def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: bool = True) -> str:
+    """Several plans below each other as one SVG document.
+
+    Args:
+        figures: The caption and the plan of each; the operator version, or the path of the node.
+        name: Starts the identifiers in the document; give each picture of one page its own.
+        styled: Whether it has its style sheet; not needed in a page that has `style`.
+
+    Returns:
+        The document: text in UTF-8 without an XML declaration.
+    """
+    elements: list[str] = []
+    height = 0
+    for caption, plan in figures:
+        figure, depth = _figure(printable(caption), plan)
+        elements += [f'<g transform="translate(0 {height})">', *figure, "</g>"]
+        height += depth
+    name = re.sub(r"[^\w-]", "-", name, flags=re.ASCII)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ts-split" role="img" width="100%"'
+        f' viewBox="0 0 {_WIDTH} {height}" aria-labelledby="{name}-title {name}-desc">'
+    )
+    lines = (
+        head,
+        f'<title id="{name}-title">{escape(_title(figures))}</title>',
+        f'<desc id="{name}-desc">{escape(" ".join(_description(figures)))}</desc>',
+        *([f"<style>{style()}</style>"] if styled else []),
+        f'<rect class="paper" width="{_WIDTH}" height="{height}"/>',
+        *elements,
+        "</svg>",
+    )
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def style() -> str:
+    """The style sheet; each rule is limited to the class of the pictures."""
+    text = (files(__package__) / "templates" / "picture.css").read_text(encoding="utf-8")
+    return re.sub(r"\s*([{};:,])\s*", r"\1", text)
+
+
+def _title(figures: Sequence[tuple[str, Plan]]) -> str:
+    if len(figures) > 1:
+        return f"{len(figures)} splits"
+    return "".join(f"{printable(caption)}: {heading(plan)}" for caption, plan in figures)
+
+
+def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
+    """The pictures in words, for those who don't see them."""
+    for caption, plan in figures[:_MOST_DESCRIBED]:
+        if len(figures) > 1:
+            yield f"{printable(caption)}: {heading(plan)}."
+        for stretch in stretches(plan, _MOST_ROWS):
+            if stretch.part is None:
+                yield f"{stretch.label}."
+            else:
+                yield (
+                    f"Part {stretch.label}: offset {dim_text(stretch.offset)},"
+                    f" size {dim_text(stretch.size)}, shape {shape_text(stretch.shape)}."
+                )
+        yield from (f"{remark}." for remark in remarks(plan))
+
+
+def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
+    """One picture and its height."""
+    line = heading(plan) if caption == plan.operator else f"{plan.operator}: {heading(plan)}"
+    if len(caption) > _LONGEST_CAPTION:  # the end of a path says more than its start
+        caption = f"\N{HORIZONTAL ELLIPSIS}{caption[1 - _LONGEST_CAPTION :]}"
+    elements = [_label(_PAD, 28, caption, "head"), _label(_PAD, 48, shortened(line, _LONGEST_LINE))]
+    y = 62
+    drawn = stretches(plan, _MOST_DRAWN)
+    if drawn:
+        frame = _frame(plan, drawn, y)
+        for number in range(len(drawn)):
+            elements += _part(frame, number)
+        elements += [*_grid(frame), *_axes(frame, y + 12), *_offsets(frame)]
+        y = frame.parts[1] + 24 if frame.across else frame.blocks[-1][1] + 22
+    for remark in remarks(plan):
+        elements.append(_label(_PAD, y + 14, shortened(remark, _LONGEST_LINE), "quiet"))
+        y += 18
+    if drawn:
+        rows = stretches(plan, _MOST_ROWS)
+        elements += _table(rows, y + 22)
+        y += 22 + _ROW * len(rows) + 6
+    return elements, y + 10
+
+
+# Elements
+
+
+def _line(start: tuple[float, float], end: tuple[float, float], css: str) -> str:
+    return f'<path class="{css}" d="M{start[0]:g} {start[1]:g}L{end[0]:g} {end[1]:g}"/>'
+
+
+def _rect(corner: tuple[float, float], size: tuple[float, float], css: str) -> str:
+    (x, y), (width, height) = corner, size
+    return f'<rect class="{css}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
+
+
+def _label(x: float, y: float, text: str, css: str = "") -> str:
+    """A line of text, escaped; `y` is its base line."""
+    css = f' class="{css}"' if css else ""
+    return f'<text x="{x:g}" y="{y:g}"{css}>{escape(text)}</text>'
+
+
+def _fill(stretch: Stretch) -> str:
+    """The class that gives a stretch its colour."""
+    if stretch.part is None:
+        return "gap"
+    colour = PART_CLASSES[stretch.part % len(PART_CLASSES)]
+    return f"{colour} empty" if stretch.empty else colour
+
+
+# The tensor and its parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where everything is.
+
+    Attributes:
+        plan: What is drawn.
+        run: The stretches of the axis that are drawn.
+        across: Whether the split axis runs from left to right.
+        bands: The borders between the parts in the tensor, on the split axis.
+        blocks: Where each part that is taken out starts and ends, on the split axis.
+        tensor: Where the tensor starts and ends on the other axis.
+        parts: Where the parts start and end on the other axis.
+        exact: Whether the tensor is drawn to scale.
+    """
+
+    plan: Plan
+    run: Sequence[Stretch]
+    across: bool
+    bands: tuple[int, ...]
+    blocks: tuple[tuple[int, int], ...]
+    tensor: tuple[int, int]
+    parts: tuple[int, int]
+    exact: bool
+
+    def point(self, main: float, cross: float) -> tuple[float, float]:
+        """The x and y of a position on the two axes."""
+        return (main, cross) if self.across else (cross, main)
+
+    def line(self, main: float, css: str) -> str:
+        """A line through the tensor at a right angle to the split axis."""
+        start, end = (self.point(main, cross) for cross in self.tensor)
+        return _line(start, end, css)
+
+    def rect(self, main: Sequence[int], cross: Sequence[int], css: str) -> str:
+        """A rectangle between two positions on each axis."""
+        size = self.point(main[1] - main[0], cross[1] - cross[0])
+        return _rect(self.point(main[0], cross[0]), size, css)
+
+
+def _frame(plan: Plan, run: Sequence[Stretch], top: int) -> _Frame:
+    gaps = _GAP * (len(run) - 1)
+    across = is_across(plan)
+    if across:
+        start, room = _PAD, _WIDTH - 2 * _PAD - gaps
+        depth = 28 if other_axis(plan) is None else 52
+        tensor = (top + 36, top + 36 + depth)
+        parts = (tensor[1] + 26, tensor[1] + 26 + depth)
+    else:
+        start, room = top + 24, max(150, 26 * len(run))
+        tensor, parts = (112, 212), (252, 332)
+    bands = extents(run, room, [0 if stretch.empty else _LEAST_BAND for stretch in run])
+    blocks = extents(run, room, [_LEAST_BLOCK] * len(run))
+    starts = list(accumulate((length + _GAP for length in blocks), initial=start))
+    return _Frame(
+        plan,
+        run,
+        across,
+        tuple(accumulate(bands, initial=start + gaps // 2)),
+        tuple((at, at + length) for at, length in zip(starts, blocks, strict=False)),
+        tensor,
+        parts,
+        to_scale(run, bands),
+    )
+
+
+def _part(frame: _Frame, number: int) -> Iterator[str]:
+    """A part: in the tensor, taken out of it, and the link between the two."""
+    stretch, band, block = frame.run[number], frame.bands[number : number + 2], frame.blocks[number]
+    near, far = frame.tensor[1], frame.parts[0]
+    corners = ((band[0], near), (band[1], near), (block[1], far), (block[0], far))
+    points = " ".join("{:g},{:g}".format(*frame.point(*corner)) for corner in corners)
+    yield f'<polygon class="{_fill(stretch)} link" points="{points}"/>'
+    if band[0] == band[1]:
+        yield frame.line(band[0], "edge")
+    else:
+        yield frame.rect(band, frame.tensor, _fill(stretch))
+    yield frame.rect(block, frame.parts, _fill(stretch))
+    x, y = frame.point(sum(block) / 2, sum(frame.parts) / 2)
+    left_out = stretch.part is None
+    yield _label(x, y + 4.5, "\N{HORIZONTAL ELLIPSIS}" if left_out else stretch.label, "label")
+    size = stretch.label if left_out else dim_text(stretch.size)
+    if not frame.across:
+        yield _label(frame.parts[1] + 8, y + 4.5, shortened(size, _LONGEST_DIM))
+    elif len(size) * _CHAR <= block[1] - block[0] + _GAP:
+        yield _label(x, frame.parts[1] + 15, size, "middle")
+
+
+def _grid(frame: _Frame) -> Iterator[str]:
+    """The elements of the tensor, if they are few enough to be seen."""
+    start, end = frame.bands[0], frame.bands[-1]
+    dim = frame.plan.input_shape[frame.plan.axis]
+    if frame.exact and dim <= _MOST_GRID:
+        for number in range(1, dim):
+            yield frame.line(start + (end - start) * number / dim, "grid")
+    other = other_axis(frame.plan)
+    beside = None if other is None else frame.plan.input_shape[other]
+    if isinstance(beside, int) and beside <= _MOST_GRID:
+        first, last = frame.tensor
+        for number in range(1, beside):
+            at = first + (last - first) * number / beside
+            yield _line(frame.point(start, at), frame.point(end, at), "grid")
+
+
+def _axes(frame: _Frame, y: int) -> Iterator[str]:
+    """The names of the two axes, each beside its direction."""
+    main, other = _axis(frame.plan, frame.plan.axis), other_axis(frame.plan)
+    cross = "" if other is None else _axis(frame.plan, other)
+    if frame.across:
+        names = f"{main} \N{RIGHTWARDS ARROW}"
+        yield _label(_PAD, y, f"{names}   {cross} \N{DOWNWARDS ARROW}" if cross else names, "quiet")
+    else:
+        yield _label(frame.tensor[0] - 8, y, f"{main} \N{DOWNWARDS ARROW}", "quiet end")
+        yield _label(frame.tensor[0], y, f"{cross} \N{RIGHTWARDS ARROW}", "quiet")
+    if not frame.exact:
+        yield _label(_WIDTH - _PAD, y, "not to scale", "quiet end")
+
+
+def _axis(plan: Plan, axis: int) -> str:
+    return f"axis {axis} ({shortened(dim_text(plan.input_shape[axis]), _LONGEST_DIM)})"
+
+
+def _offsets(frame: _Frame) -> Iterator[str]:
+    """The offsets at the borders of the parts, as far as there is room between them."""
+    dim = dim_text(frame.plan.input_shape[frame.plan.axis])
+    end = (frame.bands[-1], shortened(dim, _LONGEST_OFFSET))
+    kept: list[tuple[int, str]] = []
+    for place, stretch in zip(frame.bands, frame.run, strict=False):
+        if not kept or place - kept[-1][0] >= _room(frame, kept[-1][1]):
+            kept.append((place, shortened(dim_text(stretch.offset), _LONGEST_OFFSET)))
+    needed = _room(frame, end[1]) if frame.across else 0
+    while kept and end[0] - kept[-1][0] < _room(frame, kept[-1][1]) + needed:
+        kept.pop()
+    for place, offset in [*kept, end]:
+        x, y = frame.point(place, frame.tensor[0] - 6)
+        if frame.across:
+            yield _label(x, y, offset, "tick end" if place == end[0] else "tick")
+        else:
+            yield _label(x, y + 4, offset, "tick end")
+
+
+def _room(frame: _Frame, offset: str) -> int:
+    """What an offset takes of the split axis."""
+    return (len(offset) + 1) * _CHAR if frame.across else _LINE
+
+
+# The table
+
+
+def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
+    """The parts as rows: number, offset, size and shape; `y` is the base line of the header."""
+    rows = [("part", "offset", "size", "shape"), *map(_cells, run)]
+    columns = _columns(rows)
+    for number, row in enumerate(rows):
+        stretch = run[number - 1] if number else None
+        quiet = stretch is None or stretch.part is None
+        if stretch is not None and not quiet:
+            yield _rect((_PAD, y - 10), (11, 11), _fill(stretch))
+        for (x, most), cell in zip(columns, row, strict=True):
+            if cell:
+                yield _label(x, y, shortened(cell, most), "quiet" if quiet else "")
+        y += _ROW
+
+
+def _cells(stretch: Stretch) -> tuple[str, str, str, str]:
+    if stretch.part is None:
+        return ("\N{HORIZONTAL ELLIPSIS}", stretch.label, "", "")
+    offset, size = dim_text(stretch.offset), dim_text(stretch.size)
+    return (stretch.label, offset, size, shape_text(stretch.shape))
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[tuple[float, int]]:
+    """Where each column starts, and how many characters it holds; the widest are shortened."""
+    columns = list(zip(*rows, strict=True))
+    most = [min(max(map(len, column)), _LONGEST_CELL) for column in columns]
+    widths = [_width(column, chars) for column, chars in zip(columns, most, strict=True)]
+    while sum(widths) > _WIDTH - 2 * _PAD - len(columns) * _COLUMN_GAP:
+        widest = widths.index(max(widths))
+        most[widest] -= 1
+        widths[widest] = _width(columns[widest], most[widest])
+    starts = accumulate((width + _COLUMN_GAP for width in widths), initial=_PAD + _COLUMN_GAP)
+    return list(zip(starts, most, strict=False))
+
+
+def _width(column: Sequence[str], chars: int) -> float:
+    """About how wide a column is in the widest of the usual fonts."""
+    return max(
+        sum(
+            _WIDE_CHAR if char.isdigit() or char.isupper() else _NARROW_CHAR
+            for char in shortened(cell, chars)
+        )
+        for cell in column
+    )
