@@ -20,7 +20,7 @@ from onnx import (
     numpy_helper,
 )
 
-from tensorsplit.model.graph.read import OnnxModel, read_model
+from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.run.evaluate import run_onnx
 from tensorsplit.model.run.validate import validate
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tensorsplit import infer_shapes
-from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.building import collector_paused
 from tests.model.build import FLOAT, graph, model, node, value
 from tests.refusals import refused
 

@@ -56,7 +56,7 @@ def convert(  # noqa: PLR0917 - one for each option, which click gives by name
         raise SplitError(USAGE, "there is no --opset N", "give it, or --to-variadic, or both")
     from tensorsplit.model.convert.driver import check_opset, convert_model
     from tensorsplit.model.convert.variadic import to_variadic as convert_splits
-    from tensorsplit.model.graph.store import open_model
+    from tensorsplit.model.graph.reading import open_model
 
     wanted = None if opset is None else check_opset(opset)
     with working("converting"):

@@ -16,7 +16,7 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
-from tensorsplit.model.graph.read import OnnxModel, read_model
+from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.graph.tensors import Constant
 from tensorsplit.model.graph.walk import Site, domain_name, walk
 from tensorsplit.pages.layout import dim_text
@@ -54,7 +54,7 @@ def cuts_of(path: str) -> list[Cut]:
 def _onnx_cuts(model: OnnxModel) -> Iterator[Cut]:
     known: dict[str, _Facts] = {}
     seen: set[int] = set()
-    for site in walk(model.proto):
+    for site in walk(model.original):
         facts = known.setdefault(site.path.partition("/")[0], _Facts())
         if id(site.graph) not in seen:
             seen.add(id(site.graph))

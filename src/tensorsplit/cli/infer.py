@@ -50,7 +50,7 @@ def infer(
     from onnx import ModelProto
 
     from tensorsplit.cli.random_inputs import read_shapes
-    from tensorsplit.model.graph.read import read_model
+    from tensorsplit.model.graph.reading import read_model
     from tensorsplit.model.infer.fill import infer_shapes
     from tensorsplit.model.infer.report import filled_in
 

@@ -15,7 +15,7 @@ from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 if TYPE_CHECKING:
     from onnx import SequenceProto, TensorProto
 
-    from tensorsplit.model.graph.feeds import DeclaredInput
+    from tensorsplit.model.graph.reading import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

@@ -91,7 +91,7 @@ def lower(  # noqa: PLR0917 - one for each option, which click gives by name
     results differ (--verify); 2 it can't be lowered, or can't be read.
     """
     place = need_output(out, dry_run)
-    from tensorsplit.model.graph.store import open_model
+    from tensorsplit.model.graph.reading import open_model
     from tensorsplit.model.lower import lower_graph
 
     source = read_source(model)
@@ -136,7 +136,7 @@ def _verify(
     """Run both models; what came of it in words, and whether they agree."""
     from tensorsplit import engines
     from tensorsplit.engines.compare import compare
-    from tensorsplit.model.graph.read import read_model
+    from tensorsplit.model.graph.reading import read_model
     from tensorsplit.model.profiles import load
 
     named = load(target).engine

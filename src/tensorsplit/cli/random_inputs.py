@@ -11,7 +11,7 @@ import numpy as np
 from tensorsplit.core.errors import USAGE, SplitError
 
 if TYPE_CHECKING:
-    from tensorsplit.model.graph.feeds import DeclaredInput
+    from tensorsplit.model.graph.reading import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"

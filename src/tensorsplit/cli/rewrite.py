@@ -166,7 +166,7 @@ def summary(before: ModelProto, after: ModelProto) -> Any:
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
     from tensorsplit.core.records import operators
-    from tensorsplit.model.graph.store import graphs
+    from tensorsplit.model.graph.message import graphs
 
     facts = {
         f"opset {entry.domain or 'ai.onnx'}": str(entry.version) for entry in model.opset_import

@@ -92,7 +92,7 @@ def run(
     """
     from tensorsplit import engines
     from tensorsplit.engines.compare import compare as compare_engines
-    from tensorsplit.model.graph.read import read_model
+    from tensorsplit.model.graph.reading import read_model
 
     if style is not None and folder is None:
         raise SplitError(USAGE, "--format needs -o DIR", "give both", parameter="format")

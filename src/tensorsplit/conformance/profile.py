@@ -17,7 +17,7 @@ from tensorsplit.conformance.document import CaseInfo, Document, Result, Subject
 from tensorsplit.model import profiles
 from tensorsplit.model.features import features_of, model_features
 from tensorsplit.model.graph.nodes import walk
-from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.graph.reading import open_model
 from tensorsplit.model.infer.analysis import analyse
 
 _LONGEST = 160

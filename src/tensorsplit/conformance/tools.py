@@ -21,7 +21,7 @@ from tensorsplit.conformance.verdicts import of_death, of_outputs, of_refusal
 from tensorsplit.conformance.worker import Outcome
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.numpy import run as run_here
-from tensorsplit.model.graph.read import read_model
+from tensorsplit.model.graph.reading import read_model
 
 _UPWARDS = 18
 _NEWEST = 24

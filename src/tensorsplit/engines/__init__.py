@@ -53,7 +53,7 @@ def run(
             ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows.
     """
     check_engine(engine)
-    from tensorsplit.model.graph.read import read_model
+    from tensorsplit.model.graph.reading import read_model
 
     if engine == "numpy":
         from tensorsplit.engines.numpy import run as run_here

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.openvino_ir.ir import OpenVinoModel, run_ir
 from tensorsplit.model.run.evaluate import run_onnx
 

@@ -15,8 +15,7 @@ from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDE
 from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
 from tensorsplit.engines.wire import Request
-from tensorsplit.model.graph.feeds import check_feeds
-from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.graph.tensors import check_external, inlined
 from tensorsplit.model.graph.walk import walk
 from tensorsplit.model.openvino_ir.ir import OpenVinoModel, check_ir_feeds, validate_ir
@@ -88,12 +87,14 @@ def _onnx_request(
     engine: str, source: object, model: OnnxModel, inputs: Mapping[str, Any]
 ) -> Request:
     feeds = check_feeds(model.inputs, inputs)
-    if validate(model, feeds) or any(site.node.op_type in _INDEXED for site in walk(model.proto)):
+    if validate(model, feeds) or any(
+        site.node.op_type in _INDEXED for site in walk(model.original)
+    ):
         _try_here(model, feeds)
     path = Path(fspath(source)).resolve() if isinstance(source, (str, PathLike)) else None
     if engine in _FOLDS_DEFAULTS and any(entry.has_default for entry in model.inputs):
         path, model = None, _without_defaults(model, feeds)
-    outside = list(tensors_outside(model.proto))
+    outside = list(tensors_outside(model.original))
     by_path = path is not None and path.suffix == ".onnx"
     for tensor in outside if by_path else ():
         check_external(tensor, model.folder)
@@ -109,7 +110,7 @@ def _onnx_request(
 def _without_defaults(model: OnnxModel, feeds: Mapping[str, Any]) -> OnnxModel:
     """The model without the defaults of the inputs that are fed (D20)."""
     proto = ModelProto()
-    proto.CopyFrom(model.proto)
+    proto.CopyFrom(model.original)
     kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
     del proto.graph.initializer[:]
     proto.graph.initializer.extend(kept)
@@ -132,10 +133,10 @@ def _try_here(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
 
 def _serialised(model: OnnxModel, has_outside: bool) -> bytes:
     """The model as bytes, with what lies outside of it taken in."""
-    proto = model.proto
+    proto = model.original
     if has_outside:
         proto = ModelProto()
-        proto.CopyFrom(model.proto)
+        proto.CopyFrom(model.original)
         for tensor in tensors_outside(proto):
             tensor.CopyFrom(inlined(tensor, model.folder, tensor.name))
     size = proto.ByteSize()

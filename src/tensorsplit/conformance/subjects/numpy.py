@@ -12,7 +12,7 @@ import onnx
 from tensorsplit.conformance.subjects import Unsupported, is_ir
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
 from tensorsplit.engines.numpy import run as run_numpy
-from tensorsplit.model.graph.read import read_model
+from tensorsplit.model.graph.reading import read_model
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)

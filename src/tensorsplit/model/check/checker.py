@@ -13,8 +13,8 @@ from tensorsplit.core.resolve import part_sizes
 from tensorsplit.model import profiles
 from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.model.graph.binding import bind_node, is_split
-from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.read import OnnxModel, read_model
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.graph.walk import Site, domain_name, walk
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def examine(
     except SplitError as error:
         if error.kind not in _BROKEN:
             raise
-        return _examine_message(read.proto, error)
+        return _examine_message(read.original, error)
 
 
 def _examine_message(proto: ModelProto, refusal: SplitError) -> Report:

@@ -14,8 +14,8 @@ from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.feeds import show_shape
 from tensorsplit.model.graph.nodes import NodeRef, constant
+from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import bind_facts
 

@@ -14,8 +14,7 @@ from tensorsplit.model.check.sequences import misfits
 from tensorsplit.model.check.splits import oddities
 from tensorsplit.model.check.targets import of_model, of_node
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
-from tensorsplit.model.graph.read import OnnxModel
-from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.walk import domain_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
@@ -35,9 +34,7 @@ def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
     Raises:
         SplitError: TS502 for a model whose nodes can't be put together to a graph.
     """
-    model = open_model(read.proto).model
-    if read.folder is not None:
-        ir.external_data.set_base_dir(model.graph, read.folder)
+    model = read.model
     facts = analyse(model)
     findings = [of_error(error) for error in _structure(read)]
     refused = _by_node(facts.errors)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tensorsplit.model.convert.driver import check_opset, convert_model
 from tensorsplit.model.convert.variadic import to_variadic
-from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.reading import open_model
 
 if TYPE_CHECKING:
     import onnx

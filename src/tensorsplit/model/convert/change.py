@@ -11,8 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.build import Builder, Names
-from tensorsplit.model.graph.edits import Edits
+from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, walk
 from tensorsplit.model.infer import others

@@ -14,7 +14,7 @@ from tensorsplit.model.convert.adapters import convert_other
 from tensorsplit.model.convert.change import Change
 from tensorsplit.model.convert.family import convert_split
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.nodes import NodeRef, Scope, is_split, walk
 from tensorsplit.model.graph.walk import domain_name, function_label
 from tensorsplit.model.infer.analysis import analyse

@@ -18,7 +18,7 @@ from tensorsplit.model.convert import lengths, slices
 from tensorsplit.model.convert.change import Change, link_of, linked_constant
 from tensorsplit.model.convert.site import Site
 from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, operand
-from tensorsplit.model.graph.build import Builder
+from tensorsplit.model.graph.building import Builder
 from tensorsplit.model.graph.nodes import as_proto, constant
 
 

@@ -10,7 +10,7 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.rules import ceil, equal
 from tensorsplit.model.convert.change import linked_constant
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.build import Builder
+from tensorsplit.model.graph.building import Builder
 
 FIRST_WITH_VALUE_INT = 12
 _WRITTEN_OUT = 8

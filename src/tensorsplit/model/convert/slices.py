@@ -13,7 +13,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.change import Change
 from tensorsplit.model.convert.lengths import axis_value, ceil_size, dimension, zero_if
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.build import Builder
+from tensorsplit.model.graph.building import Builder
 
 FIRST_OPSET = 10
 """From here on Slice takes its bounds as inputs."""

@@ -14,8 +14,7 @@ from tensorsplit.model.convert.change import FIRST_WITH_ANY_CONSTANT, Change, li
 from tensorsplit.model.convert.family import bind_site
 from tensorsplit.model.convert.lengths import FIRST_WITH_VALUE_INT, axis_value, computed
 from tensorsplit.model.convert.site import Site
-from tensorsplit.model.graph.build import Builder
-from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.building import Builder, collector_paused
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import analyse
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import onnx_ir as ir
-from onnx import ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from tensorsplit.model.graph.nodes import bodies, restore_outputs
 from tensorsplit.model.graph.walk import bodies as body_protos
@@ -38,3 +38,13 @@ def _complete(nodes: Iterable[ir.Node], protos: Sequence[NodeProto]) -> None:
         pairs = zip(graphs, body_protos(proto.attribute), strict=True)
         for (_, graph), (_, graph_proto) in pairs:
             _complete(graph, graph_proto.node)
+
+
+def graphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The main graph and every body, in functions too."""
+    pending: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    while pending:
+        graph = pending.pop()
+        if isinstance(graph, GraphProto):
+            yield graph
+        pending += [body for node in graph.node for _, body in body_protos(node.attribute)]

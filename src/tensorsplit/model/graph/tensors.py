@@ -6,14 +6,13 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, TypeAlias
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
-from tensorsplit.model.graph.external import find_external, read_external
+from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError
 from tensorsplit.model.graph.naming import short_name
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -117,7 +116,7 @@ def inlined(tensor: TensorProto, folder: Path | None, name: str) -> TensorProto:
         SplitError: TS502 or TS504 as for `Constant.value`.
     """
     constant = dense_constant(tensor, folder, name)
-    data = read_external(name, tensor, folder, _byte_count(name, tensor, constant.shape))
+    data = _read_external(name, tensor, folder, _byte_count(name, tensor, constant.shape))
     return TensorProto(
         name=tensor.name, dims=constant.shape, data_type=tensor.data_type, raw_data=data
     )
@@ -132,7 +131,7 @@ def check_external(tensor: TensorProto, folder: Path | None) -> None:
     """
     constant = dense_constant(tensor, folder)
     size = _byte_count(tensor.name, tensor, constant.shape)
-    find_external(tensor.name, tensor, folder, size)
+    _find_external(tensor.name, tensor, folder, size)
 
 
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
@@ -152,7 +151,7 @@ def _array(name: str, tensor: TensorProto, folder: Path | None) -> Array:
     external = tensor.data_location == TensorProto.EXTERNAL
     try:
         if external and not (folder is None and tensor.HasField("raw_data")):
-            data = read_external(name, tensor, folder, _byte_count(name, tensor, shape))
+            data = _read_external(name, tensor, folder, _byte_count(name, tensor, shape))
             return _from_bytes(tensor, shape, data)
         if tensor.data_type == TensorProto.STRING:
             return _strings(name, tensor, shape)
@@ -250,5 +249,95 @@ def _malformed(name: str, problem: str) -> SplitError:
         MALFORMED_MODEL,
         problem,
         "write the tensor anew",
+        parameter=short_name(name) or "tensor",
+    )
+
+
+def _read_external(name: str, tensor: TensorProto, folder: Path | None, size: int) -> bytes:
+    """The external data of a tensor.
+
+    Args:
+        name: What to call the tensor.
+        tensor: The tensor.
+        folder: The model's folder; None if the model came without a place.
+        size: How many bytes the tensor takes.
+
+    Raises:
+        SplitError: TS504 as for `check_external`, or if the file can't be read.
+    """
+    path, offset = _find_external(name, tensor, folder, size)
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(size)
+    except OSError as error:
+        raise _unusable(name, f"{path.name!r} can't be read ({error.strerror})") from error
+    if len(data) < size:
+        raise _unusable(name, f"{path.name!r} was cut short while it was read")
+    return data
+
+
+def _find_external(
+    name: str, tensor: TensorProto, folder: Path | None, size: int
+) -> tuple[Path, int]:
+    """The file of a tensor's external data, and where in it the data begins.
+
+    Args:
+        name: What to call the tensor.
+        tensor: The tensor.
+        folder: The model's folder; None if the model came without a place.
+        size: How many bytes the tensor takes.
+
+    Raises:
+        SplitError: TS504 for data that lies outside the folder, is missing, or has not the
+            tensor's size.
+    """
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    path, available = _locate(name, entries.get("location", ""), folder)
+    offset = _number(name, "offset", entries.get("offset", "0"))
+    length = _number(name, "length", entries.get("length", str(size)))
+    if length != size:
+        raise _unusable(name, f"its length is {length} bytes, but the tensor takes {size}")
+    if offset + size > available:
+        raise _unusable(
+            name,
+            f"{path.name!r} has {available} bytes, but bytes {offset} to {offset + size} are named",
+        )
+    return path, offset
+
+
+def _number(name: str, key: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise _unusable(name, f"its {key} is {text[:40]!r}, which is no number of bytes")
+    return int(text)
+
+
+def _locate(name: str, location: str, folder: Path | None) -> tuple[Path, int]:
+    """The file of a location, which lies in the folder even after links are followed; its size."""
+    if folder is None:
+        raise _unusable(name, "the model has no folder, so its data can't be found")
+    shown = repr(location[:80])
+    windows = PureWindowsPath(location)
+    if not location or Path(location).is_absolute() or windows.drive or windows.root:
+        raise _unusable(name, f"its location is {shown}, not a path relative to the model")
+    try:
+        root = folder.resolve()
+        path = (root / location).resolve()
+        if not path.is_relative_to(root):
+            raise _unusable(name, f"its location {shown} leads out of the model's folder")
+        if not path.is_file():
+            raise _unusable(name, f"there is no file {shown} in the model's folder")
+        return path, path.stat().st_size
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, SplitError):
+            raise
+        raise _unusable(name, f"its location is {shown}, which is no usable path") from error
+
+
+def _unusable(name: str, problem: str) -> SplitError:
+    return SplitError(
+        EXTERNAL_DATA,
+        problem,
+        "keep external data in the model's folder, whole, and name it relative to the model",
         parameter=short_name(name) or "tensor",
     )

@@ -9,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,

@@ -10,11 +10,10 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
-from tensorsplit.model.graph.collector import collector_paused
+from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import Scope, bodies
-from tensorsplit.model.graph.read import OnnxModel, read_model
-from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.graph.reading import OnnxModel, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.openvino_ir.export import as_onnx
 
@@ -48,7 +47,7 @@ def infer_shapes(
     read = read_model(model)
     if not isinstance(read, OnnxModel):
         return as_onnx(read)
-    opened = open_model(model)
+    opened = open_model(read)
     for name, shape in (input_shapes or {}).items():
         _give_shape(opened.model, name, shape)
     changed = fill(opened.model, analyse(opened.model, strict=True))

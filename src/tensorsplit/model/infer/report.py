@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import onnx
 
-from tensorsplit.model.graph.read import OnnxModel, read_model
-from tensorsplit.model.graph.store import graphs
+from tensorsplit.model.graph.message import graphs
+from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
 
 
-def filled_in(source: str | onnx.ModelProto, made: onnx.ModelProto) -> list[str]:
+def filled_in(source: Source, made: onnx.ModelProto) -> list[str]:
     """The values whose type or shape the result tells and the source did not.
 
     Args:
@@ -21,7 +21,7 @@ def filled_in(source: str | onnx.ModelProto, made: onnx.ModelProto) -> list[str]
         A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
     """
     read = read_model(source)
-    before = dict(_described(read.proto)) if isinstance(read, OnnxModel) else {}
+    before = dict(_described(read.original)) if isinstance(read, OnnxModel) else {}
     return [line for name, line in _described(made) if before.get(name) != line]
 
 

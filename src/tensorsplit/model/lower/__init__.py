@@ -8,8 +8,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.store import open_model
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.reading import open_model
 from tensorsplit.model.lower.lowering import lower_graph
 from tensorsplit.model.lower.report import Change, Report
 

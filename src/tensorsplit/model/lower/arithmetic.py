@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.graph.build import Builder, Names
+from tensorsplit.model.graph.building import Builder, Names
 
 Number: TypeAlias = "int | ir.Value"
 

@@ -8,8 +8,7 @@ from typing import TypeVar
 import onnx_ir as ir
 
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
-from tensorsplit.model.graph.build import Names
-from tensorsplit.model.graph.edits import Edits
+from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.infer.analysis import Facts

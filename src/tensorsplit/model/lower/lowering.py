@@ -11,9 +11,7 @@ from tensorsplit.model.features import (
     features_of,
     model_features,
 )
-from tensorsplit.model.graph.build import Names
-from tensorsplit.model.graph.collector import collector_paused
-from tensorsplit.model.graph.edits import Edits
+from tensorsplit.model.graph.building import Edits, Names, collector_paused
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_split, is_vendor_split, walk
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.walk import domain_name

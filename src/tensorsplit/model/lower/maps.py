@@ -6,8 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features import is_sequence
-from tensorsplit.model.graph.build import Builder, Names
-from tensorsplit.model.graph.edits import Edits
+from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.nodes import NodeRef, bodies
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.context import refusal

@@ -21,7 +21,7 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
-from tensorsplit.model.graph.feeds import DeclaredInput, check_feeds, show_shape
+from tensorsplit.model.graph.reading import DeclaredInput, check_feeds, show_shape
 from tensorsplit.model.openvino_ir.declared import (
     CONSTANTS,
     Range,

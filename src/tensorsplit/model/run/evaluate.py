@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.model.graph.binding import cut, is_split
-from tensorsplit.model.graph.feeds import check_feeds
-from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.run import controlflow, sequences
 from tensorsplit.model.run.blocks import Step
 from tensorsplit.model.run.frame import Frame, Runner

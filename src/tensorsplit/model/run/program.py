@@ -16,7 +16,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
-from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.walk import (
     bodies,
     check_depth,
@@ -64,7 +64,7 @@ def compile_model(model: OnnxModel) -> Block:
         SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
             TS502, TS504, TS509 for a model that is not well-formed or can't be run.
     """
-    proto = model.proto
+    proto = model.original
     for _ in walk(proto):  # refuses nesting that copying and recursion would not survive
         pass
     scope = _Scope("graph", model_opsets(proto), ChainMap())

@@ -20,8 +20,7 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import MAX_PARTS
 from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, is_split
-from tensorsplit.model.graph.feeds import check_feeds
-from tensorsplit.model.graph.read import OnnxModel
+from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.graph.tensors import Constant
 from tensorsplit.model.run.blocks import Block, Step
 from tensorsplit.model.run.program import compile_model

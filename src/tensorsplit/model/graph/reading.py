@@ -1,0 +1,447 @@
+"""Models as they come in, read without trusting them: a path or a model in memory; and what is fed.
+
+An ONNX file is parsed once. External data stays where it is until a tensor is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+from google.protobuf.message import (  # type: ignore[import-untyped]  # protobuf ships no types
+    DecodeError,
+    EncodeError,
+)
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+
+from tensorsplit.arrays.numpy import element_type, is_array
+from tensorsplit.core.errors import (
+    INPUT_SHAPE,
+    INPUT_TYPE,
+    MALFORMED_MODEL,
+    MISSING_INPUT,
+    UNKNOWN_INPUT,
+    UNREADABLE_MODEL,
+    USAGE,
+    Kind,
+    SplitError,
+    show,
+)
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.message import graphs, message_of
+from tensorsplit.model.graph.naming import short_name
+from tensorsplit.model.graph.progress import begin
+from tensorsplit.model.graph.tensors import element_name
+from tensorsplit.model.graph.text import check_text
+
+if TYPE_CHECKING:
+    from tensorsplit.model.openvino_ir.ir import OpenVinoModel
+
+Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel | OpenVinoModel"
+"""What can be read as a model: a path, a model in memory, or what was read before."""
+
+_MAX_MESSAGE = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    """An ONNX model.
+
+    Attributes:
+        original: The message that was read; nobody changes it.
+        folder: Where external data is looked for; None if the model came without a place.
+        name: What to call it: the path, or the graph's name.
+        was_ir: Whether an onnx-ir model came in.
+    """
+
+    original: ModelProto
+    folder: Path | None
+    name: str
+    was_ir: bool = False
+
+    @cached_property
+    @collector_paused()
+    def model(self) -> ir.Model:
+        """The model in onnx-ir, made when it is first asked for; its external data is not loaded.
+
+        Raises:
+            SplitError: TS502 for a graph that contradicts itself.
+        """
+        try:
+            made = ir.serde.deserialize_model(self.original)
+            if self.folder is not None:
+                ir.external_data.set_base_dir(made.graph, self.folder)
+        except Exception as error:  # onnx-ir raises of many kinds for such graphs
+            raise SplitError(
+                MALFORMED_MODEL,
+                f"the graph can't be understood ({type(error).__name__}: {show(str(error))})",
+                "repair the model",
+                node="graph",
+            ) from error
+        return made
+
+    @cached_property
+    def inputs(self) -> tuple[DeclaredInput, ...]:
+        """The inputs in the graph's order; those with an initializer have a default.
+
+        Raises:
+            SplitError: TS502 for an input that is there twice.
+        """
+        graph = self.original.graph
+        defaults = {tensor.name for tensor in graph.initializer}
+        defaults |= {tensor.values.name for tensor in graph.sparse_initializer}
+        declared = tuple(_declared(value, value.name in defaults) for value in graph.input)
+        names = {entry.name for entry in declared}
+        if len(names) < len(declared):
+            raise SplitError(
+                MALFORMED_MODEL, "two inputs have one name", "rename one", node="graph"
+            )
+        return declared
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the outputs, in the graph's order."""
+        return tuple(value.name for value in self.original.graph.output)
+
+    def back(self, changed: bool) -> ModelProto | ir.Model:
+        """The model as the kind that came in: onnx-ir for onnx-ir, else an ONNX message.
+
+        Args:
+            changed: As for `proto`.
+        """
+        return self.model if self.was_ir else self.proto(changed)
+
+    @collector_paused()
+    def proto(self, changed: bool) -> ModelProto:
+        """The model as an ONNX message.
+
+        Args:
+            changed: Whether the model was changed; if not, the message is the original one, byte
+                for byte, and nothing has to be written.
+
+        Raises:
+            SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8.
+        """
+        if not changed:
+            return self.original
+        begin("writing")
+        try:
+            made = message_of(self.model)
+        except Exception as error:  # onnx-ir raises of many kinds for what it can't write
+            raise SplitError(
+                MALFORMED_MODEL,
+                f"the graph can't be written ({type(error).__name__}: {show(str(error))})",
+                "repair the model",
+                node="graph",
+            ) from error
+        described = {value.name for graph in graphs(self.original) for value in graph.value_info}
+        for graph in graphs(made):
+            _drop_descriptions(graph, described)
+        return made
+
+
+def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
+    """Remove what onnx-ir says of each initializer, where the original did not say it."""
+    drop = {tensor.name for tensor in graph.initializer} - keep
+    kept = [value for value in graph.value_info if value.name not in drop]
+    if len(kept) < len(graph.value_info):
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
+
+
+def read_model(source: Source) -> OnnxModel | OpenVinoModel:
+    """Read a model without its external data.
+
+    Args:
+        source: The path of an ONNX file, or of an OpenVINO IR (``.xml``); a model in memory; or
+            what was read before, which comes back as it is.
+
+    Returns:
+        The model, well-formed as far as its encoding goes.
+
+    Raises:
+        SplitError: TS501 for what is not a model or can't be read, TS502 for a graph that is
+            nested too deep; TS503 for unsafe XML.
+    """
+    if isinstance(source, OnnxModel):
+        return source
+    if isinstance(source, ModelProto):
+        return _checked(source, None, source.graph.name or "model")
+    if isinstance(source, ir.Model):
+        return _from_ir(source)
+    if isinstance(source, (str, os.PathLike)):
+        return _read_path(source)
+    from tensorsplit.model.openvino_ir.ir import OpenVinoModel
+
+    if isinstance(source, OpenVinoModel):
+        return source
+    raise SplitError(
+        UNREADABLE_MODEL,
+        f"it is {show(source)} of type {type(source).__name__}",
+        "give a path, an onnx.ModelProto or an onnx_ir.Model",
+        parameter="model",
+    )
+
+
+def _read_path(source: str | os.PathLike[str]) -> OnnxModel | OpenVinoModel:
+    name = os.fsdecode(source)
+    path = Path(name)
+    if path.suffix.lower() == ".xml":
+        from tensorsplit.model.openvino_ir.ir import read_ir
+
+        return read_ir(path)
+    proto = ModelProto()
+    try:
+        if not path.is_file():
+            raise _unreadable(
+                name, "it is no file" if path.exists() else "there is no such file", "give a file"
+            )
+        size = path.stat().st_size
+        if size > _MAX_MESSAGE:
+            raise _unreadable(
+                name,
+                f"it has {size} bytes, more than the 2 GiB that an ONNX file can have",
+                "keep the weights in external data",
+            )
+        proto.ParseFromString(path.read_bytes())
+    except (OSError, ValueError, DecodeError) as error:
+        if isinstance(error, SplitError):
+            raise
+        raise _unreadable(
+            name, f"it is no ONNX model ({_reason(error)})", "give a whole .onnx file, or an .xml"
+        ) from error
+    return _checked(proto, path.parent, name)
+
+
+def _checked(
+    proto: ModelProto, folder: Path | None, name: str, *, was_ir: bool = False
+) -> OnnxModel:
+    """Refuse what parses as a message but says nothing, as many random bytes do."""
+    graph = proto.graph
+    if not proto.HasField("graph") or not (graph.node or graph.output):
+        raise _unreadable(name, "it holds no graph", "give a whole .onnx file, or an .xml")
+    check_text(proto)
+    return OnnxModel(proto, folder, name, was_ir)
+
+
+def _from_ir(model: ir.Model) -> OnnxModel:
+    name = model.graph.name or "model"
+    try:
+        proto = message_of(model)
+        folders = {
+            os.fspath(value.const_value.base_dir)
+            for graph in model.graphs()
+            for value in graph.initializers.values()
+            if isinstance(value.const_value, ir.ExternalTensor)
+        }
+    except (ir.serde.SerdeError, EncodeError, ValueError, TypeError, RecursionError) as error:
+        raise _unreadable(
+            name, f"it can't be serialised ({_reason(error)})", "make it whole"
+        ) from error
+    if len(folders) > 1:
+        raise _unreadable(
+            name, "its external data lies in more than one folder", "save it, and give the path"
+        )
+    folder = folders.pop() if folders else ""
+    return _checked(proto, Path(folder) if folder else None, name, was_ir=True)
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, in one line of bounded length; of the system's errors not the path."""
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return " ".join(str(text).split())[:200]
+
+
+def _unreadable(name: str, problem: str, fix: str) -> SplitError:
+    return SplitError(UNREADABLE_MODEL, f"{show(name)}: {problem}", fix, parameter="model")
+
+
+def open_model(source: Source) -> OnnxModel:
+    """Read an ONNX model of our own, to look at its graph or to rewrite it.
+
+    Args:
+        source: As for `read_model`; what was read before is not parsed again.
+
+    Returns:
+        A model of which nobody else holds the onnx-ir model.
+
+    Raises:
+        SplitError: TS501 for what is no ONNX model; TS502 for a graph that contradicts itself.
+    """
+    begin("reading")
+    read = read_model(source)
+    if not isinstance(read, OnnxModel):
+        raise SplitError(
+            UNREADABLE_MODEL,
+            f"{show(str(read.path))} is an OpenVINO IR",
+            "give an ONNX model",
+            parameter="model",
+        )
+    opened = replace(read) if read is source else read
+    opened.model  # noqa: B018 - refuses what contradicts itself
+    return opened
+
+
+class DeclaredInput(NamedTuple):
+    """One input of a model, as the model declares it.
+
+    Attributes:
+        name: The input's name.
+        element_type: The element type in the package's spelling; None if none is declared.
+        shape: The dimensions, each an integer, a name, or None; None if no rank is declared.
+        kind: ``tensor``, ``sequence`` (of tensors), ``optional`` (tensor), ``optional sequence``,
+            or ``other`` for what is passed on unchecked, such as a map.
+        has_default: Whether the model holds a value that is used if the input is not fed.
+    """
+
+    name: str
+    element_type: str | None
+    shape: tuple[int | str | None, ...] | None
+    kind: str = "tensor"
+    has_default: bool = False
+
+    def __str__(self) -> str:
+        element = self.element_type or "any element type"
+        tensor = f"tensor of {element}"
+        if self.shape is not None:
+            tensor += f" and shape {show_shape(self.shape)}"
+        if self.kind == "tensor":
+            return tensor
+        return {
+            "sequence": f"list of arrays, each a {tensor}",
+            "optional": f"{tensor}, or None",
+            "optional sequence": f"list of arrays, each a {tensor}, or None",
+        }.get(self.kind, "value")
+
+
+def _declared(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
+    kind, tensor = _kind(value.type)
+    if tensor is None:
+        return DeclaredInput(value.name, None, None, kind, has_default)
+    shape = None
+    if tensor.HasField("shape"):
+        shape = tuple(_dim(dim) for dim in tensor.shape.dim)
+    return DeclaredInput(value.name, element_name(tensor.elem_type), shape, kind, has_default)
+
+
+def _kind(declared: TypeProto) -> tuple[str, TypeProto.Tensor | None]:
+    """The kind of value, and the tensor type in it."""
+    match declared.WhichOneof("value"):
+        case "tensor_type":
+            return "tensor", declared.tensor_type
+        case None:
+            return "tensor", TypeProto.Tensor()
+        case "sequence_type":
+            kind, tensor = _kind(declared.sequence_type.elem_type)
+            return ("sequence" if kind == "tensor" else "other"), tensor
+        case "optional_type":
+            kind, tensor = _kind(declared.optional_type.elem_type)
+            optional = {"tensor": "optional", "sequence": "optional sequence"}
+            return optional.get(kind, "other"), tensor
+        case _:
+            return "other", None
+
+
+def _dim(dim: Any) -> int | str | None:
+    """Exporters write -1, too, for a dimension that is not fixed."""
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    return dim.dim_param or None
+
+
+def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """Check what is fed against what is declared, before anything runs.
+
+    Args:
+        declared: The inputs of the model.
+        feeds: Values by input name: NumPy arrays for tensors, lists of them for sequences, None
+            for an empty optional.
+
+    Returns:
+        The values that were fed, by name: plain arrays in the machine's byte order (the bytes of
+        each element are those that came in), lists of them, or None.
+
+    Raises:
+        SplitError: TS505 for an input that is missing, TS506 for one that the model does not
+            have, TS507 and TS508 for a shape or element type that it does not declare.
+    """
+    if not isinstance(feeds, Mapping):
+        raise SplitError(
+            USAGE,
+            f"the inputs are a {type(feeds).__name__}",
+            "give a mapping from input names to arrays",
+            parameter="inputs",
+        )
+    names = [entry.name for entry in declared]
+    for name in feeds:
+        if name not in names:
+            raise SplitError(
+                UNKNOWN_INPUT,
+                f"the model has no input {show(name)}",
+                f"its inputs are {', '.join(map(show, names[:12])) or 'none'}",
+                parameter=short_name(str(name)),
+            )
+    for entry in declared:
+        if entry.name not in feeds and not entry.has_default:
+            raise SplitError(
+                MISSING_INPUT, "it was not fed", f"feed a {entry}", parameter=short_name(entry.name)
+            )
+    return {
+        entry.name: _check(entry, feeds[entry.name]) for entry in declared if entry.name in feeds
+    }
+
+
+def _check(entry: DeclaredInput, value: Any) -> Any:
+    if entry.kind == "other" or (value is None and entry.kind.startswith("optional")):
+        return value
+    if entry.kind.endswith("sequence"):
+        if not isinstance(value, (list, tuple)):
+            raise _misfit(INPUT_TYPE, entry, f"it is a {type(value).__name__}")
+        return [_tensor(entry, item, f"element {i} ") for i, item in enumerate(value)]
+    return _tensor(entry, value, "it ")
+
+
+def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, Any]:
+    if not is_array(value):
+        raise _misfit(INPUT_TYPE, entry, f"{subject}is a {type(value).__name__}")
+    if isinstance(value, np.ma.MaskedArray):
+        raise _misfit(INPUT_TYPE, entry, f"{subject}is a masked array, whose mask would be lost")
+    array = native(np.asarray(value))
+    seen = element_type(array)
+    if entry.element_type is not None and seen != entry.element_type:
+        raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
+    if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
+        raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are no strings")
+    if entry.shape is not None and not _fits(entry.shape, array.shape):
+        raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")
+    return array
+
+
+def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array in the machine's byte order; equal values, and no float is ever converted."""
+    if array.dtype.isnative:
+        return array
+    return array.byteswap().view(array.dtype.newbyteorder("="))
+
+
+def _fits(declared: tuple[int | str | None, ...], shape: tuple[int, ...]) -> bool:
+    return len(declared) == len(shape) and all(
+        not isinstance(dim, int) or dim == seen for dim, seen in zip(declared, shape, strict=True)
+    )
+
+
+def show_shape(shape: Sequence[int | str | None]) -> str:
+    """A shape as text, with ``?`` for a dimension of which nothing is declared."""
+    dims = ["?" if dim is None else short_name(str(dim)) for dim in shape[:12]]
+    dims += ["..."] if len(shape) > 12 else []
+    return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
+
+
+def _misfit(kind: Kind, entry: DeclaredInput, problem: str) -> SplitError:
+    return SplitError(kind, problem, f"feed a {entry}", parameter=short_name(entry.name))
