@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from onnx import helper
 
-from tensorsplit.model.graph.walk import domain_name, model_opsets, walk
+from tensorsplit.model.graph.message import model_opsets, walk
+from tensorsplit.model.graph.nodes import domain_name
 from tests.model.build import function, graph, model, node, untyped
 from tests.refusals import refused
 

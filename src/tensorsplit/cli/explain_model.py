@@ -16,9 +16,10 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
+from tensorsplit.model.graph.message import Site, walk
+from tensorsplit.model.graph.nodes import domain_name
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.graph.tensors import Constant
-from tensorsplit.model.graph.walk import Site, domain_name, walk
 from tensorsplit.pages.layout import dim_text
 
 if TYPE_CHECKING:

@@ -295,6 +295,9 @@ def _rebuild(
     return error(KINDS[code], problem, fix, **place)
 
 
+_LONGEST_NAME = 120
+
+
 def show(value: object) -> str:
     """Any value as one line of bounded length, whatever its own `repr` does."""
     if type(value) is int:
@@ -304,6 +307,16 @@ def show(value: object) -> str:
     except Exception:  # noqa: BLE001 - someone else's repr may raise anything
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def short_name(name: str | bytes) -> str:
+    """A name from a model as it is where it can be printed, else escaped and cut short.
+
+    Protobuf gives names that are not UTF-8 as bytes.
+    """
+    if isinstance(name, str) and name.isprintable() and len(name) <= _LONGEST_NAME:
+        return name
+    return show(name)
 
 
 def show_int(value: int) -> str:

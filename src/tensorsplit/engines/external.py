@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
 
-from tensorsplit.model.graph.walk import bodies, walk
+from tensorsplit.model.graph.message import bodies, walk
 
 
 def tensors_outside(model: ModelProto) -> Iterator[TensorProto]:

@@ -15,9 +15,9 @@ from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDE
 from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
 from tensorsplit.engines.wire import Request
+from tensorsplit.model.graph.message import walk
 from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.graph.tensors import check_external, inlined
-from tensorsplit.model.graph.walk import walk
 from tensorsplit.model.openvino_ir.ir import OpenVinoModel, check_ir_feeds, validate_ir
 from tensorsplit.model.run.evaluate import run_onnx
 from tensorsplit.model.run.validate import validate

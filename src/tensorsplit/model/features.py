@@ -18,8 +18,7 @@ from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import bind_facts, is_split
 

@@ -10,7 +10,7 @@ import onnx
 from onnx import ModelProto, defs
 
 from tensorsplit.model.convert import convert
-from tensorsplit.model.graph.walk import walk
+from tensorsplit.model.graph.message import walk
 from tensorsplit.model.run.validate import validate
 from tests.model.build import onnx_model, outputs
 

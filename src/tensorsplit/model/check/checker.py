@@ -14,8 +14,9 @@ from tensorsplit.model import profiles
 from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.message import Site, walk
+from tensorsplit.model.graph.nodes import domain_name
 from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.graph.walk import Site, domain_name, walk
 
 if TYPE_CHECKING:
     import onnx_ir

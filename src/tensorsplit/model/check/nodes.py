@@ -13,9 +13,8 @@ from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.model.check.sequences import misfits
 from tensorsplit.model.check.splits import oddities
 from tensorsplit.model.check.targets import of_model, of_node
-from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel
-from tensorsplit.model.graph.walk import domain_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
 from tensorsplit.model.run.program import compile_model

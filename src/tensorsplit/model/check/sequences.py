@@ -12,8 +12,7 @@ from tensorsplit.model.check.cuts import as_text
 from tensorsplit.model.check.finding import Finding, of_check, of_error
 from tensorsplit.model.check.table import SEQUENCE_PARTS
 from tensorsplit.model.graph.facts import Fact, Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.graph.nodes import NodeRef, domain_name
 from tensorsplit.model.infer.analysis import Facts
 
 

@@ -15,8 +15,14 @@ from tensorsplit.model.convert.change import Change
 from tensorsplit.model.convert.family import convert_split
 from tensorsplit.model.convert.site import Site
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.nodes import NodeRef, Scope, is_split, walk
-from tensorsplit.model.graph.walk import domain_name, function_label
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    domain_name,
+    function_label,
+    is_split,
+    walk,
+)
 from tensorsplit.model.infer.analysis import analyse
 
 _FIRST_IR_WITH_OPSETS = 3

@@ -25,6 +25,7 @@ from tensorsplit.core.errors import (
     OUTPUT_COUNT,
     UNKNOWN_OPERAND,
     SplitError,
+    short_name,
 )
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import in_force
@@ -32,9 +33,13 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.naming import short_name
-from tensorsplit.model.graph.nodes import FAMILY, VENDOR_SPLIT, constant, is_vendor_split
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.graph.nodes import (
+    FAMILY,
+    VENDOR_SPLIT,
+    constant,
+    domain_name,
+    is_vendor_split,
+)
 
 Known: TypeAlias = "Fact | np.ndarray[Any, Any] | Operand | list[Any] | None"
 """What is known of an input: a fact, an array, an operand, or None for one that is absent."""

@@ -6,18 +6,17 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 from onnx import NodeProto
 
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, show
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import check_external
-from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
 
@@ -26,6 +25,9 @@ FAMILY = frozenset(record.name for record in operators.values() if record.vendor
 
 VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
 """The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
+
+MAX_DEPTH = 96
+"""Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
 
 _LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
@@ -99,6 +101,61 @@ def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
         elif attribute.type == ir.AttributeType.GRAPHS:
             for index, graph in enumerate(attribute.as_graphs()):
                 yield f"{attribute.name}[{index}]", graph
+
+
+def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
+    """Refuse nesting beyond a limit (TS502)."""
+    if depth > limit:
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"bodies and function calls are nested more than {limit} deep",
+            "nest them less",
+            node=path if len(path) < 200 else f"{path[:100]}...{path[-80:]}",
+        )
+
+
+class _Named(Protocol):
+    """A node, as a message or in onnx-ir."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name, if it has one."""
+
+    @property
+    def op_type(self) -> str:
+        """Its operator."""
+
+
+class _NamedFunction(Protocol):
+    """A function, as a message or in onnx-ir."""
+
+    @property
+    def domain(self) -> str:
+        """Its domain."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def overload(self) -> str:
+        """Which of several of one name it is."""
+
+
+def node_label(node: _Named, index: int) -> str:
+    """A node's name, or its operator and its place among its siblings if it has none."""
+    return short_name(node.name or "") or f"{short_name(node.op_type)}[{index}]"
+
+
+def function_label(function: _NamedFunction) -> str:
+    """Such as ``function custom::F``, or ``function custom::F:overload``."""
+    overload = f":{short_name(function.overload)}" if function.overload else ""
+    return f"function {short_name(function.domain)}::{short_name(function.name)}{overload}"
+
+
+def domain_name(domain: str) -> str:
+    """The domain; ONNX's own is ``""``, which models may also call ``ai.onnx``."""
+    return "" if domain == "ai.onnx" else domain
 
 
 def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:

@@ -31,14 +31,13 @@ from tensorsplit.core.errors import (
     USAGE,
     Kind,
     SplitError,
+    short_name,
     show,
 )
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.message import graphs, message_of
-from tensorsplit.model.graph.naming import short_name
+from tensorsplit.model.graph.message import check_text, graphs, message_of
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name
-from tensorsplit.model.graph.text import check_text
 
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.ir import OpenVinoModel

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError
-from tensorsplit.model.graph.naming import short_name
+from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError, short_name
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

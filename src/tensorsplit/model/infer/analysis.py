@@ -19,9 +19,17 @@ from tensorsplit.model.graph.facts import (
     join,
     merge_declared,
 )
-from tensorsplit.model.graph.nodes import Scope, bodies, domain_opsets, readable_constant
+from tensorsplit.model.graph.nodes import (
+    Scope,
+    bodies,
+    check_depth,
+    domain_name,
+    domain_opsets,
+    function_label,
+    node_label,
+    readable_constant,
+)
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.walk import check_depth, domain_name, function_label, node_label
 from tensorsplit.model.infer import control, others, sequences, splits
 from tensorsplit.model.infer.frame import Frame
 

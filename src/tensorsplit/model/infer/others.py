@@ -16,8 +16,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, add, combine, is_known, times
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.nodes import bodies, readable_constant
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.graph.nodes import bodies, domain_name, readable_constant
 
 _MAX_VALUES = 1024
 

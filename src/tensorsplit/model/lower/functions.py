@@ -9,8 +9,7 @@ from onnx_ir.passes.common import InlinePass
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.model.features import features_of, is_sequence
-from tensorsplit.model.graph.nodes import NodeRef, domain_opsets, is_split, walk
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.graph.nodes import NodeRef, domain_name, domain_opsets, is_split, walk
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.clusters import must_go
 from tensorsplit.model.lower.context import refusal

@@ -12,9 +12,15 @@ from tensorsplit.model.features import (
     model_features,
 )
 from tensorsplit.model.graph.building import Edits, Names, collector_paused
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_split, is_vendor_split, walk
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    domain_name,
+    is_split,
+    is_vendor_split,
+    walk,
+)
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.walk import domain_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.lower.branches import lower_if
 from tensorsplit.model.lower.clusters import Clusters, must_go

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tensorsplit.core.errors import NODE_FAILED, SplitError
-from tensorsplit.model.graph.naming import short_name
+from tensorsplit.core.errors import NODE_FAILED, SplitError, short_name
 from tensorsplit.model.run.blocks import Block, Step
 
 Runner: TypeAlias = "Callable[[Step, Sequence[Any], Frame], Sequence[Any]]"

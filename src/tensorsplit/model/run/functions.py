@@ -8,14 +8,8 @@ from typing import TypeAlias
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
-from tensorsplit.model.graph.nodes import FAMILY
-from tensorsplit.model.graph.walk import (
-    MAX_BODIES,
-    bodies,
-    check_depth,
-    domain_name,
-    function_label,
-)
+from tensorsplit.model.graph.message import MAX_BODIES, bodies
+from tensorsplit.model.graph.nodes import FAMILY, check_depth, domain_name, function_label
 
 Key: TypeAlias = tuple[str, str, str]
 """Domain, name and overload."""

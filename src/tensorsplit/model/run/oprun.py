@@ -9,7 +9,7 @@ from onnx import NodeProto
 from onnx.reference.op_run import OpRun, RefAttrName
 
 from tensorsplit.model.graph.binding import cut
-from tensorsplit.model.graph.walk import domain_name
+from tensorsplit.model.graph.nodes import domain_name
 
 
 class _SplitRun(OpRun):

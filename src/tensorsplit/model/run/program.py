@@ -16,17 +16,9 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
+from tensorsplit.model.graph.message import bodies, model_opsets, opset_imports, walk
+from tensorsplit.model.graph.nodes import check_depth, domain_name, function_label, node_label
 from tensorsplit.model.graph.reading import OnnxModel
-from tensorsplit.model.graph.walk import (
-    bodies,
-    check_depth,
-    domain_name,
-    function_label,
-    model_opsets,
-    node_label,
-    opset_imports,
-    walk,
-)
 from tensorsplit.model.run.blocks import Block, Step, plan_release
 from tensorsplit.model.run.functions import Functions, passed_attributes
 from tensorsplit.model.run.resolved import resolved

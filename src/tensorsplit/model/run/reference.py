@@ -12,9 +12,8 @@ from typing import Any
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.reference import ReferenceEvaluator
 
-from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
-from tensorsplit.model.graph.naming import short_name
-from tensorsplit.model.graph.walk import bodies
+from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, short_name
+from tensorsplit.model.graph.message import bodies
 from tensorsplit.model.run.blocks import Step
 from tensorsplit.model.run.legacy import run_version
 from tensorsplit.model.run.oprun import NEW_OPS

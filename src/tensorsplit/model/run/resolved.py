@@ -8,8 +8,8 @@ from pathlib import Path
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.model.graph.nodes import domain_name
 from tensorsplit.model.graph.tensors import inlined
-from tensorsplit.model.graph.walk import domain_name
 
 
 def resolved(
