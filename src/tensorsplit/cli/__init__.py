@@ -1,4 +1,4 @@
-"""The command line: ``tensorsplit run``, ``explain``, ``ops`` and ``diff``."""
+"""The command line; `main` is the group of its commands."""
 
 from __future__ import annotations
 

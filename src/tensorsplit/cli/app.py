@@ -1,8 +1,8 @@
-"""The group of commands, and how every one of them ends.
+"""The group of commands, and how each of them ends.
 
-Exit status: 0 fine; 1 findings of error level, a mismatch, or an engine that does not do what it is
-known to do; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130 and a
-closed pipe with 141, both without a word, as programs in C do.
+Exit status: 0 fine; 1 findings of error level, a mismatch, or an engine that does not behave as
+recorded; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130 and a
+closed pipe with 141, both without a message, as programs in C do.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from typing import Any
 import click
 
 from tensorsplit import __version__, native
-from tensorsplit.cli.bench import bench
-from tensorsplit.cli.check import check
-from tensorsplit.cli.conformance import conformance
-from tensorsplit.cli.convert import convert
-from tensorsplit.cli.diff import diff
-from tensorsplit.cli.explain import explain
-from tensorsplit.cli.infer import infer
-from tensorsplit.cli.lower import lower
-from tensorsplit.cli.ops import ops
-from tensorsplit.cli.run import run
+from tensorsplit.cli.bench_command import bench
+from tensorsplit.cli.conformance_command import conformance
+from tensorsplit.cli.explaining import explain
+from tensorsplit.cli.model_commands import check, convert, infer, lower
+from tensorsplit.cli.operator_commands import diff, ops
+from tensorsplit.cli.running import run
 from tensorsplit.cli.screen import complain, examples, silence, write
 from tensorsplit.core.errors import UNWRITABLE, USAGE, SplitError
 
@@ -58,7 +54,7 @@ class CommandLine(click.Group):
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was chosen; Ctrl-C ends it without a word."""
+        """Run the command that was chosen; Ctrl-C ends it without a message."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -107,7 +103,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
 
 
 def _copies() -> str:
-    """What copies the parts of arrays, or why nothing does."""
+    """What makes copies, or why nothing does."""
     if native.refused is None:
         return native.in_use
     return f"none, {native.refused.variable}: {native.refused.problem}"

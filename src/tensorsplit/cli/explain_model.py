@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, GraphProto, ValueInfoProto
 
-from tensorsplit.cli.cuts import Cut
+from tensorsplit.cli.explaining import Explanation
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
@@ -35,7 +35,7 @@ class _Facts:
     fed: set[str] = field(default_factory=set)
 
 
-def cuts_of(path: str) -> list[Cut]:
+def explanations(path: str) -> list[Explanation]:
     """The split nodes of a model, in order, each with its plan where that is known.
 
     Args:
@@ -52,7 +52,7 @@ def cuts_of(path: str) -> list[Cut]:
     return list(_onnx_cuts(model) if isinstance(model, OnnxModel) else _ir_cuts(model))
 
 
-def _onnx_cuts(model: OnnxModel) -> Iterator[Cut]:
+def _onnx_cuts(model: OnnxModel) -> Iterator[Explanation]:
     known: dict[str, _Facts] = {}
     seen: set[int] = set()
     for site in walk(model.original):
@@ -92,12 +92,12 @@ def _note_shapes(values: Iterable[ValueInfoProto], facts: _Facts) -> None:
             )
 
 
-def _cut(site: Site, facts: _Facts) -> Cut:
+def _cut(site: Site, facts: _Facts) -> Explanation:
     node = site.node
     linked = [entry.name for entry in node.attribute if entry.ref_attr_name]
     if linked:
         note = f"Not drawn: whoever calls the function gives {', '.join(linked)}."
-        return Cut(node.op_type, "", None, None, note, site.path)
+        return Explanation(node.op_type, "", None, None, note, site.path)
     inputs: list[Known] = [UNKNOWN if name else None for name in node.input]
     for place, name in enumerate(node.input[1:], 1):
         if name in facts.constants:
@@ -114,7 +114,7 @@ def _cut(site: Site, facts: _Facts) -> Cut:
     return cut
 
 
-def _planned(path: str, intent: Intent, shape: Shape | None, data: str) -> Cut:
+def _planned(path: str, intent: Intent, shape: Shape | None, data: str) -> Explanation:
     """The cut of a node, with its plan if everything that it takes is known."""
     made: SplitPlan | UncountedPlan | None = None
     note = ""
@@ -127,7 +127,7 @@ def _planned(path: str, intent: Intent, shape: Shape | None, data: str) -> Cut:
             if error.kind is not UNKNOWN_COUNT:
                 raise error.located(operator=intent.operator.id, node=path) from None
             note = f"Not drawn: {error.problem}."
-    return Cut(intent.operator.id, _given(intent), intent, made, note, path)
+    return Explanation(intent.operator.id, _given(intent), intent, made, note, path)
 
 
 def _given(intent: Intent) -> str:
@@ -145,7 +145,7 @@ def _given(intent: Intent) -> str:
     return ", ".join(words)
 
 
-def _ir_cuts(model: OpenVinoModel) -> Iterator[Cut]:
+def _ir_cuts(model: OpenVinoModel) -> Iterator[Explanation]:
     from tensorsplit.model.openvino_ir.walk import Value, Walk
 
     walker = Walk(model.weights, load_all=False)

@@ -1,24 +1,31 @@
-"""Writing files so that an interrupted or failed command leaves what was there before."""
+"""Files of the commands: models are read, and results written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError
+from tensorsplit.core.errors import UNREADABLE_MODEL, UNWRITABLE, SplitError
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 Writer: TypeAlias = Callable[[IO[bytes]], object]
 """Writes the content of one file."""
+
+PIPE = "-"
 
 
 def write_files(files: Mapping[Path, Writer]) -> None:
     """Write files beside their targets, and rename all of them into place once all are whole.
 
-    Folders that are missing are made; those made here are removed again if nothing is written.
+    Missing folders are made, and removed again if nothing is written.
 
     Args:
         files: What writes each file, by its path.
@@ -45,22 +52,37 @@ def write_files(files: Mapping[Path, Writer]) -> None:
                 folder.rmdir()
 
 
+def write_texts(files: Mapping[Path, str]) -> None:
+    """Write text files; see `write_files`."""
+    write_files({path: content(text.encode()) for path, text in files.items()})
+
+
+def content(data: bytes) -> Writer:
+    """Writes these bytes."""
+    return lambda file: file.write(data)
+
+
 def _draft(target: Path, writer: Writer, drafts: dict[Path, Path]) -> None:
     """Write the content into a file of its own beside the target, down to the disk."""
     if target.is_dir():
         raise SplitError(UNWRITABLE, f"{target} is a folder", "give the name of a file")
-    handle, name = tempfile.mkstemp(prefix=".tensorsplit-", suffix=".part", dir=target.parent)
-    drafts[target] = Path(name)
-    with os.fdopen(handle, "wb") as file:
+    drafts[target] = path = _new_file(target.parent)
+    with path.open("wb") as file:
         writer(file)
         file.flush()
         os.fsync(file.fileno())
     mode = target.stat().st_mode if target.exists() else 0o666 & ~_umask()
-    Path(name).chmod(mode & 0o777)
+    path.chmod(mode & 0o777)
+
+
+def _new_file(folder: Path) -> Path:
+    handle, name = tempfile.mkstemp(prefix=".tensorsplit-", suffix=".part", dir=folder)
+    os.close(handle)
+    return Path(name)
 
 
 def _make_folder(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those above it; what was missing is added to `made`, from the top."""
+    """Make a folder and those above it; add to `made` those that were missing, from the top."""
     missing: list[Path] = []
     while not folder.exists():
         missing.insert(0, folder)
@@ -84,6 +106,116 @@ def _refusing(target: Path) -> Iterator[None]:
     except OSError as error:
         raise SplitError(
             UNWRITABLE,
-            f"{target}: {error.strerror or error}",
-            "give a place that can be written; nothing was",
+            f"cannot write to {target}: {error.strerror or error}; nothing was written",
+            "give another path",
         ) from None
+
+
+def source_of(model: str) -> str | ModelProto:
+    """What is meant by MODEL: the path, or for ``-`` the model on standard input.
+
+    Raises:
+        SplitError: TS501 for a pipe that holds no model.
+    """
+    if model != PIPE:
+        return model
+    from google.protobuf.message import (  # type: ignore[import-untyped]  # ships no types
+        DecodeError,
+    )
+    from onnx import ModelProto
+
+    made = ModelProto()
+    try:
+        made.ParseFromString(sys.stdin.buffer.read())
+    except DecodeError as error:
+        raise SplitError(
+            UNREADABLE_MODEL,
+            f"standard input is no ONNX model ({error})",
+            "pipe a whole .onnx file into it",
+            parameter="model",
+        ) from error
+    return made
+
+
+def write_model(made: ModelProto, source: str, out: str, *, copy_weights: bool) -> None:
+    """Write a model whole or not at all, and bring its weights into the folder of the result.
+
+    Args:
+        made: The model.
+        source: The path that it was read from, or ``-``.
+        out: Where it goes: a path, which may be the same, or ``-`` for standard output.
+        copy_weights: Whether to copy the files of external data to another folder. They are
+            hard-linked otherwise, which takes no space.
+
+    Raises:
+        SplitError: TS702 if it can't be written, or the weights can't be linked or copied; TS504
+            for weights that lie outside the model's folder.
+    """
+    data = made.SerializeToString()
+    if out == PIPE:
+        sys.stdout.buffer.write(data)
+        return
+    target = Path(out)
+    with _weights(made, source, target, copy_weights):
+        write_files({target: content(data)})
+
+
+@contextlib.contextmanager
+def _weights(made: ModelProto, source: str, target: Path, may_copy: bool) -> Iterator[None]:
+    """Bring the files of external data to the folder of the result; remove them on failure."""
+    folder = Path(source).parent if source != PIPE else Path()
+    brought: list[Path] = []
+    try:
+        if folder.resolve() != target.parent.resolve():
+            for location in _locations(made, folder):
+                _bring(folder / location, target.parent / location, may_copy, brought)
+        yield
+    except BaseException:
+        for path in brought:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _bring(source: Path, target: Path, may_copy: bool, brought: list[Path]) -> None:
+    try:
+        if target.exists():
+            if target.samefile(source):
+                return
+            raise SplitError(
+                UNWRITABLE,
+                f"{target} exists and holds other data than {source}",
+                "write the model into another folder",
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if may_copy:
+            _copy(source, target)
+        else:
+            os.link(source.resolve(), target)
+        brought.append(target)
+    except OSError as error:
+        raise SplitError(
+            UNWRITABLE,
+            f"cannot {'copy' if may_copy else 'link'} the weights {source} to {target}:"
+            f" {error.strerror or error}",
+            "write the model beside its weights, or copy them with --copy-external-data",
+        ) from error
+
+
+def _copy(source: Path, target: Path) -> None:
+    draft = _new_file(target.parent)
+    try:
+        shutil.copyfile(source, draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _locations(made: ModelProto, folder: Path) -> list[str]:
+    """The files of external data; refused (TS504) if one lies outside the model's folder."""
+    from tensorsplit.engines.external import tensors_outside
+    from tensorsplit.model.graph.tensors import check_external
+
+    outside = list(tensors_outside(made))
+    for tensor in outside:
+        check_external(tensor, folder)
+    return sorted({e.value for t in outside for e in t.external_data if e.key == "location"})

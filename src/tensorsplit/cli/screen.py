@@ -1,19 +1,25 @@
-"""What the commands write: results to standard output, one line per refusal to standard error."""
+"""What the commands print: results to standard output, errors and progress to standard error."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from tensorsplit.pages.layout import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress, TaskID
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _LONGEST_MESSAGE = 2000
 _REDRAWN = 0.05
@@ -24,79 +30,60 @@ def examples(*commands: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  tensorsplit {command}" for command in commands)))
 
 
+def format_option(*formats: str, text: str = "How to write it.") -> Callable[[_F], _F]:
+    """The option ``--format``, passed on as `style`; the first of the formats is the default."""
+    return click.option(
+        "--format",
+        "style",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help=text,
+    )
+
+
 def show(*renderables: RenderableType) -> None:
     """Write rich renderables, in colour only on a terminal that wants it (NO_COLOR)."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    write(_rendered(Console(highlight=False, markup=False, emoji=False), renderables))
+
+
+def plain_text(*renderables: RenderableType, width: int) -> str:
+    """Rich renderables as text without colours, for a file."""
+    from rich.console import Console
+
+    console = Console(
+        file=StringIO(), width=width, force_terminal=False, highlight=False, markup=False
+    )
+    return _rendered(console, renderables)
+
+
+def _rendered(console: Any, renderables: tuple[RenderableType, ...]) -> str:
     with console.capture() as captured:
         for renderable in renderables:
             console.print(renderable)
     lines = [line.rstrip() for line in captured.get().splitlines()]
-    write("\n".join(lines).strip("\n") + "\n")
+    return "\n".join(lines).strip("\n") + "\n"
 
 
 def write(text: str) -> None:
     """Write text to standard output; characters that its encoding lacks become question marks."""
     stream = sys.stdout
-    if stream is None:  # closed by whoever started us
+    if stream is None:  # the caller closed it
         return
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "replace").decode(encoding))
 
 
-@contextlib.contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show how far a command is, on standard error and only if that is a terminal."""
-    from tensorsplit.model.graph.progress import watched_by
-
-    with progress_bar(what) as bar:
-        if bar is None:
-            yield
-            return
-        with watched_by(_Bar(*bar)):
-            yield
+def say(*lines: str) -> None:
+    """Write lines to standard output, without the control characters that a model may hold."""
+    write("".join(f"{printable(line)}\n" for line in lines))
 
 
-@contextlib.contextmanager
-def progress_bar(what: str, total: int | None = None) -> Iterator[tuple[Progress, TaskID] | None]:
-    """A bar on standard error; None if that is no terminal.
-
-    Args:
-        what: What is done.
-        total: How many steps it has; None if that is not known yet.
-    """
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich import progress as bars
-    from rich.console import Console
-
-    columns = (
-        *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
-        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
-    )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield progress, progress.add_task(what, total=total)
-
-
-class _Bar:
-    """A progress bar as what is told of the work; drawn some times a second, not at each step."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress, self._task = progress, task
-        self._done, self._drawn = 0, 0.0
-
-    def begin(self, what: str, total: int | None) -> None:
-        self._done, self._drawn = 0, 0.0
-        self._progress.reset(self._task, total=total, description=what)
-
-    def step(self) -> None:
-        self._done += 1
-        now = time.monotonic()
-        if now - self._drawn > _REDRAWN:
-            self._drawn = now
-            self._progress.update(self._task, completed=self._done)
+def write_json(value: object) -> None:
+    """Write a value as JSON to standard output."""
+    write(json.dumps(value, indent=2) + "\n")
 
 
 def complain(message: str) -> None:
@@ -109,10 +96,61 @@ def complain(message: str) -> None:
 
 
 def silence() -> None:
-    """Send what is left of standard output nowhere: nobody reads it any more."""
+    """Discard the rest of standard output: its reader is gone."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
     except (OSError, ValueError, AttributeError):  # not a real file, or closed already
         sys.stdout = None
+
+
+@contextlib.contextmanager
+def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show progress on standard error during the block, if it is a terminal.
+
+    Args:
+        what: What is done.
+        total: How many steps it has. If None, the passes over a model report their own steps.
+
+    Yields:
+        A function that takes the number of steps done since its last call.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    from tensorsplit.model.graph.progress import watched_by
+
+    columns = (
+        *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = _Bar(progress, progress.add_task(what, total=total))
+        with watched_by(bar) if total is None else contextlib.nullcontext():
+            yield bar.advance
+
+
+class _Bar:
+    """A progress bar that is drawn at most twenty times a second, not at each step."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+        self._done, self._drawn = 0, 0.0
+
+    def begin(self, what: str, total: int | None) -> None:
+        self._done, self._drawn = 0, 0.0
+        self._progress.reset(self._task, total=total, description=what)
+
+    def step(self) -> None:
+        self.advance(1)
+
+    def advance(self, count: int) -> None:
+        self._done += count
+        now = time.monotonic()
+        if now - self._drawn > _REDRAWN:
+            self._drawn = now
+            self._progress.update(self._task, completed=self._done)

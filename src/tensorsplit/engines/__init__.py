@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
 
 if TYPE_CHECKING:
-    from os import PathLike
-
-    import onnx
-    import onnx_ir
+    from tensorsplit.model.graph.reading import Source
 
 ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
 """The names of the engines; the first one needs nothing but this package."""
@@ -25,7 +22,7 @@ _PACKAGES = {"onnx-reference": "onnx", "onnxruntime": "onnxruntime", "openvino":
 
 
 def run(
-    model: str | PathLike[str] | onnx.ModelProto | onnx_ir.Model,
+    model: Source,
     inputs: Mapping[str, Any],
     *,
     engine: str = "numpy",

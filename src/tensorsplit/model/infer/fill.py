@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 
 import onnx
@@ -13,14 +12,14 @@ from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import Scope, bodies
-from tensorsplit.model.graph.reading import OnnxModel, open_model, read_model
+from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.openvino_ir.export import as_onnx
 
 
 @collector_paused()
 def infer_shapes(
-    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
+    model: Source,
     *,
     input_shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> onnx.ModelProto | ir.Model:

@@ -1,4 +1,4 @@
-"""Shapes and operands as they are written on the command line."""
+"""Shapes, operands and operators as they are written on the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.core.dimensions import Shape, as_shape
-from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, USAGE, SplitError, show
+from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.schema import Operator
 
 _NUMBER = re.compile(r"[0-9]{1,40}")
@@ -23,12 +24,9 @@ _UNKNOWN = "?"
 def parse_shape(word: str) -> Shape:
     """Read a shape: ``7,4``, ``7x4``, ``N,4``, ``?,4`` or ``(7, 4)``.
 
-    Dimensions are numbers, names, or ``?`` for unknown. They are told apart by commas, or by
-    ``x`` (or the multiplication sign) where that leaves only numbers, ``?``, single letters and
-    names in capitals: ``Nx4`` has rank 2, ``max_len`` is one name, ``max_len,4`` needs its comma.
-
-    Args:
-        word: What was written.
+    Dimensions are numbers, names, or ``?`` for unknown. They are separated by commas, or by ``x``
+    (or the multiplication sign) where that leaves only numbers, ``?``, single letters and names
+    in capitals: ``Nx4`` has rank 2, ``max_len`` is one name, ``max_len,4`` needs its comma.
 
     Returns:
         The dimensions: ``int``, ``str``, or None for unknown. ``()`` is the shape of a scalar.
@@ -42,8 +40,6 @@ def parse_shape(word: str) -> Shape:
         if not text:
             return ()
     items = _items(text) if "," in text else _pieces(text)
-    if not items:
-        raise _no_shape(word)
     try:
         return as_shape([_dimension(item, word) for item in items])
     except SplitError as error:
@@ -118,20 +114,26 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
             raise SplitError(
                 USAGE, "it is given twice", "give it once", operator=record.id, parameter=name
             )
-        values[name] = _value(record, name, text)
+        try:
+            values[name] = _value(text, _takes_scalar(record, name))
+        except ValueError:
+            raise SplitError(
+                USAGE,
+                f"{show(text)} is no number or list of numbers",
+                "write it as 2 or as 2,4",
+                operator=record.id,
+                parameter=name,
+            ) from None
     return values
 
 
-def _value(record: Operator, name: str, text: str) -> Any:
+def _value(text: str, takes_scalar: bool) -> Any:
     inner = text.strip()
     is_list = inner[:1] + inner[-1:] in ("[]", "()")
     if is_list:
         inner = inner[1:-1].strip()
-    items = _items(inner) if inner else []
-    if not items and not is_list:
-        raise _no_number(record, name, text)
-    numbers = [_number(record, name, item, text) for item in items]
-    if not is_list and "," not in inner and _takes_scalar(record, name):
+    numbers = [] if is_list and not inner else [_number(item) for item in _items(inner)]
+    if not is_list and "," not in inner and takes_scalar:
         return numbers[0]
     if any(isinstance(number, float) for number in numbers):
         return np.array(numbers, np.float64)
@@ -139,27 +141,60 @@ def _value(record: Operator, name: str, text: str) -> Any:
 
 
 def _takes_scalar(record: Operator, name: str) -> bool:
-    """Whether the operand may be a scalar; whatever does not hold lengths always is one."""
+    """Whether the operand may be a scalar; an operand that holds no lengths always is one."""
     ranks = [rank for entry in record.lengths if entry.operand == name for rank in entry.rules]
     return 0 in ranks or not ranks
 
 
-def _number(record: Operator, name: str, item: str, text: str) -> int | float:
-    try:
-        if not _INTEGER.fullmatch(item):
-            return float(item)
-        if len(item) <= _MOST_DIGITS:  # Python reads no more
-            return int(item)
-    except ValueError:
-        pass
-    raise _no_number(record, name, text)
+def _number(item: str) -> int | float:
+    if not _INTEGER.fullmatch(item):
+        return float(item)
+    if len(item) > _MOST_DIGITS:  # Python reads no more
+        raise ValueError
+    return int(item)
 
 
-def _no_number(record: Operator, name: str, text: str) -> SplitError:
+def operator_named(word: str, opset: int | None = None) -> Operator:
+    """The operator version that a word means.
+
+    Args:
+        word: An identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
+            ``openvino.Split``.
+        opset: The opset at which a name is looked up; the newest one if None.
+
+    Raises:
+        SplitError: TS101 for a word that means none; TS703 for an identifier with an opset.
+    """
+    if word not in operators and is_operator(word):
+        vendor, _, name = word.rpartition(".")
+        opset = NEWEST_OPSET if opset is None else opset
+        return in_force(name, opset, vendor=vendor or _vendors(name)[0])
+    if opset is not None and word in operators:
+        raise SplitError(
+            USAGE,
+            f"{word} is one version already, but the opset is given as {opset}",
+            "give the identifier alone, or a name such as Split with the opset",
+            parameter="opset",
+        )
+    return operators[word]
+
+
+def is_operator(word: str) -> bool:
+    """Whether a word means an operator: an identifier, or a name with or without its vendor."""
+    vendor, _, name = word.rpartition(".")
+    vendors = _vendors(name)
+    return word in operators or (bool(vendors) and vendor in ("", *vendors))
+
+
+def unknown_operator(word: str) -> SplitError:
+    """The refusal of a word that is neither an operator nor a file."""
     return SplitError(
-        USAGE,
-        f"{show(text)} is no number or list of numbers",
-        "write it as 2 or as 2,4",
-        operator=record.id,
-        parameter=name,
+        UNKNOWN_OPERATOR,
+        f"{word!r} is neither an operator nor a model file",
+        f"use one of {', '.join(operators)}, a name such as Split, or the path of a model",
+        parameter="operator",
     )
+
+
+def _vendors(name: str) -> list[str]:
+    return [record.vendor for record in operators.values() if record.name == name]

@@ -1,28 +1,44 @@
-"""Reading what a model is fed from files: .npy, .npz, and ONNX tensors and sequences (.pb)."""
+"""What a model is fed: files (.npy, .npz, ONNX tensors and sequences as .pb), or random values."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import click
 import numpy as np
 
+from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 
 if TYPE_CHECKING:
-    from onnx import SequenceProto, TensorProto
+    from onnx import TensorProto
 
     from tensorsplit.model.graph.reading import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
+
+OPEN_DIMENSION = 7
+"""What a dimension is that neither the model nor ``--input-shape`` fixes."""
+
+INPUT_SHAPE_OPTION = click.option(
+    "--input-shape",
+    "shapes",
+    metavar="NAME:SHAPE",
+    multiple=True,
+    help="Give an input a shape, such as x:1,3,224,224 or x:1x3x224x224; may be repeated.",
+)
 
 _T = TypeVar("_T")
 _HEADER = 4096
 _MAGIC = b"\x93NUMPY"
 _FLOAT8 = (b"'descr': '<f1'", b"'descr': '|V1'")
+_SEQUENCE_LENGTH = 3
+_LARGEST = 100
 
 
 def read_feeds(
@@ -32,12 +48,12 @@ def read_feeds(
 
     Args:
         written: Each ``NAME=FILE``, or ``FILE`` alone: an ``.npz`` that holds inputs by name, or
-            the one input of a model that has no other. A sequence is given as a ``.pb``, as the
-            arrays of an ``.npz``, or by naming it once for each element.
+            the only input that a model needs. A sequence is given as a ``.pb``, as the arrays of
+            an ``.npz``, or by naming it once for each element.
         declared: The inputs of the model.
 
     Returns:
-        The values by name; whether they fit is for whoever runs the model to check.
+        The values by name; running the model checks whether they fit.
 
     Raises:
         SplitError: TS701 for a file that is no readable array, TS703 for a name given twice.
@@ -47,10 +63,20 @@ def read_feeds(
     for word in written:
         name, path = _name_and_path(word, declared)
         if name is None:
-            for key, array in read_archive(path).items():
-                _add(values, key, _typed(array, entries.get(key), path), entries.get(key))
+            found: Mapping[str, Array | list[Array]] = {
+                key: _typed(array, entries.get(key), path)
+                for key, array in _read_archive(path).items()
+            }
         else:
-            _add(values, name, _read(path, name, entries.get(name)), entries.get(name))
+            found = {name: _read(path, name, entries.get(name))}
+        for key, value in found.items():
+            if key in entries and _is_sequence(entries[key]):
+                added = value if isinstance(value, list) else [value]
+                values[key] = [*values.get(key, []), *added]
+            elif key in values:
+                raise SplitError(USAGE, "it is given twice", "give it once", parameter=key)
+            else:
+                values[key] = value
     return values
 
 
@@ -76,31 +102,17 @@ def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | 
     )
 
 
-def _add(
-    values: dict[str, Array | list[Array]],
-    name: str,
-    value: Array | list[Array],
-    entry: DeclaredInput | None,
-) -> None:
-    """Keep a value; a sequence grows each time it is named."""
-    if entry is not None and entry.kind.endswith("sequence"):
-        before = values.get(name, [])
-        added = value if isinstance(value, list) else [value]
-        values[name] = [*before, *added]
-    elif name in values:
-        raise SplitError(USAGE, "it is given twice", "give it once", parameter=name)
-    else:
-        values[name] = value
+def _is_sequence(entry: DeclaredInput | None) -> bool:
+    return entry is not None and entry.kind.endswith("sequence")
 
 
 def _read(path: Path, name: str, entry: DeclaredInput | None) -> Array | list[Array]:
-    is_sequence = entry is not None and entry.kind.endswith("sequence")
     if path.suffix == ".pb":
-        return read_sequence(path) if is_sequence else read_tensor(path)
+        return _read_sequence(path) if _is_sequence(entry) else _read_tensor(path)
     if path.suffix != ".npz":
-        return _typed(read_array(path), entry, path)
-    arrays = [_typed(array, entry, path) for array in read_archive(path).values()]
-    if is_sequence:
+        return _typed(_read_array(path), entry, path)
+    arrays = [_typed(array, entry, path) for array in _read_archive(path).values()]
+    if _is_sequence(entry):
         return arrays
     if len(arrays) == 1:
         return arrays[0]
@@ -112,12 +124,8 @@ def _read(path: Path, name: str, entry: DeclaredInput | None) -> Array | list[Ar
     )
 
 
-def read_array(path: Path) -> Array:
-    """Read an ``.npy`` file; nothing in it is ever unpickled.
-
-    Raises:
-        SplitError: TS701.
-    """
+def _read_array(path: Path) -> Array:
+    """Read an ``.npy`` file; nothing in it is ever unpickled."""
 
     def load() -> object:
         with path.open("rb") as file:
@@ -132,54 +140,31 @@ def read_array(path: Path) -> Array:
     return _array(_guarded(path, load), path)
 
 
-def read_archive(path: Path) -> dict[str, Array]:
-    """Read the arrays of an ``.npz`` file by name, in the order of the file.
-
-    Raises:
-        SplitError: TS701.
-    """
+def _read_archive(path: Path) -> dict[str, Array]:
+    """Read the arrays of an ``.npz`` file by name, in the order of the file."""
 
     def load() -> dict[str, object]:
         if not zipfile.is_zipfile(path):
-            raise ValueError("it is no .npz file, or cut short")
+            raise ValueError("it is no .npz file, or is cut short")
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
 
     return {name: _array(value, path) for name, value in _guarded(path, load).items()}
 
 
-def read_tensor(path: Path) -> Array:
-    """Read a file that holds an ONNX ``TensorProto``.
-
-    Raises:
-        SplitError: TS701.
-    """
+def _read_tensor(path: Path) -> Array:
     from onnx import TensorProto
 
-    return _tensor(_message(path, TensorProto), path)
+    return _tensor(_guarded(path, lambda: TensorProto.FromString(path.read_bytes())), path)
 
 
-def read_sequence(path: Path) -> list[Array]:
-    """Read a file that holds an ONNX ``SequenceProto`` of tensors.
-
-    Raises:
-        SplitError: TS701.
-    """
+def _read_sequence(path: Path) -> list[Array]:
     from onnx import SequenceProto
 
-    message: SequenceProto = _message(path, SequenceProto)
+    message = _guarded(path, lambda: SequenceProto.FromString(path.read_bytes()))
     if message.elem_type not in (SequenceProto.UNDEFINED, SequenceProto.TENSOR):
         raise _unreadable(path, "its elements are no tensors")
     return [_tensor(tensor, path) for tensor in message.tensor_values]
-
-
-def _message(path: Path, kind: Callable[[], _T]) -> _T:
-    def parse() -> _T:
-        message: Any = kind()
-        message.ParseFromString(path.read_bytes())
-        return message  # type: ignore[no-any-return]
-
-    return _guarded(path, parse)
 
 
 def _tensor(message: TensorProto, path: Path) -> Array:
@@ -217,10 +202,11 @@ def _dtype(element_type: str | None) -> np.dtype[Any] | None:
     """NumPy's type of an element type; None where there is none, or none is declared."""
     from onnx import TensorProto, helper
 
-    names = TensorProto.DataType.keys()
-    if element_type is None or element_type.upper() not in names:
+    try:
+        number = TensorProto.DataType.Value((element_type or "").upper())
+        return helper.tensor_dtype_to_np_dtype(number)
+    except (KeyError, ValueError):
         return None
-    return helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(element_type.upper()))
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:
@@ -246,9 +232,79 @@ def _unreadable(path: Path, problem: str) -> SplitError:
     )
 
 
-def wanted(declared: Iterable[DeclaredInput]) -> str:
-    """What a model wants, in one line."""
-    return "; ".join(
-        f"{entry.name}: {entry}{' (has a default)' if entry.has_default else ''}"
-        for entry in declared
-    )
+def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput]) -> Shapes:
+    """Read everything that is given with ``--input-shape``.
+
+    Args:
+        written: Each ``NAME:1,3,224`` or ``NAME:1x3x224``; without a name for a model with one
+            input.
+        declared: The inputs of the model.
+
+    Raises:
+        SplitError: TS703 for text that is no shape of numbers, or a name that is no input.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    names = [entry.name for entry in declared]
+    for word in written:
+        name, colon, text = word.rpartition(":")
+        if not colon and len(names) == 1:
+            name = names[0]
+        dims = parse_shape(text) if text else ()
+        sizes = tuple(dim for dim in dims if isinstance(dim, int))
+        if name not in names or len(sizes) < len(dims):
+            raise SplitError(
+                USAGE,
+                f"{word!r} gives no input a shape",
+                f"write NAME:1,3,224 or NAME:1x3x224, where NAME is one of {', '.join(names)}",
+                parameter="input-shape",
+            )
+        shapes[name] = sizes
+    return shapes
+
+
+def random_feeds(
+    declared: Sequence[DeclaredInput], given: Mapping[str, Any], shapes: Shapes
+) -> dict[str, Any]:
+    """What is given, and random values for every other input that has no default.
+
+    Args:
+        declared: The inputs of the model.
+        given: Values by name.
+        shapes: Shapes by name, for inputs whose declared shape is open.
+
+    Returns:
+        Values by name: small whole numbers, which every engine holds exactly in every type.
+    """
+    rng = np.random.default_rng(0)
+    named: dict[str | int | None, int] = {}
+    for entry in declared:
+        fixed = shapes.get(entry.name, getattr(given.get(entry.name), "shape", ()))
+        named.update(zip(entry.shape or (), fixed, strict=False))
+    feeds = dict(given)
+    for entry in declared:
+        if entry.name in feeds or (entry.has_default and entry.name not in shapes):
+            continue
+        declared_shape = tuple(
+            dim if isinstance(dim, int) else named.get(dim or "", OPEN_DIMENSION)
+            for dim in entry.shape or ()
+        )
+        shape = shapes.get(entry.name, declared_shape)
+        if entry.kind.startswith("optional"):
+            feeds[entry.name] = None
+        elif entry.kind == "sequence":
+            feeds[entry.name] = [_random(rng, entry, shape) for _ in range(_SEQUENCE_LENGTH)]
+        else:
+            feeds[entry.name] = _random(rng, entry, shape)
+    return feeds
+
+
+def _random(rng: np.random.Generator, entry: DeclaredInput, shape: tuple[int, ...]) -> Array:
+    numbers = rng.integers(1, _LARGEST, shape)
+    name = entry.element_type or "float"
+    if name == "string":
+        texts = [f"s{number}" for number in numbers.reshape(-1).tolist()]
+        return np.array(texts, object).reshape(shape)
+    dtype = _dtype(name)
+    if dtype == np.bool_:
+        return np.asarray(numbers % 2 == 0)
+    return np.asarray(numbers).astype(dtype)

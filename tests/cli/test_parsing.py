@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorsplit import operators
-from tensorsplit.cli.arguments import is_operand, parse_operands, parse_shape
+from tensorsplit.cli.parsing import is_operand, parse_operands, parse_shape
 from tests.refusals import refused
 
 

@@ -1,21 +1,20 @@
-"""``tensorsplit bench``: how long cuts take here, beside other libraries."""
+"""``tensorsplit bench``: how long splits take here, beside other libraries."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.files import Writer, write_files
-from tensorsplit.cli.screen import examples, show, write
+from tensorsplit.cli.files import write_texts
+from tensorsplit.cli.screen import examples, format_option, show, write
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
     from tensorsplit.bench.figures import Figures
-    from tensorsplit.bench.timing import Effort
     from tensorsplit.bench.workloads import Workload
 
 WRONG = 1
@@ -47,14 +46,7 @@ _File = click.Path(dir_okay=False, path_type=Path)
     help="Time N rounds of each workload, and not as many as it takes for the medians to settle.",
 )
 @click.option("--quick", is_flag=True, help="One round: check every result, and time roughly.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to write the figures.",
-)
+@format_option("text", "json", text="How to write the figures.")
 @click.option(
     "-o", "--output", type=_File, help="Write the figures to this file, not standard output."
 )
@@ -72,12 +64,16 @@ def bench(
     output: Path | None,
     svg: Path | None,
 ) -> None:
-    """Time cuts beside the libraries that are installed, and check every result.
+    """Time splits beside the libraries that are installed, and check every result.
 
     WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in a minute or two. Each
-    time is a multiple of that of copying the same bytes with two threads, taken in turns with it;
-    a median, and from the 10th to the 90th percentile. The exit status is 1 if a result is wrong.
+    time is a multiple of that of copying the same bytes with two threads, measured in turns with
+    it: a median, and the 10th to the 90th percentile. The exit status is 1 if a result is wrong.
     """
+    from tensorsplit.bench.figures import Figures
+    from tensorsplit.bench.machine import describe
+    from tensorsplit.bench.peers import choose as choose_peers
+    from tensorsplit.bench.runner import measure
     from tensorsplit.bench.timing import Effort
     from tensorsplit.bench.workloads import choose
 
@@ -87,25 +83,17 @@ def bench(
     if listed:
         write("".join(f"{line}\n" for line in _listing(chosen)))
         return
-    _check_places([place for place in (output, svg) if place is not None])
-    figures = _measure(chosen, peers, Effort(rounds=1 if quick else repeat))
+    _check_files(output, svg)
+    effort = Effort(rounds=1 if quick else repeat)
+    entries = choose_peers(peers)
+    measured = tuple(measure(entry, entries, effort) for entry in _announced(chosen))
+    figures = Figures(describe(effort), measured)
     _save(figures, style, output, svg)
     if figures.wrong:
         ctx.exit(WRONG)
 
 
-def _measure(chosen: Sequence[Workload], peers: tuple[str, ...], effort: Effort) -> Figures:
-    from tensorsplit.bench.figures import Figures
-    from tensorsplit.bench.machine import describe
-    from tensorsplit.bench.peers import choose
-    from tensorsplit.bench.runner import measure
-
-    entries = choose(peers)
-    measured = tuple(measure(entry, entries, effort) for entry in _counted(chosen))
-    return Figures(describe(effort), measured)
-
-
-def _counted(chosen: Sequence[Workload]) -> Iterable[Workload]:
+def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
     """Each workload, named on a terminal before it is measured.
 
     Nothing is drawn meanwhile: a moving bar would take time from what is timed.
@@ -132,13 +120,12 @@ def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
     yield "peers: " + ", ".join(f"{peer} {here.get(peer, '(not installed)')}" for peer in PEERS)
 
 
-def _check_places(places: Sequence[Path]) -> None:
-    """Refuse a place that can't be written before a minute is spent, not after it."""
-    for place in places:
-        folder = place.parent
-        if folder.exists() and not folder.is_dir():
-            raise SplitError(UNWRITABLE, f"{folder} is not a folder", "give another place")
-    if len(set(places)) < len(places):
+def _check_files(output: Path | None, svg: Path | None) -> None:
+    """Refuse a path that can't be written before a minute is spent, not after it."""
+    for path in (output, svg):
+        if path is not None and path.parent.exists() and not path.parent.is_dir():
+            raise SplitError(UNWRITABLE, f"{path.parent} is not a folder", "give another path")
+    if output is not None and output == svg:
         raise click.UsageError("-o and --svg are the same file")
 
 
@@ -147,17 +134,14 @@ def _save(figures: Figures, style: str, output: Path | None, svg: Path | None) -
     from tensorsplit.bench.picture import picture
     from tensorsplit.bench.table import as_text, lines
 
-    files: dict[Path, Writer] = {}
-    if svg is not None:
-        drawn = picture(figures).encode()
-        files[svg] = lambda file: file.write(drawn)
-    if output is not None:
-        text = (as_json(figures) if style == "json" else as_text(figures)).encode()
-        files[output] = lambda file: file.write(text)
-    elif style == "json":
-        write(as_json(figures))
-    elif sys.stdout is not None and sys.stdout.isatty():
+    files = {} if svg is None else {svg: picture(figures)}
+    on_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
+    if on_terminal and style == "text":
         show(*lines(figures))
     else:
-        write(as_text(figures))
-    write_files(files)
+        text = as_json(figures) if style == "json" else as_text(figures)
+        if output is None:
+            write(text)
+        else:
+            files[output] = text
+    write_texts(files)

@@ -1,0 +1,325 @@
+"""``tensorsplit conformance``: what engines and tools really do with a split, case by case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tensorsplit.cli.files import content, write_files
+from tensorsplit.cli.screen import (
+    complain,
+    examples,
+    format_option,
+    plain_text,
+    progress_of,
+    show,
+    write,
+)
+from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError
+from tensorsplit.core.errors import show as quoted
+
+if TYPE_CHECKING:
+    from tensorsplit.conformance.case import Case
+    from tensorsplit.conformance.document import Document
+    from tensorsplit.conformance.known import Comparison, Deviation
+
+DEVIATES = 1
+ALL = "all"
+_MOST_LISTED = 20
+_WIDTH = 100
+
+_File = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog=examples(
+        "conformance --engine onnxruntime",
+        "conformance --engine all --format html -o report.html",
+        "conformance --engine my_adapter.py --case 'onnx.Split-18/*'",
+        "conformance --repro CASE --engine onnxruntime > repro.py",
+        "conformance --engine onnxruntime --profiles profiles/",
+    )
+)
+@click.option(
+    "--engine",
+    "-e",
+    "engines",
+    metavar="NAME",
+    multiple=True,
+    help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
+    " `all` for all that are installed. The default is numpy, onnx-reference, onnxruntime and"
+    " openvino, as far as they are installed.",
+)
+@click.option(
+    "--case",
+    "-c",
+    "patterns",
+    metavar="PATTERN",
+    multiple=True,
+    help="Only the cases whose id matches, such as 'onnx.Split-18/*/runtime/*'.",
+)
+@click.option("--list", "lists", is_flag=True, help="List the cases and run nothing.")
+@format_option(
+    *("text", "json", "html"),
+    text="A matrix for the terminal, the whole run as JSON, or a page that needs no network.",
+)
+@click.option(
+    "--output",
+    "-o",
+    "out",
+    metavar="FILE",
+    type=_File,
+    help="Write to a file, whole or not at all; compressed if its name ends in .gz.",
+)
+@click.option(
+    "--from",
+    "sources",
+    metavar="FILE",
+    type=_File,
+    multiple=True,
+    help="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
+    " which the first has all cases; run nothing.",
+)
+@click.option("--repro", metavar="CASE", help="Print a script that reproduces one case.")
+@click.option(
+    "--export",
+    metavar="DIR",
+    type=_File,
+    help="Write the cases as ONNX backend tests, for other runners.",
+)
+@click.option(
+    "--profiles",
+    metavar="DIR",
+    type=_File,
+    help="Write what each engine was measured to support.",
+)
+@click.option(
+    "--known",
+    metavar="FILE",
+    type=_File,
+    help="Known deviations, instead of the package's own.",
+)
+@click.option(
+    "--update-known",
+    metavar="FILE",
+    type=_File,
+    help="Write known deviations that fit this run, to review.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The seed of the random data.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(1), help="How many processes run at a time.")
+@click.pass_context
+def conformance(
+    ctx: click.Context,
+    *,
+    engines: Sequence[str],
+    patterns: Sequence[str],
+    lists: bool,
+    style: str,
+    out: Path | None,
+    sources: Sequence[Path],
+    repro: str | None,
+    export: Path | None,
+    profiles: Path | None,
+    known: Path | None,
+    update_known: Path | None,
+    seed: int,
+    jobs: int | None,
+) -> None:
+    """Measure what each engine or tool does with every kind of split.
+
+    Each runs in processes of its own, so that a crash or a hang is a result. Exit status: 0 if
+    all deviations are known, and all known ones occur; 1 if not; 2 wrong usage.
+    """
+    if repro is not None:
+        _emit(_reproduction(repro, engines, seed), out)
+        return
+    if lists or export is not None:
+        cases = _cases(patterns)
+        if export is not None:
+            _export(cases, export, seed)
+        if lists:
+            _emit(_listing(cases, style), out)
+        return
+    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.known import compare, dumps, load, updated
+    from tensorsplit.conformance.profile import profile_files
+
+    deviations = load(known)
+    document = _read(sources) if sources else _measure(_cases(patterns), engines, seed, jobs)
+    comparison = compare(document, deviations, [case.id for case in all_cases()])
+    document = comparison.document
+    files: dict[Path, str] = {}
+    if profiles is not None:
+        files.update((profiles / name, text) for name, text in profile_files(document))
+    if update_known is not None:
+        files[update_known] = dumps(updated(document, deviations))
+    _show_run(document, style, engines, deviations, out, files)
+    _list_unexpected(comparison)
+    if not comparison.is_fine:
+        ctx.exit(DEVIATES)
+
+
+def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
+    from tensorsplit.conformance.cases import find
+
+    found = find(patterns)
+    if not found:
+        raise SplitError(
+            USAGE,
+            f"no case matches {' or '.join(map(quoted, patterns))}",
+            "tensorsplit conformance --list shows the cases",
+            parameter="case",
+        )
+    return found
+
+
+def _measure(
+    cases: Sequence[Case], engines: Sequence[str], seed: int, jobs: int | None
+) -> Document:
+    from tensorsplit.conformance.runner import Subject, run
+
+    chosen = [Subject.of(name) for name in _chosen(engines)]
+    with progress_of("conformance", len(cases) * len(chosen)) as advance:
+        return run(chosen, cases, seed=seed, jobs=jobs, progress=advance)
+
+
+def _chosen(engines: Sequence[str]) -> list[str]:
+    """The subjects that are meant, each of them once and installed."""
+    from tensorsplit.conformance.subjects import SUBJECTS, installed, load
+    from tensorsplit.engines import ENGINES
+
+    if not engines:
+        return [name for name in ENGINES if installed(name)]
+    names: list[str] = []
+    for name in engines:
+        names += filter(installed, SUBJECTS) if name == ALL else [name]
+    for name in names:
+        if not installed(name):
+            raise SplitError(
+                ENGINE_MISSING,
+                f"{name} is not installed",
+                f"pip install {' '.join(load(name).PACKAGES)}",
+                parameter="engine",
+            )
+    return list(dict.fromkeys(names))
+
+
+def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:
+    from tensorsplit.conformance.cases import find
+    from tensorsplit.conformance.repro import script
+
+    cases = find([name])
+    if len(cases) != 1 or len(engines) != 1:
+        raise SplitError(
+            USAGE,
+            f"--repro takes one case and one --engine, but it is given {len(engines)} engines, and"
+            f" {quoted(name)} is the id of {len(cases)} cases",
+            "tensorsplit conformance --list shows the cases",
+            parameter="repro",
+        )
+    return script(cases[0], engines[0], seed)
+
+
+def _listing(cases: Sequence[Case], style: str) -> str:
+    from tensorsplit.conformance.document import CaseInfo
+
+    if style == "json":
+        infos = [asdict(CaseInfo.of(case)) for case in cases]
+        return json.dumps(infos, indent=1, ensure_ascii=False) + "\n"
+    return "".join(f"{case.id}\n" for case in cases)
+
+
+def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
+    from tensorsplit.conformance.export import export
+
+    with progress_of("conformance", len(cases)) as advance:
+        export(cases, folder, seed, progress=advance)
+
+
+def _read(sources: Sequence[Path]) -> Document:
+    from tensorsplit.conformance.files import read
+    from tensorsplit.conformance.merging import merged
+
+    return merged([read(source) for source in sources])
+
+
+def _emit(text: str, out: Path | None, files: Mapping[Path, str] | None = None) -> None:
+    """Write files, all of them whole or none; the main text to standard output if `out` is None.
+
+    A file whose name ends in ``.gz`` is compressed.
+    """
+    from tensorsplit.conformance.files import octets_of
+
+    texts = {**(files or {}), **({} if out is None else {out: text})}
+    write_files({path: content(octets_of(text, path)) for path, text in texts.items()})
+    if out is None:
+        write(text)
+
+
+def _show_run(  # noqa: PLR0917 - what is written, for whom, and where
+    document: Document,
+    style: str,
+    engines: Sequence[str],
+    deviations: Sequence[Deviation],
+    out: Path | None,
+    files: Mapping[Path, str],
+) -> None:
+    """Write a run to standard output or to `out`, and other files with it."""
+    if style == "json":
+        _emit(json.dumps(document.to_json(), ensure_ascii=False) + "\n", out, files)
+    elif style == "html":
+        from tensorsplit.conformance.report.page import html
+
+        _emit(html(document, _scripts(document, engines), deviations), out, files)
+    else:
+        from tensorsplit.conformance.report.terminal import matrix
+
+        _emit("" if out is None else plain_text(matrix(document), width=_WIDTH), out, files)
+        if out is None:
+            show(matrix(document))
+
+
+def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str], str | None]:
+    """Makes the reproduction of a case with a subject, where both are known here.
+
+    The engines are named as they were given, as some may be paths of adapters.
+    """
+    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.repro import script
+    from tensorsplit.conformance.subjects import SUBJECTS, title
+
+    cases = {case.id: case for case in all_cases()}
+    sources = {name: name for name in SUBJECTS} | {title(name): name for name in engines}
+    seed = int(document.suite.get("seed", 0))
+
+    def make(case: str, subject: str) -> str | None:
+        if case not in cases or subject not in sources:
+            return None
+        return script(cases[case], sources[subject], seed)
+
+    return make
+
+
+def _list_unexpected(comparison: Comparison) -> None:
+    """List results that no known deviation covers, and known deviations that no longer occur."""
+    new = [
+        f"new: {result.subject}: {result.verdict}: {result.case}: {result.detail}"
+        for result in comparison.new
+    ]
+    stale = [f"stale: {entry}" for entry in comparison.stale]
+    for kind, found in (("new", new), ("stale", stale)):
+        for line in found[:_MOST_LISTED]:
+            complain(line)
+        if len(found) > _MOST_LISTED:
+            complain(f"and {len(found) - _MOST_LISTED} more that are {kind}")

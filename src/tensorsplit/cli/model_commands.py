@@ -1,0 +1,387 @@
+"""The commands that read a model as a whole: ``check``, ``convert``, ``infer`` and ``lower``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from tensorsplit import __version__
+from tensorsplit.cli.files import PIPE, source_of, write_model
+from tensorsplit.cli.input_files import (
+    INPUT_SHAPE_OPTION,
+    random_feeds,
+    read_feeds,
+    read_input_shapes,
+)
+from tensorsplit.cli.screen import examples, format_option, progress_of, say, show, write
+from tensorsplit.core.errors import SplitError
+from tensorsplit.pages.layout import printable
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto
+    from rich.table import Table
+    from rich.text import Text
+
+    from tensorsplit.model.check.finding import Report as Findings
+    from tensorsplit.model.graph.reading import OnnxModel
+    from tensorsplit.model.lower.report import Report as Lowering
+
+FOUND = 1
+MISMATCH = 1
+_MOST_CHANGES = 40
+_MOST_NAMES = 6
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """Where a command writes its model.
+
+    Attributes:
+        source: The path that the model is read from, or ``-``.
+        target: The path that it is written to, or ``-``; None for a dry run.
+        copy_weights: Whether the weights may be copied to another folder.
+    """
+
+    source: str
+    target: str | None
+    copy_weights: bool
+
+    @property
+    def has_report(self) -> bool:
+        """Whether standard output is free for a report, as it holds no model."""
+        return self.target != PIPE
+
+    def write(self, made: ModelProto) -> None:
+        """Write the model, unless this is a dry run."""
+        if self.target is not None:
+            write_model(made, self.source, self.target, copy_weights=self.copy_weights)
+
+
+def _writes_model(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a command that writes a model, which it gets as the one argument `output`."""
+
+    @click.option(
+        "-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe."
+    )
+    @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+    @click.option(
+        "--copy-external-data",
+        is_flag=True,
+        help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
+    )
+    @wraps(command)
+    def with_output(
+        *, model: str, out: str | None, dry_run: bool, copy_external_data: bool, **options: Any
+    ) -> None:
+        if out is None and not dry_run:
+            raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
+        output = _Output(model, None if dry_run else out, copy_external_data)
+        command(model=model, output=output, **options)
+
+    return with_output
+
+
+@click.command(
+    epilog=examples(
+        "check model.onnx",
+        "check model.onnx --for openvino",
+        "check model.onnx --format sarif > splits.sarif",
+        "check model.xml --strict",
+    )
+)
+@click.argument("model")
+@click.option(
+    "--for",
+    "target",
+    metavar="ENGINE",
+    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
+    " portable.",
+)
+@format_option("text", "json", "sarif", text="How to write the findings.")
+@click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")
+@click.pass_context
+def check(ctx: click.Context, model: str, target: str | None, style: str, strict: bool) -> None:
+    """Find what is wrong or odd with the splits of a model, ONNX or OpenVINO IR (.xml).
+
+    MODEL is a path, or - for an ONNX model on standard input. The exit status is 1 if there are
+    errors; 2 if the model can't be read at all.
+    """
+    from tensorsplit.model.check import report as reports
+    from tensorsplit.model.check.checker import examine
+
+    with progress_of("checking"):
+        report = examine(source_of(model), target)
+    name = "stdin" if model == PIPE else model
+    if style == "json":
+        write(reports.as_json(report, name, target, __version__))
+    elif style == "sarif":
+        write(reports.as_sarif(report, name, __version__))
+    elif sys.stdout is not None and sys.stdout.isatty():
+        show(*_coloured(report))
+    else:
+        say(*reports.as_text(report).splitlines())
+    if report.count("error") or (strict and report.count("warning")):
+        ctx.exit(FOUND)
+
+
+def _coloured(report: Findings) -> list[Text]:
+    """The findings as lines with colours."""
+    from rich.text import Text
+
+    from tensorsplit.model.check.report import by_node, finding_lines
+
+    lines = []
+    for node, findings in by_node(report):
+        operator = next((finding.operator for finding in findings if finding.operator), None)
+        title = Text(printable(node), "bold")
+        lines.append(title.append(f" ({operator})", "not bold") if operator else title)
+        for finding in findings:
+            first, *rest = map(printable, finding_lines(finding))
+            line = Text(f"  {first}", overflow="fold", no_wrap=False)
+            line.stylize(_STYLES[finding.severity], 2, 2 + len(finding.severity))
+            lines += [line, *(Text(f"  {text}", "dim") for text in rest)]
+        lines.append(Text(""))
+    return [*lines, Text(report.summary, "bold")]
+
+
+@click.command(
+    epilog=examples(
+        "infer model.onnx -o inferred.onnx",
+        "infer model.onnx --input-shape x:1,3,224,224 -o inferred.onnx",
+        "infer model.onnx --dry-run",
+        "infer - -o - < model.onnx > inferred.onnx",
+    )
+)
+@click.argument("model")
+@INPUT_SHAPE_OPTION
+@_writes_model
+def infer(*, model: str, shapes: Sequence[str], output: _Output) -> None:
+    """Fill in the type and shape of every value of an ONNX model that can be known.
+
+    MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
+    fine; 2 a split is wrong, or the input can't be read.
+    """
+    from onnx import ModelProto
+
+    from tensorsplit.model.graph.reading import read_model
+    from tensorsplit.model.infer.fill import infer_shapes
+    from tensorsplit.model.infer.report import filled_in
+
+    source = read_model(source_of(model))
+    given = read_input_shapes(shapes, source.inputs) if shapes else None
+    with progress_of("inferring"):
+        made = cast(ModelProto, infer_shapes(source, input_shapes=given))
+    if output.target is None:
+        say(*(filled_in(source, made) or ["nothing to fill in"]))
+        return
+    output.write(made)
+    if output.has_report:
+        say(f"{output.target}: {len(filled_in(source, made))} values described")
+
+
+@click.command(
+    epilog=examples(
+        "convert model.onnx --opset 18 -o model.onnx",
+        "convert model.onnx --opset 11 --dry-run",
+        "convert model.onnx --to-variadic -o variadic.onnx",
+        "convert - --opset 13 -o - < model.onnx > converted.onnx",
+    )
+)
+@click.argument("model")
+@click.option(
+    "--opset", metavar="N", type=int, help="The opset to convert ONNX's own operators to."
+)
+@click.option(
+    "--to-variadic",
+    is_flag=True,
+    help="Convert every Split to OpenVINO's VariadicSplit, in the domain org.openvinotoolkit;"
+    " `lower` goes the way back.",
+)
+@_writes_model
+def convert(*, model: str, opset: int | None, to_variadic: bool, output: _Output) -> None:
+    """Convert an ONNX model to another opset, up or down.
+
+    With --to-variadic, convert its splits to OpenVINO's operator; both may be asked for at once.
+    Bodies and functions are converted too.
+    MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
+    fine; 2 something is not expressible at that opset, or the input can't be read.
+    """
+    if opset is None and not to_variadic:
+        raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
+    from tensorsplit.model.convert.driver import check_opset, convert_model
+    from tensorsplit.model.convert.variadic import to_variadic as convert_splits
+    from tensorsplit.model.graph.reading import open_model
+
+    wanted = None if opset is None else check_opset(opset)
+    with progress_of("converting"):
+        opened = open_model(source_of(model))
+        changed = wanted is not None and convert_model(opened.model, wanted)
+        if to_variadic:
+            changed |= convert_splits(opened.model)
+        made = opened.proto(changed)
+    if output.has_report:
+        if not changed:
+            already = "has no Split" if wanted is None else f"is at opset {wanted} already"
+            say(f"{model} {already}")
+        show(_summary(opened.original, made))
+    output.write(made)
+
+
+@click.command(
+    epilog=examples(
+        "lower model.onnx --for openvino -o lowered.onnx --verify",
+        "lower model.onnx --for onnxruntime --dry-run",
+        "lower model.onnx --for portable -o - > portable.onnx",
+        "lower model.onnx --for openvino -o out.onnx --verify --input-shape x:1,3,224,224",
+    )
+)
+@click.argument("model")
+@click.option(
+    "--for",
+    "target",
+    metavar="ENGINE",
+    required=True,
+    help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
+    " lengths, axes from the front).",
+)
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Run the model with our own operators and the lowered one with the engine, and compare"
+    " the bits; nothing is written if they differ.",
+)
+@click.option(
+    "--input",
+    "-i",
+    "written",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="What to verify with, as `run` takes it; inputs that are not given are random.",
+)
+@INPUT_SHAPE_OPTION
+@_writes_model
+@click.pass_context
+def lower(
+    ctx: click.Context,
+    *,
+    model: str,
+    target: str,
+    verify: bool,
+    written: Sequence[str],
+    shapes: Sequence[str],
+    output: _Output,
+) -> None:
+    """Rewrite the splits and sequences of an ONNX model for an engine.
+
+    MODEL is a path, or - for a model on standard input; OUT may be the same path. The
+    result runs exactly: only what the engine was measured not to run, or to run wrongly, is
+    changed. Exit status: 0 fine; 1 the
+    results differ (--verify); 2 it can't be lowered, or can't be read.
+    """
+    from tensorsplit.model.graph.reading import open_model
+    from tensorsplit.model.lower import lower_graph
+
+    with progress_of("lowering"):
+        opened = open_model(source_of(model))
+        report = lower_graph(opened.model, target)
+        made = opened.proto(bool(report.changes))
+    verdict: list[str] = []
+    same = True
+    if verify:
+        verdict, same = _verify(replace(opened), opened.model, target, written, shapes)
+    if output.has_report:
+        _tell(report, opened.original, made)
+        say(*verdict)
+    if not same:
+        ctx.exit(MISMATCH)
+    output.write(made)
+
+
+def _tell(report: Lowering, before: ModelProto, after: ModelProto) -> None:
+    """The changes, a table of before and after, and notes."""
+    if report.changes:
+        shown = report.changes[:_MOST_CHANGES]
+        for reason in dict.fromkeys(change.reason for change in shown):
+            say(f"because {report.target}: {reason}")
+            for change in shown:
+                if change.reason == reason:
+                    say(f"  {change.node}: {change.operator} -> {change.became}")
+        if len(report.changes) > len(shown):
+            say(f"and {len(report.changes) - len(shown)} more changes")
+        show(_summary(before, after))
+    else:
+        say(f"{report.target} runs it as it is; nothing was changed")
+    say(*(f"note: {note}" for note in report.notes))
+
+
+def _verify(
+    source: OnnxModel, made: Any, target: str, written: Sequence[str], shapes: Sequence[str]
+) -> tuple[list[str], bool]:
+    """Run both models; what was found, and whether they agree."""
+    from tensorsplit import engines
+    from tensorsplit.engines.compare import compare
+    from tensorsplit.model.profiles import load
+
+    named = load(target).engine
+    engine = named if named in engines.ENGINES else "numpy"
+    engines.check_engine(engine)
+    declared = source.inputs
+    given = read_feeds(written, declared)
+    feeds = random_feeds(declared, given, read_input_shapes(shapes, declared))
+    try:
+        expected = engines.run(source, feeds)
+    except SplitError as error:
+        if not written or len(given) < len(declared):
+            error.fix = (
+                f"{error.fix}; give inputs that fit the model with --input NAME=FILE".lstrip("; ")
+            )
+        raise
+    found = compare(made, feeds, [engine], reference=expected)
+    if found:
+        return [f"NOT verified: {difference}" for difference in found], False
+    inputs = "the inputs given" if len(given) == len(feeds) else "random inputs"
+    return [f"verified: on {inputs}, {engine} gives the same bits"], True
+
+
+def _summary(before: ModelProto, after: ModelProto) -> Table:
+    """A table of what a command changed: opsets, operators of the family, inputs, outputs."""
+    from rich.table import Table
+
+    table = Table("", "before", "after", box=None, pad_edge=False, header_style="bold")
+    left, right = _facts(before), _facts(after)
+    for name in dict.fromkeys((*left, *right)):
+        table.add_row(*map(printable, (name, left.get(name, "-"), right.get(name, "-"))))
+    return table
+
+
+def _facts(model: ModelProto) -> Mapping[str, str]:
+    from tensorsplit.core.records import operators
+    from tensorsplit.model.graph.message import graphs
+
+    facts = {
+        f"opset {entry.domain or 'ai.onnx'}": str(entry.version) for entry in model.opset_import
+    }
+    nodes = [node for graph in graphs(model) for node in graph.node]
+    nodes += [node for function in model.functions for node in function.node]
+    facts["nodes"] = str(len(nodes))
+    family = {record.name for record in operators.values()}
+    kinds = Counter(
+        node.op_type for node in nodes if node.op_type in family or "Sequence" in node.op_type
+    )
+    facts.update({kind: str(count) for kind, count in sorted(kinds.items())})
+    facts["inputs"] = _names(model.graph, "input")
+    facts["outputs"] = _names(model.graph, "output")
+    return facts
+
+
+def _names(graph: GraphProto, field: str) -> str:
+    names = [value.name for value in getattr(graph, field)]
+    more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

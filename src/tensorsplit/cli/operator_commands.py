@@ -1,0 +1,187 @@
+"""The commands about operators: ``ops`` (the list, or the page of one) and ``diff``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from tensorsplit.cli.parsing import operator_named
+from tensorsplit.cli.screen import examples, format_option, show, write, write_json
+from tensorsplit.core.differences import Change, OperatorDiff
+from tensorsplit.core.differences import diff as compare_records
+from tensorsplit.core.records import operators
+from tensorsplit.pages import Page, index, markdown, page_of
+from tensorsplit.pages.content import Operand, lengths_in_short, opsets
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+_ABSENT = "-"
+
+
+@click.command(
+    epilog=examples(
+        "ops",
+        "ops onnx.Split-13",
+        "ops Split --opset 12 --format markdown",
+    ),
+)
+@click.argument("operator", required=False)
+@click.option("--opset", type=int, help="The opset, where OPERATOR is a name such as Split.")
+@format_option("text", "json", "markdown")
+def ops(operator: str | None, opset: int | None, style: str) -> None:
+    """List the operator versions, or print the page of one.
+
+    OPERATOR is an identifier such as onnx.Split-13, or a name such as Split (with --opset, or the
+    newest version).
+    """
+    if operator is None:
+        if opset is not None:
+            raise click.UsageError("--opset needs an OPERATOR")
+        _list(style)
+        return
+    page = page_of(operator_named(operator, opset))
+    if style == "json":
+        write_json(asdict(page))
+    elif style == "markdown":
+        write(markdown(page))
+    else:
+        show(*_page(page))
+        write(f"\nSource: {page.source}\n")  # whole, however narrow the terminal is
+
+
+def _list(style: str) -> None:
+    if style == "json":
+        write_json([asdict(page_of(record)) for record in operators.values()])
+    elif style == "markdown":
+        write(index())
+    else:
+        table = _plain_table()
+        table.show_header, table.header_style = True, "bold"
+        for name in ("operator", "opsets", "lengths from", "with none given"):
+            table.add_column(name, no_wrap=name in ("operator", "opsets"))
+        for record in operators.values():
+            table.add_row(record.id, opsets(record), *lengths_in_short(record))
+        show(table)
+
+
+def _page(page: Page) -> Iterator[RenderableType]:
+    """The page for a terminal."""
+    from rich.text import Text
+
+    types = ((entry.name, f"{entry.meaning}: {', '.join(entry.types)}") for entry in page.types)
+    decisions = (
+        (note.name, " ".join((note.text, *(f"[{code}]" for code in note.codes))))
+        for note in page.decisions
+    )
+    calls = (f"  {entry.call(page.id)}\n    = {entry.sizes}" for entry in page.examples)
+    yield from (Text(page.id, style="bold"), page.summary, "")
+    yield _pairs((fact.name, fact.text) for fact in page.facts)
+    for title, part in (
+        ("Attributes", _operands(page.attributes)),
+        ("Inputs", _operands(page.inputs)),
+        ("Outputs", _operands(page.outputs)),
+        ("Types", _pairs(types)),
+        ("Where the lengths come from", _pairs((row.given, row.rule) for row in page.lengths)),
+        ("Examples", Text("\n".join(calls))),
+        ("Behaviour", _pairs((note.name, note.text) for note in page.behaviour)),
+        ("Decisions, where the text is silent or contradicts itself", _pairs(decisions)),
+    ):
+        yield from ("", Text(title, style="bold"), part)
+
+
+def _operands(rows: Sequence[Operand]) -> RenderableType:
+    if not rows:
+        return "  none"
+    table = _plain_table()
+    for row in rows:
+        table.add_row(f"  {row.name}", row.type, row.need, row.meaning)
+    return table
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
+    table = _plain_table()
+    for name, text in rows:
+        table.add_row(f"  {name}", text.replace("`", ""))
+    return table
+
+
+def _plain_table() -> Table:
+    from rich.table import Table
+
+    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+@click.command(
+    epilog=examples(
+        "diff onnx.Split-13 onnx.Split-18",
+        "diff onnx.Split-18 openvino.VariadicSplit-1",
+    ),
+)
+@click.argument("before")
+@click.argument("after")
+@format_option("text", "json")
+def diff(before: str, after: str, style: str) -> None:
+    """Show what changed between two operator versions, side by side.
+
+    BEFORE and AFTER are identifiers such as onnx.Split-13; a name such as Split is its newest
+    version.
+    """
+    found = compare_records(operator_named(before), operator_named(after))
+    if style == "json":
+        fields = ("aspect", "name", "before", "after")
+        changes = [{name: getattr(change, name) for name in fields} for change in found.changes]
+        write_json({"before": found.before.id, "after": found.after.id, "changes": changes})
+    elif found.changes:
+        show(_comparison(found))
+    else:
+        write(f"{found.before.id} and {found.after.id}: no differences\n")
+
+
+def _comparison(found: OperatorDiff) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table.add_column("")
+    table.add_column(found.before.id, ratio=1)
+    table.add_column(found.after.id, ratio=1)
+    previous = ""
+    for aspect, name, before, after in _rows(found.changes):
+        if previous and aspect != previous:
+            table.add_section()
+        table.add_row(f"{aspect} {name}", before, after)
+        previous = aspect
+    return table
+
+
+def _rows(changes: tuple[Change, ...]) -> Iterator[tuple[str, str, str, str]]:
+    """One row for each change; the element types of one operand share a row."""
+    for (aspect, name), group in groupby(
+        changes, key=lambda change: (change.aspect, change.subject)
+    ):
+        several = list(group)
+        if aspect == "type":
+            before = [_element(change) for change in several if change.before]
+            after = [_element(change) for change in several if change.after]
+            yield "types of", name, _only(before), _only(after)
+        else:
+            (change,) = several
+            yield aspect, name, _cell(change.before), _cell(change.after)
+
+
+def _element(change: Change) -> str:
+    return change.name.partition(": ")[2]
+
+
+def _cell(text: str | None) -> str:
+    return (text or _ABSENT).replace("`", "")
+
+
+def _only(elements: list[str]) -> str:
+    return f"only here: {', '.join(elements)}" if elements else _ABSENT

@@ -1,0 +1,327 @@
+"""``tensorsplit run``: run a model, compare engines, and print or save the outputs.
+
+NumPy's own formats have no names for bfloat16, float8, 4-bit and 2-bit types, and can't hold every
+string without pickling; outputs of those types are written as ONNX tensors (.pb), or refused if
+an .npy or .npz was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+import click
+import numpy as np
+
+from tensorsplit.arrays.numpy import element_type
+from tensorsplit.cli.files import Writer, content, write_files
+from tensorsplit.cli.input_files import read_feeds
+from tensorsplit.cli.screen import examples, say
+from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
+
+if TYPE_CHECKING:
+    from onnx import TensorProto
+
+    from tensorsplit.engines.compare import Difference
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+MISMATCH = 1
+ARCHIVE = "outputs.npz"
+
+_WHOLE = 64
+_FIRST = 6
+_LAST = 3
+_MOST_ELEMENTS = 12
+_LONGEST_NAME = 120
+_LONGEST_LINE = 400
+
+
+@click.command(
+    epilog=examples(
+        "run model.onnx --input x=x.npy",
+        "run model.onnx --input inputs.npz -o out",
+        "run model.onnx --input x=x.pb --compare onnxruntime --compare openvino",
+        "run model.xml --input x=x.npy --engine openvino",
+    )
+)
+@click.argument("model")
+@click.option(
+    "--input",
+    "-i",
+    "written",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
+    " sequence once for each element.",
+)
+@click.option(
+    "--engine",
+    metavar="ENGINE",
+    default="numpy",
+    show_default=True,
+    help="What runs it: numpy, onnx-reference, onnxruntime or openvino.",
+)
+@click.option(
+    "--compare",
+    metavar="ENGINE",
+    multiple=True,
+    help="Run this engine too and say where it differs; may be repeated.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="The largest difference allowed between engines; 0 compares bits.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write every output to a file in this folder.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["npy", "npz", "pb"]),
+    help="How to write outputs: by default .npy, and .pb for types that .npy can't name.",
+)
+@click.pass_context
+def run(
+    ctx: click.Context,
+    *,
+    model: str,
+    written: Sequence[str],
+    engine: str,
+    compare: Sequence[str],
+    tolerance: float,
+    folder: Path | None,
+    style: str | None,
+) -> None:
+    """Run a model, ONNX or OpenVINO IR (.xml), and show or write its outputs.
+
+    With --compare, other engines run it too; the exit status is 1 if one of them differs.
+    """
+    from tensorsplit import engines
+    from tensorsplit.engines.compare import compare as compare_engines
+    from tensorsplit.model.graph.reading import read_model
+
+    if style is not None and folder is None:
+        raise click.UsageError("--format needs -o DIR")
+    for name in (engine, *compare):
+        engines.check_engine(name)
+    declared = read_model(model).inputs
+    feeds = read_feeds(written, declared)
+    missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
+    if missing and not written:
+        wanted = (
+            f"{entry.name}: {entry}{' (has a default)' if entry.has_default else ''}"
+            for entry in declared
+        )
+        raise SplitError(
+            MISSING_INPUT,
+            "the model has inputs that are not given",
+            f"give --input NAME=FILE for {'; '.join(wanted)}",
+            parameter=", ".join(entry.name for entry in missing),
+        )
+    outputs = engines.run(model, feeds, engine=engine)
+    verdicts: list[str] = []
+    same = True
+    for other in dict.fromkeys(compare):
+        found = compare_engines(model, feeds, [other], reference=outputs)
+        verdicts += _verdict(found, engine, other, tolerance)
+        same = same and all(_is_near(difference, tolerance) for difference in found)
+    say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
+    if not same:
+        ctx.exit(MISMATCH)
+
+
+def _verdict(
+    found: Sequence[Difference], engine: str, other: str, tolerance: float
+) -> Iterator[str]:
+    """How the results of another engine compare, in words."""
+    if not found:
+        yield f"{other}: the same as {engine}"
+    for difference in found:
+        near = " (within the tolerance)" if _is_near(difference, tolerance) else ""
+        yield f"{replace(difference, reference=engine)}{near}"
+
+
+def _is_near(difference: Difference, tolerance: float) -> bool:
+    """Whether a difference is one of numbers, and small enough."""
+    return difference.largest is not None and float(difference.largest) <= tolerance > 0
+
+
+def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
+    """Every output as lines of text: name, element type, shape and values."""
+    for name, value in outputs.items():
+        yield from _description(name, value)
+
+
+def _description(name: str, value: Any) -> Iterator[str]:
+    if value is None:
+        yield f"{name}: empty optional"
+    elif isinstance(value, list):
+        yield f"{name}: sequence of {len(value)}"
+        for place, item in enumerate(value[:_MOST_ELEMENTS]):
+            yield from _description(f"{name}[{place}]", item)
+        if len(value) > _MOST_ELEMENTS:
+            yield f"... and {len(value) - _MOST_ELEMENTS} more"
+    elif isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        yield f"{name}: {element_type(array)} {array.shape}"
+        yield from (line[:_LONGEST_LINE] for line in _values(array).splitlines())
+    else:
+        yield f"{name}: {repr(value)[:_LONGEST_LINE]}"
+
+
+def _values(array: Array) -> str:
+    """All elements of a small array, else the first and last ones in their order."""
+    if array.size <= _WHOLE:
+        return np.array2string(array, max_line_width=78, separator=", ", floatmode="unique")
+    ends = (*range(_FIRST), *range(array.size - _LAST, array.size))
+    shown = np.empty(len(ends), array.dtype)
+    for place, index in enumerate(ends):
+        shown[place] = array.flat[index]
+    texts = [
+        np.array2string(item, floatmode="unique") if item.dtype != object else repr(item[()])
+        for item in map(np.asarray, shown)
+    ]
+    return f"[{', '.join(texts[:_FIRST])}, ..., {', '.join(texts[_FIRST:])}] (in order)"
+
+
+def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterator[str]:
+    """Write the outputs; which file holds which.
+
+    The files are called as the outputs, with everything replaced that could mean another folder;
+    the elements of a sequence are ``name_0``, ``name_1``.
+    """
+    names = _FileNames()
+    files: dict[Path, Writer] = {}
+    places: list[tuple[str, Path]] = []
+    members: dict[str, Array] = {}
+    for label, name, value in _pieces(outputs, whole_sequences=style == "pb"):
+        stored = None if isinstance(value, list) else _storable(value)
+        if stored is None and style in ("npy", "npz"):
+            raise _cannot_hold(label, value, style)
+        file = names.new(name)
+        if style == "npz" and stored is not None:
+            members[file] = stored
+            path = folder / ARCHIVE
+        elif stored is None or style == "pb":
+            path = folder / f"{file}.pb"
+            files[path] = content(_message(label, value))
+        else:
+            path = folder / f"{file}.npy"
+            files[path] = _npy_writer(stored)
+        places.append((label, path))
+    if style == "npz":
+        files[folder / ARCHIVE] = _archive_writer(members)
+    write_files(files)
+    yield from (f"{label}: {path}" for label, path in places)
+    for name, value in outputs.items():
+        if value is None or (isinstance(value, list) and not value and style != "pb"):
+            yield f"{name}: empty, no file"
+
+
+def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tuple[str, str, Any]]:
+    """What goes into one file each: its label in messages, its name as a file, and the value."""
+    for name, value in outputs.items():
+        if isinstance(value, list) and not whole_sequences:
+            for place, item in enumerate(value):
+                yield f"{name}[{place}]", f"{name}_{place}", np.asarray(item)
+        elif isinstance(value, (list, np.ndarray, np.generic)):
+            yield name, name, value if isinstance(value, list) else np.asarray(value)
+        elif value is not None:
+            raise SplitError(
+                UNWRITABLE,
+                f"the output is a {type(value).__name__}",
+                "only tensors and sequences can be written",
+                parameter=name,
+            )
+
+
+class _FileNames:
+    """Names of files: safe ones, each once, also where case does not count."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def new(self, name: str) -> str:
+        """A name for a file that stays in its folder on every system."""
+        safe = re.sub(r"[^\w.+-]", "_", name)
+        safe = re.sub(r"^[.-]+", "_", safe) or "output"
+        safe = safe.encode()[:_LONGEST_NAME].decode(errors="ignore")
+        found, number = safe, 1
+        while found.casefold() in self._taken:
+            number += 1
+            found = f"{safe}-{number}"
+        self._taken.add(found.casefold())
+        return found
+
+
+def _storable(array: Array) -> Array | None:
+    """The array as NumPy's own formats can hold it without pickling; None if they can't."""
+    if array.dtype.kind in "OT":
+        items = array.ravel().tolist()
+        for text, kind in ((str, "U"), (bytes, "S")):
+            if all(type(item) is text and item[-1:] not in ("\0", b"\0") for item in items):
+                return array.astype(object).astype(kind)
+        return None
+    return array if array.dtype.type.__module__ == "numpy" else None
+
+
+def _npy_writer(array: Array) -> Writer:
+    return lambda file: np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _archive_writer(members: Mapping[str, Array]) -> Writer:
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+            for name, array in members.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+    return write
+
+
+def _message(name: str, value: Array | list[Array]) -> bytes:
+    """An output as an ONNX message."""
+    from onnx import SequenceProto
+
+    try:
+        if isinstance(value, list):
+            kind, tensors = SequenceProto.TENSOR, [_tensor(name, item) for item in value]
+            message: Any = SequenceProto(name=name, elem_type=kind, tensor_values=tensors)
+        else:
+            message = _tensor(name, value)
+        return bytes(message.SerializeToString())
+    except Exception as error:  # noqa: BLE001 - protobuf and onnx raise many kinds, one per type
+        raise SplitError(
+            UNWRITABLE, f"it is no tensor that ONNX can hold ({error})", parameter=name
+        ) from None
+
+
+def _tensor(name: str, array: Array) -> TensorProto:
+    from onnx import numpy_helper
+
+    if array.dtype.kind in "UST":
+        array = array.astype(object)
+    return numpy_helper.from_array(np.asarray(array), name)
+
+
+def _cannot_hold(label: str, value: Array | list[Array], style: str) -> SplitError:
+    kind = element_type(value) if isinstance(value, np.ndarray) else "sequence"
+    return SplitError(
+        UNWRITABLE,
+        f"an .{style} file can't hold its element type {kind}",
+        "use --format pb, or no --format, which writes .pb where it has to",
+        parameter=label,
+    )
