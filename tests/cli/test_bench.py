@@ -6,18 +6,17 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from tensorsplit.bench import runner
-from tensorsplit.bench.task import Prepared, Task
+from tensorsplit.bench import timing
+from tensorsplit.bench.tasks import Prepared, Task
 from tests.cli.conftest import Command
 
 
 @pytest.fixture
 def run(tensorsplit: Command) -> Command:
-    """Runs one round of the smallest cut beside NumPy."""
+    """Runs one round of the smallest split beside NumPy."""
     return partial(tensorsplit, "bench", "tiny", "--quick", "--peer", "numpy")
 
 
@@ -42,12 +41,11 @@ def test_json(run: Command) -> None:
     assert set(tiny["entries"][0]["ratio"]) == {"median", "low", "high"}
 
 
-def test_files(run: Command, tmp_path: Path) -> None:
-    figures, drawn = tmp_path / "new" / "f.json", tmp_path / "f.svg"
-    ended = run("--format", "json", "-o", figures, "--svg", drawn)
+def test_a_file(run: Command, tmp_path: Path) -> None:
+    figures = tmp_path / "new" / "f.json"
+    ended = run("--format", "json", "-o", figures)
     assert ended == (0, "", "")
     assert json.loads(figures.read_text())["measured"][0]["workload"]["name"] == "tiny"
-    assert ElementTree.fromstring(drawn.read_text()).tag.endswith("svg")
 
 
 def test_repeat_sets_the_rounds(tensorsplit: Command) -> None:
@@ -56,7 +54,7 @@ def test_repeat_sets_the_rounds(tensorsplit: Command) -> None:
 
 
 def test_the_list_measures_nothing(tensorsplit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "measure", None)
+    monkeypatch.setattr(timing, "measure", None)
     ended = tensorsplit("bench", "--list")
     assert ended.status == 0
     assert "attention      query, key and value of a transformer\n" in ended.out
@@ -67,7 +65,7 @@ def test_a_wrong_result_is_status_1(run: Command, monkeypatch: pytest.MonkeyPatc
     def find_fault(task: Task, prepared: Prepared) -> str:
         return "part 0 has other values"
 
-    monkeypatch.setattr(runner, "find_fault", find_fault)
+    monkeypatch.setattr(timing, "find_fault", find_fault)
     ended = run()
     assert ended.status == 1
     assert "wrong: tiny: numpy (out): part 0 has other values\n" in ended.out
@@ -80,7 +78,6 @@ def test_a_wrong_result_is_status_1(run: Command, monkeypatch: pytest.MonkeyPatc
         ("tiny", "--peer", "matlab"),
         ("tiny", "--quick", "--repeat", "3"),
         ("tiny", "--repeat", "0"),
-        ("tiny", "-o", "same", "--svg", "same"),
     ],
 )
 def test_wrong_usage(refused: Callable[..., str], words: tuple[str, ...]) -> None:
@@ -90,7 +87,7 @@ def test_wrong_usage(refused: Callable[..., str], words: tuple[str, ...]) -> Non
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(
     refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "measure", None)
+    monkeypatch.setattr(timing, "measure", None)
     file = tmp_path / "file"
     file.touch()
     refused("TS702", "bench", "tiny", "-o", file / "x")

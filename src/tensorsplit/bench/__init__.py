@@ -1,6 +1,6 @@
 """Benchmarks: every result is checked, every time is paired with the one it is compared with.
 
-A workload is a cut as data (`workloads`), a peer is a small adapter (`peers`). `runner.measure`
-times all peers of a workload in turns beside what they are compared with, and its figures become a
-table (`table`), JSON (`figures`) and a picture (`picture`).
+A workload is a split as data (`workloads`), with its tensors and the check of results (`tasks`).
+Each library is a peer (`peers`). `timing.measure` times all peers of a workload in turns with the
+baseline, and the figures become a table or JSON (`figures`).
 """

@@ -1,56 +1,28 @@
-"""What was measured, as data: written to JSON and read back from it."""
+"""What was measured and on what machine: as JSON, and as text for the terminal."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tensorsplit.bench.timing import Spread
-from tensorsplit.bench.workloads import Workload
+from tensorsplit import native
+from tensorsplit.bench.peers import OURS, THREADS, installed
+from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 
-_NUMBERS = re.compile(r"\[[\d\s,]*\]")
-"""A list of integers, which is easier to read on one line."""
+if TYPE_CHECKING:
+    from rich.text import Text
 
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """How one peer did one workload in one way.
-
-    Attributes:
-        peer: The peer.
-        mode: The way: ``out``, ``pooled``, ``fresh`` or ``view``.
-        ratio: Its time as a multiple of that of the baseline in the same round.
-        seconds: The time of one call.
-        cannot: Why it can't do the workload.
-        wrong: What is wrong with its result.
-    """
-
-    peer: str
-    mode: str
-    ratio: Spread | None = None
-    seconds: Spread | None = None
-    cannot: str | None = None
-    wrong: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The figures of one workload.
-
-    Attributes:
-        workload: The workload.
-        rounds: How many rounds were timed.
-        baseline: The seconds of what the others are compared with.
-        entries: Every peer in every way.
-    """
-
-    workload: Workload
-    rounds: int
-    baseline: Spread
-    entries: tuple[Timed, ...]
+_CPU_INFO = Path("/proc/cpuinfo")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_INTEGERS = re.compile(r"\[[\d\s,]*\]")
+_LONGEST_REASON = 72
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +39,7 @@ class Figures:
 
     @property
     def wrong(self) -> list[str]:
-        """Every wrong result, in words."""
+        """Every wrong result."""
         return [
             f"{measured.workload.name}: {entry.peer} ({entry.mode}): {entry.wrong}"
             for measured in self.measured
@@ -76,16 +48,55 @@ class Figures:
         ]
 
 
+def describe(effort: Effort) -> dict[str, Any]:
+    """What the figures depend on: the machine, the versions, what copies, and the method."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": {
+            "cpu": _cpu(),
+            "cores": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
+            "caches": _caches(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "versions": {"python": platform.python_version(), **installed()},
+        "native": native.in_use,
+        "method": {
+            "threads": THREADS,
+            "rounds": effort.rounds or f"until the medians settle, at most {effort.seconds:g} s",
+            "ratio": "to the baseline of the same round; median, 10th and 90th percentile",
+        },
+    }
+
+
+def _cpu() -> str:
+    """The name of the processor, as far as the system tells."""
+    if _CPU_INFO.exists():
+        for line in _CPU_INFO.read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _caches() -> dict[str, str]:
+    """The size of each cache that holds data, where Linux tells."""
+    found = {}
+    for folder in sorted(_CACHES.glob("index*")):
+        facts = {
+            name: (folder / name).read_text(encoding="ascii").strip()
+            for name in ("level", "type", "size")
+            if (folder / name).exists()
+        }
+        if facts.get("type") in ("Data", "Unified") and "size" in facts:
+            found[f"L{facts.get('level')}"] = facts["size"]
+    return found
+
+
 def as_json(figures: Figures) -> str:
     """The figures as JSON; numbers have four digits, times are in seconds."""
     text = json.dumps(_rounded(asdict(figures)), indent=1)
-    return _NUMBERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
-
-
-def from_json(text: str) -> Figures:
-    """The figures that `as_json` wrote."""
-    read = json.loads(text)
-    return Figures(read["about"], tuple(map(_measured, read["measured"])))
+    return _INTEGERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def _rounded(value: Any) -> Any:
@@ -97,15 +108,79 @@ def _rounded(value: Any) -> Any:
     return [*map(_rounded, value)] if isinstance(value, (list, tuple)) else value
 
 
-def _measured(read: Mapping[str, Any]) -> Measured:
-    written = read["workload"]
-    workload = Workload(
-        **{**written, "shape": tuple(written["shape"]), "sizes": tuple(written["sizes"])}
-    )
-    entries = tuple(map(_timed, read["entries"]))
-    return Measured(workload, read["rounds"], Spread(**read["baseline"]), entries)
+def as_text(figures: Figures) -> str:
+    """The figures as text without colours."""
+    return "".join(f"{line.plain}\n" for line in lines(figures))
 
 
-def _timed(read: Mapping[str, Any]) -> Timed:
-    spreads = {name: Spread(**read[name]) for name in ("ratio", "seconds") if name in read}
-    return Timed(**{**read, **spreads})
+def lines(figures: Figures) -> Iterator[Text]:
+    """The figures for the terminal: the machine, a block for each workload, what was wrong."""
+    from rich.text import Text
+
+    machine, versions = figures.about["machine"], figures.about["versions"]
+    caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
+    facts = machine["cpu"], f"{machine['cores']} cores", caches
+    yield Text("; ".join([*filter(None, facts), f"copies by {figures.about['native']}"]))
+    yield Text(", ".join(f"{name} {version}" for name, version in versions.items()))
+    for measured in figures.measured:
+        yield Text("")
+        yield from _block(measured)
+    yield Text("")
+    if figures.wrong:
+        yield from (Text(f"wrong: {fault}", "bold red") for fault in figures.wrong)
+    else:
+        yield Text("every result is the same, bit for bit, as that of plain slicing")
+
+
+def _block(measured: Measured) -> Iterator[Text]:
+    from rich.text import Text
+
+    workload = measured.workload
+    size = f" of {in_bytes(workload.nbytes)}" if workload.kind == "copy" else ""
+    yield Text.assemble((workload.name, "bold"), f"  {workload.stands_for}")
+    yield Text(f"{workload}", "dim")
+    least = in_seconds(measured.baseline.median)
+    yield Text(f"1 = {workload.baseline}{size}: {least}; {measured.rounds} rounds", "dim")
+    for entry in measured.entries:
+        style = "bold red" if entry.wrong else "bold" if entry.peer == OURS else ""
+        yield Text(f"  {entry.peer:12} {entry.mode:7} {_figure(entry)}", style)
+
+
+def _figure(entry: Timed) -> str:
+    """The ratio, its spread and the time of one call; or why there are none."""
+    if entry.ratio is None or entry.seconds is None or entry.wrong is not None:
+        reason = f"wrong: {entry.wrong}" if entry.wrong else entry.cannot or ""
+        return f"{'':5} {shortened(reason, _LONGEST_REASON)}"
+    ratio, seconds = in_digits(entry.ratio.median), in_seconds(entry.seconds.median)
+    return f"{ratio:>5}  {in_range(entry.ratio):13} {seconds:>8}"
+
+
+def in_digits(value: float) -> str:
+    """A ratio, in three digits."""
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def in_range(values: Spread) -> str:
+    """From the 10th to the 90th percentile."""
+    return f"{in_digits(values.low)}\N{EN DASH}{in_digits(values.high)}"
+
+
+def in_seconds(value: float) -> str:
+    """A time, in three digits."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value * 1e9:.3g} ns"
+
+
+def in_bytes(count: float) -> str:
+    """A number of bytes; kB, MB and GB are of 2^10, 2^20 and 2^30."""
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count:g} B"
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in at most that many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

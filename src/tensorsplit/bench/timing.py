@@ -1,18 +1,23 @@
-"""Timing several calls in turns, so that what disturbs one of them disturbs all alike."""
+"""Timing: the peers of a workload in turns, so that what disturbs one disturbs all alike."""
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import median, quantiles
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from tensorsplit.bench.peers import OURS, Entry, baseline
+from tensorsplit.bench.tasks import Prepared, Task, UnableError, find_fault, make_task
+from tensorsplit.bench.workloads import Workload
+
 Call: TypeAlias = Callable[[], Any]
+Name = TypeVar("Name")
 
 _LEAST_SAMPLE = 500e-6
 _MOST_CALLS = 2000
@@ -41,17 +46,85 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Where the middle and most of the values lie.
-
-    Attributes:
-        median: The median.
-        low: The 10th percentile.
-        high: The 90th percentile.
-    """
+    """Where the values lie: the median, and the 10th and the 90th percentile."""
 
     median: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """How one peer did one workload in one way.
+
+    Attributes:
+        peer: The peer.
+        mode: The way: ``out``, ``pooled``, ``fresh`` or ``view``.
+        ratio: Its time as a multiple of that of the baseline in the same round.
+        seconds: The time of one call.
+        cannot: Why it can't do the workload.
+        wrong: What is wrong with its result.
+    """
+
+    peer: str
+    mode: str
+    ratio: Spread | None = None
+    seconds: Spread | None = None
+    cannot: str | None = None
+    wrong: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The figures of one workload: every peer in every way, and the seconds of the baseline."""
+
+    workload: Workload
+    rounds: int
+    baseline: Spread
+    entries: tuple[Timed, ...]
+
+
+def measure(workload: Workload, entries: Iterable[Entry], effort: Effort) -> Measured:
+    """Time a workload on every peer beside its baseline; check the results before and after.
+
+    A peer whose result is wrong before the timing is not timed.
+
+    Args:
+        workload: The workload.
+        entries: What to time; those for other kinds of workloads are left out.
+        effort: How long.
+    """
+    task = make_task(workload)
+    found = {entry: _prepare(entry, task) for entry in entries if entry.kind == workload.kind}
+    ready = {entry: each for entry, each in found.items() if isinstance(each, Prepared)}
+    calls = {entry: prepared.call for entry, prepared in ready.items()}
+    seconds = in_turns({None: baseline(task), **calls}, effort)
+    least = seconds[None]
+    for entry, prepared in ready.items():
+        ratios = [mine / other for mine, other in zip(seconds[entry], least, strict=True)]
+        found[entry] = Timed(
+            entry.peer,
+            entry.mode,
+            spread(ratios),
+            spread(seconds[entry]),
+            wrong=find_fault(task, prepared),
+        )
+    timed = tuple(each for each in found.values() if isinstance(each, Timed))
+    return Measured(workload, len(least), spread(least), timed)
+
+
+def _prepare(entry: Entry, task: Task) -> Prepared | Timed:
+    """What is to be timed; or what can't be, and why."""
+    try:
+        prepared = entry.prepare(task)
+        wrong = find_fault(task, prepared)
+    except UnableError as reason:
+        return Timed(entry.peer, entry.mode, cannot=str(reason))
+    except Exception as error:  # another library may raise anything; what we raise is a bug
+        if entry.peer == OURS:
+            raise
+        return Timed(entry.peer, entry.mode, cannot=str(UnableError("it fails", error)))
+    return Timed(entry.peer, entry.mode, wrong=wrong) if wrong else prepared
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -62,7 +135,7 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(median(values), tenths[0], tenths[-1])
 
 
-def in_turns(calls: Mapping[str, Call], effort: Effort) -> dict[str, list[float]]:
+def in_turns(calls: Mapping[Name, Call], effort: Effort) -> dict[Name, list[float]]:
     """Time every call once in each round, in an order that changes from round to round.
 
     Before each is timed, the process comes to rest, so that the idle threads of one library don't
@@ -78,7 +151,7 @@ def in_turns(calls: Mapping[str, Call], effort: Effort) -> dict[str, list[float]
         The seconds of one call in each round, by name.
     """
     repeats = {name: _repeats(call) for name, call in calls.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    seconds: dict[Name, list[float]] = {name: [] for name in calls}
     order = list(calls)
     rng = np.random.default_rng(0)
     stop = time.perf_counter() + effort.seconds
@@ -95,7 +168,7 @@ def in_turns(calls: Mapping[str, Call], effort: Effort) -> dict[str, list[float]
     return seconds
 
 
-def _is_enough(seconds: Mapping[str, Sequence[float]], effort: Effort, stop: float) -> bool:
+def _is_enough(seconds: Mapping[Any, Sequence[float]], effort: Effort, stop: float) -> bool:
     rounds = min(map(len, seconds.values()))
     if effort.rounds is not None:
         return rounds >= effort.rounds
@@ -107,7 +180,7 @@ def _is_enough(seconds: Mapping[str, Sequence[float]], effort: Effort, stop: flo
 
 
 def _is_settled(values: Sequence[float]) -> bool:
-    """Whether the median is known to about 1 %; for that, what most values differ by counts."""
+    """Whether the median is known to about 1 %, judged by how far most values lie apart."""
     seen = spread(values)
     return seen.high - seen.low <= _CLOSE_ENOUGH * seen.median * sqrt(len(values))
 

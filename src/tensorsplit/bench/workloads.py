@@ -1,4 +1,4 @@
-"""The workloads: which cut, of what, in which layout, and what it stands for."""
+"""The workloads: which split, of what, in which layout, and what it stands for."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy as np
 from tensorsplit.core.errors import USAGE, SplitError, show
 
 Kind: TypeAlias = Literal["copy", "views", "plan"]
-"""What is timed: ``copy``, contiguous parts; ``views``, an eager call that returns views; ``plan``,
-the same with a prepared plan."""
+"""What is timed: contiguous parts, an eager call that returns views, or a plan that does."""
 
 Layout: TypeAlias = Literal["contiguous", "transposed", "sliced", "reversed"]
 """How the source lies in memory: in C order, in Fortran order, with every other element of the last
@@ -23,24 +22,13 @@ axis, or with its first axis backwards."""
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A cut to be timed.
-
-    Attributes:
-        name: What it is called on the command line.
-        stands_for: Where such a cut is met.
-        shape: The shape of the source.
-        dtype: The element type, by NumPy's name; ``object`` for strings.
-        axis: The axis, counted from the front.
-        sizes: The length of each part.
-        layout: How the source lies in memory.
-        kind: What is timed.
-    """
+    """A split to be timed; the element type goes by NumPy's name, ``object`` for strings."""
 
     name: str
     stands_for: str
     shape: tuple[int, ...]
     dtype: str
-    axis: int
+    axis: int  # counted from the front
     sizes: tuple[int, ...]
     layout: Layout = "contiguous"
     kind: Kind = "copy"
@@ -58,19 +46,21 @@ class Workload:
     @property
     def indices(self) -> tuple[tuple[slice, ...], ...]:
         """The index of each part."""
-        ends = tuple(accumulate(self.sizes))
+        ends = accumulate(self.sizes)
         before = (slice(None),) * self.axis
-        return tuple(
-            (*before, slice(end - size, end)) for size, end in zip(self.sizes, ends, strict=True)
-        )
+        pairs = zip(self.sizes, ends, strict=True)
+        return tuple((*before, slice(end - size, end)) for size, end in pairs)
+
+    def __str__(self) -> str:
+        least, most = min(self.sizes), max(self.sizes)
+        lengths = f"{least}" if least == most else f"{least} to {most}"
+        element = "strings" if self.dtype == "object" else self.dtype
+        layout = "" if self.layout == "contiguous" else f" {self.layout}"
+        count = len(self.sizes)
+        return f"{element} {self.shape}{layout}, axis {self.axis}: {count} parts of {lengths}"
 
 
-def _ragged(count: int) -> tuple[int, ...]:
-    """Lengths from 8 to 78 in no order."""
-    return tuple(8 + 37 * number % 71 for number in range(count))
-
-
-_RAGGED = _ragged(96)
+_RAGGED = tuple(8 + 37 * number % 71 for number in range(96))  # from 8 to 78, in no order
 
 _ALL = (
     Workload(
@@ -141,7 +131,7 @@ WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in _ALL}
 """Every workload, by its name."""
 
 
-def choose(patterns: tuple[str, ...]) -> list[Workload]:
+def choose_workloads(patterns: tuple[str, ...]) -> list[Workload]:
     """The workloads that any of the patterns names, in the order of the table.
 
     Args:

@@ -26,7 +26,7 @@ _File = click.Path(dir_okay=False, path_type=Path)
     epilog=examples(
         "bench",
         "bench attention 'rgb*' --peer torch",
-        "bench --format json -o bench.json --svg bench.svg",
+        "bench --format json -o bench.json",
         "bench --quick",
     )
 )
@@ -50,7 +50,6 @@ _File = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "-o", "--output", type=_File, help="Write the figures to this file, not standard output."
 )
-@click.option("--svg", type=_File, help="Draw the figures into this file as well.")
 @click.pass_context
 def bench(
     ctx: click.Context,
@@ -62,7 +61,6 @@ def bench(
     quick: bool,
     style: str,
     output: Path | None,
-    svg: Path | None,
 ) -> None:
     """Time splits beside the libraries that are installed, and check every result.
 
@@ -70,25 +68,25 @@ def bench(
     time is a multiple of that of copying the same bytes with two threads, measured in turns with
     it: a median, and the 10th to the 90th percentile. The exit status is 1 if a result is wrong.
     """
-    from tensorsplit.bench.figures import Figures
-    from tensorsplit.bench.machine import describe
-    from tensorsplit.bench.peers import choose as choose_peers
-    from tensorsplit.bench.runner import measure
-    from tensorsplit.bench.timing import Effort
-    from tensorsplit.bench.workloads import choose
+    from tensorsplit.bench.figures import Figures, describe
+    from tensorsplit.bench.peers import choose_entries
+    from tensorsplit.bench.timing import Effort, measure
+    from tensorsplit.bench.workloads import choose_workloads
 
     if quick and repeat is not None:
         raise click.UsageError("--quick is --repeat 1; give one of them")
-    chosen = choose(workload)
+    chosen = choose_workloads(workload)
     if listed:
         write("".join(f"{line}\n" for line in _listing(chosen)))
         return
-    _check_files(output, svg)
+    # Refused before a minute is spent, not after it.
+    if output is not None and output.parent.exists() and not output.parent.is_dir():
+        raise SplitError(UNWRITABLE, f"{output.parent} is not a folder", "give another path")
     effort = Effort(rounds=1 if quick else repeat)
-    entries = choose_peers(peers)
+    entries = choose_entries(peers)
     measured = tuple(measure(entry, entries, effort) for entry in _announced(chosen))
     figures = Figures(describe(effort), measured)
-    _save(figures, style, output, svg)
+    _save(figures, style, output)
     if figures.wrong:
         ctx.exit(WRONG)
 
@@ -109,39 +107,25 @@ def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
 
 
 def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
-    from tensorsplit.bench import words
     from tensorsplit.bench.peers import PEERS, installed
 
     width = max(len(workload.name) for workload in chosen)
     for workload in chosen:
         yield f"{workload.name:{width}}  {workload.stands_for}"
-        yield f"{'':{width}}  {words.cut(workload)}; beside {workload.baseline}"
+        yield f"{'':{width}}  {workload}; beside {workload.baseline}"
     here = installed()
     yield "peers: " + ", ".join(f"{peer} {here.get(peer, '(not installed)')}" for peer in PEERS)
 
 
-def _check_files(output: Path | None, svg: Path | None) -> None:
-    """Refuse a path that can't be written before a minute is spent, not after it."""
-    for path in (output, svg):
-        if path is not None and path.parent.exists() and not path.parent.is_dir():
-            raise SplitError(UNWRITABLE, f"{path.parent} is not a folder", "give another path")
-    if output is not None and output == svg:
-        raise click.UsageError("-o and --svg are the same file")
+def _save(figures: Figures, style: str, output: Path | None) -> None:
+    from tensorsplit.bench.figures import as_json, as_text, lines
 
-
-def _save(figures: Figures, style: str, output: Path | None, svg: Path | None) -> None:
-    from tensorsplit.bench.figures import as_json
-    from tensorsplit.bench.picture import picture
-    from tensorsplit.bench.table import as_text, lines
-
-    files = {} if svg is None else {svg: picture(figures)}
     on_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
     if on_terminal and style == "text":
         show(*lines(figures))
+        return
+    text = as_json(figures) if style == "json" else as_text(figures)
+    if output is None:
+        write(text)
     else:
-        text = as_json(figures) if style == "json" else as_text(figures)
-        if output is None:
-            write(text)
-        else:
-            files[output] = text
-    write_texts(files)
+        write_texts({output: text})

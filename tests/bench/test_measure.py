@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
-from tensorsplit.bench.figures import Figures, as_json, from_json
-from tensorsplit.bench.machine import describe
-from tensorsplit.bench.peers import ENTRIES, OURS, choose, installed
-from tensorsplit.bench.runner import measure
-from tensorsplit.bench.table import as_text
-from tensorsplit.bench.task import Array, Prepared, Task, UnableError
-from tensorsplit.bench.timing import Effort
+from tensorsplit.bench.figures import Figures, as_json, as_text, describe
+from tensorsplit.bench.peers import ENTRIES, OURS, choose_entries, installed
+from tensorsplit.bench.tasks import Array, Prepared, Task, UnableError
+from tensorsplit.bench.timing import Effort, measure
 from tensorsplit.bench.workloads import Workload
 from tensorsplit.core.errors import SplitError
-from tests.bench.cuts import PLAN, SMALL, STRINGS, VIEWS, entry, writes
+from tests.bench.samples import PLAN, SMALL, STRINGS, VIEWS, entry, writes
 
 ONCE = Effort(rounds=1)
 
@@ -29,7 +29,7 @@ def spoil(buffers: list[Array]) -> None:
 
 def figures(*workloads: Workload) -> Figures:
     entries = [
-        *choose(("numpy",)),
+        *choose_entries(("numpy",)),
         entry(writes(spoil), "wrong"),
         entry(unable, "unable"),
     ]
@@ -37,7 +37,7 @@ def figures(*workloads: Workload) -> Figures:
 
 
 def test_ours_and_numpy_are_right_and_timed() -> None:
-    timed = measure(SMALL, choose(("numpy",)), ONCE)
+    timed = measure(SMALL, choose_entries(("numpy",)), ONCE)
     assert [(each.peer, each.mode) for each in timed.entries] == [
         (OURS, "out"),
         (OURS, "pooled"),
@@ -51,7 +51,7 @@ def test_ours_and_numpy_are_right_and_timed() -> None:
 
 @pytest.mark.parametrize("workload", [VIEWS, PLAN, STRINGS], ids=lambda each: each.name)
 def test_views_plans_and_strings_are_right(workload: Workload) -> None:
-    timed = measure(workload, choose(("numpy",)), ONCE)
+    timed = measure(workload, choose_entries(("numpy",)), ONCE)
     assert not [each.wrong for each in timed.entries if each.wrong]
     assert any(each.ratio is not None for each in timed.entries)
 
@@ -87,7 +87,7 @@ def test_a_peer_that_is_unable_says_why_in_one_line() -> None:
 def test_no_installed_library_is_timed_on_wrong_results(peer: str, dtype: str) -> None:
     pytest.importorskip(peer)
     workload = Workload("cut", "a test", (4, 6), dtype, 1, (1, 5))
-    timed = measure(workload, [each for each in choose((peer,)) if each.peer == peer], ONCE)
+    timed = measure(workload, [each for each in choose_entries((peer,)) if each.peer == peer], ONCE)
     for each in timed.entries:
         assert each.wrong is None
         assert (each.ratio is None) != (each.cannot is None)
@@ -108,20 +108,22 @@ def test_a_library_that_is_not_installed_or_not_known_is_refused() -> None:
     missing = {each.peer for each in ENTRIES} - set(installed())
     for peer in [*missing - {OURS}, "matlab"]:
         with pytest.raises(SplitError, match=rf"\[TS703\].*'{peer}'.*numpy"):
-            choose((peer,))
+            choose_entries((peer,))
 
 
-def test_figures_come_back_from_json_as_they_went_in() -> None:
+def test_json_has_every_figure() -> None:
     taken = figures(SMALL, VIEWS)
-    text = as_json(taken)
-    back = from_json(text)
-    assert as_json(back) == text
-    assert [each.workload for each in back.measured] == [SMALL, VIEWS]
-    assert back.wrong == taken.wrong
-    ratio, seen = (f.measured[0].entries[0].ratio for f in (taken, back))
-    assert ratio is not None
-    assert seen is not None
-    assert np.isclose(ratio.median, seen.median, rtol=1e-3)
+    read = json.loads(as_json(taken))
+    assert read["about"] == json.loads(json.dumps(taken.about))
+    for seen, measured in zip(read["measured"], taken.measured, strict=True):
+        assert seen["workload"] == json.loads(json.dumps(asdict(measured.workload)))
+        assert seen["rounds"] == measured.rounds
+        for one, timed in zip(seen["entries"], measured.entries, strict=True):
+            assert (one["peer"], one["mode"]) == (timed.peer, timed.mode)
+            assert (one.get("cannot"), one.get("wrong")) == (timed.cannot, timed.wrong)
+            assert ("ratio" in one) == (timed.ratio is not None)
+            if timed.ratio is not None:
+                assert np.isclose(one["ratio"]["median"], timed.ratio.median, rtol=1e-3)
 
 
 def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
@@ -134,5 +136,5 @@ def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
 
 
 def test_a_clean_table_says_so() -> None:
-    clean = Figures(describe(ONCE), (measure(SMALL, choose(("numpy",)), ONCE),))
+    clean = Figures(describe(ONCE), (measure(SMALL, choose_entries(("numpy",)), ONCE),))
     assert "bit for bit" in as_text(clean).splitlines()[-1]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tensorsplit.bench.task import Array, Prepared, Task, find_fault, make_task
+from tensorsplit.bench.tasks import Array, Prepared, Task, find_fault, make_task
 from tensorsplit.bench.workloads import Layout
-from tests.bench.cuts import SMALL, STRINGS, VIEWS, writes
+from tests.bench.samples import SMALL, STRINGS, VIEWS, writes
 
 
 def octets(array: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorsplit.bench.peers import Entry
-from tensorsplit.bench.task import Array, Prepared, Task
+from tensorsplit.bench.tasks import Array, Prepared, Task
 from tensorsplit.bench.workloads import Workload
 
 SMALL = Workload("small-cut", "a test", (5, 6), "float32", 1, (2, 4))

@@ -57,8 +57,8 @@ class UnableError(Exception):
     """A peer can't do a workload; the message says why, in one line."""
 
     def __init__(self, reason: str, error: Exception | None = None) -> None:
-        told = f"{reason}: {error}" if error is not None else reason
-        super().__init__(" ".join(told.split())[:_LONGEST_REASON])
+        whole = f"{reason}: {error}" if error is not None else reason
+        super().__init__(" ".join(whole.split())[:_LONGEST_REASON])
 
 
 def make_task(workload: Workload) -> Task:
@@ -69,17 +69,16 @@ def make_task(workload: Workload) -> Task:
 
 
 def _buffers(parts: Sequence[Array]) -> tuple[tuple[Array, ...], Array]:
-    """Buffers at whole cache lines in one block of memory, every page of it touched."""
+    """Buffers aligned to cache lines in one block of memory, every page of it touched."""
     if any(part.dtype.hasobject for part in parts):
         memory = np.ones(sum(part.nbytes for part in parts), np.uint8)
         return tuple(np.full_like(part, None) for part in parts), memory
     ends = tuple(accumulate(-(-part.nbytes // _LINE) * _LINE for part in parts))
     block = np.ones(ends[-1] + _LINE, np.uint8)
     memory = block[-block.ctypes.data % _LINE :][: ends[-1]]
-    starts = (0, *ends[:-1])
     buffers = (
         memory[start : start + part.nbytes].view(part.dtype).reshape(part.shape)
-        for start, part in zip(starts, parts, strict=True)
+        for start, part in zip((0, *ends[:-1]), parts, strict=True)
     )
     return tuple(buffers), memory
 
@@ -99,8 +98,7 @@ def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if dtype.hasobject:
         texts = np.array([f"text {number}" for number in rng.permutation(1 << 16)], object)
         return texts[rng.integers(0, texts.size, shape)]
-    octets = rng.integers(1, 256, (*shape, dtype.itemsize), np.uint8)
-    return octets.view(dtype).reshape(shape)
+    return rng.integers(1, 256, (*shape, dtype.itemsize), np.uint8).view(dtype).reshape(shape)
 
 
 def find_fault(task: Task, prepared: Prepared) -> str | None:
@@ -110,12 +108,8 @@ def find_fault(task: Task, prepared: Prepared) -> str | None:
     that no byte which is left as it was can pass: the buffers, or else the memory of a first
     result, which an allocator or a pool is likely to hand out again.
 
-    Args:
-        task: The workload with its data.
-        prepared: How the peer runs it.
-
     Returns:
-        What is wrong, in words; None if nothing is.
+        What is wrong; None if nothing is.
     """
     poisoned = prepared.buffers
     if not poisoned and task.workload.kind == "copy":
@@ -130,10 +124,8 @@ def find_fault(task: Task, prepared: Prepared) -> str | None:
     if prepared.buffers and not all(map(np.may_share_memory, parts, prepared.buffers)):
         return "the parts are not in the buffers that were given"
     fault = _compare(task, parts)
-    if fault is None and any(
-        not _same(_octets(task.source[index]), _octets(part))
-        for index, part in zip(task.workload.indices, task.expected, strict=True)
-    ):
+    sources = (task.source[index] for index in task.workload.indices)
+    if fault is None and not all(map(_same, sources, task.expected)):
         return "the source was changed"
     return fault
 
@@ -143,15 +135,13 @@ def _compare(task: Task, parts: Sequence[Array]) -> str | None:
         return f"{len(parts)} parts, not {len(task.expected)}"
     for number, (part, right) in enumerate(zip(parts, task.expected, strict=True)):
         if part.shape != right.shape or part.dtype != right.dtype:
-            return (
-                f"part {number} is {part.dtype} of shape {part.shape}, not"
-                f" {right.dtype} of shape {right.shape}"
-            )
+            seen = f"part {number} is {part.dtype} of shape {part.shape}"
+            return f"{seen}, not {right.dtype} of shape {right.shape}"
         if task.workload.kind == "copy" and not part.flags.c_contiguous:
             return f"part {number} is not contiguous"
         if task.workload.kind == "copy" and np.may_share_memory(part, task.source):
             return f"part {number} is no copy"
-        if not _same(_octets(part), _octets(right)):
+        if not _same(part, right):
             return f"part {number} has other values"
     return None
 
@@ -170,4 +160,4 @@ def _octets(array: Array) -> Array:
 
 
 def _same(left: Array, right: Array) -> bool:
-    return bool(np.array_equal(left, right))
+    return bool(np.array_equal(_octets(left), _octets(right)))

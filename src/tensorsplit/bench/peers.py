@@ -1,0 +1,329 @@
+"""The peers: how each library runs a workload, and what all are compared with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+import tensorsplit as ts
+from tensorsplit import native
+from tensorsplit.bench.tasks import Array, Prepared, Task, UnableError
+from tensorsplit.bench.workloads import Kind
+from tensorsplit.core.errors import USAGE, SplitError, show
+
+OURS = "tensorsplit"
+"""The name under which the package itself takes part."""
+
+THREADS = 2
+"""How many threads the baseline, and every peer that has a choice, may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One way in which one peer does one kind of workload.
+
+    Attributes:
+        peer: The name of the peer, which is that of its module.
+        mode: ``out``, into buffers that are there; ``fresh``, into new memory; ``pooled``, into
+            memory of a pool; ``view``.
+        kind: The kind of workload.
+        prepare: Makes the call for a workload; raises `UnableError`.
+    """
+
+    peer: str
+    mode: str
+    kind: Kind
+    prepare: Callable[[Task], Prepared]
+
+
+def baseline(task: Task) -> Callable[[], Any]:
+    """What the times of a workload are compared with; it uses nothing of the package.
+
+    Returns:
+        The call to time: for copies, the same bytes copied from one touched block of memory to
+        another; for views, `numpy.split` or plain slicing.
+    """
+    source, indices = task.source, task.workload.indices
+    if task.workload.kind == "views":
+        return partial(np.split, source, _boundaries(task), task.workload.axis)
+    if task.workload.kind == "plan":
+        return lambda: [source[index] for index in indices]
+    if source.dtype.hasobject:  # references can't be seen as bytes
+        return _memcpy(np.ones(source.nbytes, np.uint8), task.memory)
+    return _memcpy(source.ravel(order="K").view(np.uint8), task.memory)
+
+
+def _boundaries(task: Task) -> list[int]:
+    """Where each part but the first begins, as `numpy.split` takes it."""
+    return [index[-1].start for index in task.workload.indices[1:]]
+
+
+def _memcpy(source: Array, memory: Array) -> Callable[[], Any]:
+    """The faster of one thread and two, which is measured first."""
+    target = memory[: source.size]
+    middle = source.size // 2
+    alone = partial(np.copyto, target, source)
+    first = partial(np.copyto, target[:middle], source[:middle])
+    second = partial(np.copyto, target[middle:], source[middle:])
+
+    def together() -> None:
+        other = _helper().submit(second)
+        first()
+        other.result()
+
+    ways: list[Callable[[], Any]] = [alone, together]
+    return min(ways, key=_median_time)
+
+
+def _median_time(call: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(15):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[7]
+
+
+@cache
+def _helper() -> ThreadPoolExecutor:
+    """The second thread; it is started once and stays."""
+    return ThreadPoolExecutor(THREADS - 1, "memcpy")
+
+
+def _eager(task: Task, **how: Any) -> Callable[[], Any]:
+    """An eager call of the package itself."""
+    if native.kernel is not None:
+        native.kernel.use_threads(THREADS)
+    workload = task.workload
+    return partial(ts.split, task.source, list(workload.sizes), axis=workload.axis, **how)
+
+
+def _ours_out(task: Task) -> Prepared:
+    return Prepared(_eager(task, out=list(task.buffers)), buffers=task.buffers)
+
+
+def _ours_pooled(task: Task) -> Prepared:
+    """The parts come from a `BufferPool` that can hold all of them."""
+    if task.source.dtype.hasobject:
+        raise UnableError("a pool holds no references to Python objects")
+    return Prepared(_eager(task, out=ts.BufferPool(2 * task.workload.nbytes + (1 << 20))))
+
+
+def _ours_fresh(task: Task) -> Prepared:
+    return Prepared(_eager(task, copy=True))
+
+
+def _ours_views(task: Task) -> Prepared:
+    return Prepared(_eager(task))
+
+
+def _ours_planned(task: Task) -> Prepared:
+    workload = task.workload
+    plan = ts.plan("onnx.Split-18", workload.shape, list(workload.sizes), axis=workload.axis)
+    return Prepared(partial(plan, task.source))
+
+
+def _numpy_out(task: Task) -> Prepared:
+    """Each slice copied into its buffer."""
+    source, indices, buffers = task.source, task.workload.indices, list(task.buffers)
+
+    def call() -> list[Array]:
+        for buffer, index in zip(buffers, indices, strict=True):
+            np.copyto(buffer, source[index])
+        return buffers
+
+    return Prepared(call, list, buffers)
+
+
+def _numpy_fresh(task: Task) -> Prepared:
+    """`numpy.split`, and each part made contiguous; a part that is already is copied too."""
+    source, axis, boundaries = task.source, task.workload.axis, _boundaries(task)
+    return Prepared(lambda: [part.copy(order="C") for part in np.split(source, boundaries, axis)])
+
+
+def _torch(task: Task, function: str, **how: Any) -> Prepared:
+    """A function of PyTorch that takes the lengths and the axis."""
+    import torch
+
+    torch.set_num_threads(THREADS)
+    operands = _tensor(task.source), list(task.workload.sizes), task.workload.axis
+    call = partial(getattr(torch, function), *operands, **how)
+    return Prepared(call, lambda parts: [part.numpy() for part in parts])
+
+
+def _tensor(array: Array) -> Any:
+    """The array as a tensor of PyTorch in the same memory."""
+    import torch
+
+    try:
+        return torch.from_numpy(array)
+    except (TypeError, ValueError) as error:
+        raise UnableError("it takes no such array", error) from None
+
+
+def _torch_out(task: Task) -> Prepared:
+    """``out=`` tensors share our buffers."""
+    out = [_tensor(buffer) for buffer in task.buffers]
+    call = _torch(task, "split_with_sizes_copy", out=out).call
+    return Prepared(call, lambda _: task.buffers, task.buffers)
+
+
+def _torch_fresh(task: Task) -> Prepared:
+    return _torch(task, "split_with_sizes_copy")
+
+
+def _torch_views(task: Task) -> Prepared:
+    return _torch(task, "split")
+
+
+def _onnxruntime_out(task: Task) -> Prepared:
+    """A run of a Split-18 whose input and outputs are bound to our memory."""
+    source = task.source
+    if source.dtype.hasobject:
+        raise UnableError("it binds no memory to strings")
+    _require_contiguous(source)
+    binding = (session := _session(task)).io_binding()
+    binding.bind_input("x", "cpu", 0, source.dtype, source.shape, source.ctypes.data)
+    for number, buffer in enumerate(task.buffers):
+        binding.bind_output(f"y{number}", "cpu", 0, buffer.dtype, buffer.shape, buffer.ctypes.data)
+    call = partial(session.run_with_iobinding, binding)
+    return Prepared(call, lambda _: task.buffers, task.buffers)
+
+
+def _require_contiguous(source: Array) -> None:
+    if not source.flags.c_contiguous:
+        raise UnableError("it takes contiguous sources only")
+
+
+def _session(task: Task) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # fatal errors only
+    options.intra_op_num_threads = THREADS
+    # The threads may spin within a run as they always do, but not into the time of the next peer.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    model = _model(task).SerializeToString()
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001 - its exceptions share no base class
+        raise UnableError(f"it refuses {task.source.dtype}", error) from None
+
+
+def _model(task: Task) -> Any:
+    from onnx import helper, numpy_helper
+
+    element = helper.np_dtype_to_tensor_dtype(task.source.dtype)
+    names = [f"y{number}" for number in range(len(task.expected))]
+    graph = helper.make_graph(
+        [helper.make_node("Split", ["x", "split"], names, axis=task.workload.axis)],
+        "split",
+        [helper.make_tensor_value_info("x", element, task.source.shape)],
+        [helper.make_tensor_value_info(name, element, None) for name in names],
+        [numpy_helper.from_array(np.array(task.workload.sizes, np.int64), "split")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+_OPENVINO_CONFIG = {
+    "INFERENCE_NUM_THREADS": THREADS,
+    "NUM_STREAMS": 1,
+    "EXECUTION_MODE_HINT": "ACCURACY",
+    "ENABLE_CPU_PINNING": False,
+}
+_OPENVINO_INEXACT = {  # element types that do not keep their bits, measured on 2026.4.1
+    "float16": "float32, which quiets signalling NaNs",
+    "float64": "float32",
+    "int64": "int32",
+    "uint64": "int32",
+}
+
+
+def _openvino_out(task: Task) -> Prepared:
+    """An inference of a VariadicSplit-1 whose input and output tensors are set to our memory."""
+    source = task.source
+    if source.dtype.hasobject:
+        raise UnableError("its CPU plugin corrupts strings")
+    if (computed := _OPENVINO_INEXACT.get(source.dtype.name)) is not None:
+        raise UnableError(f"its CPU plugin computes {source.dtype} in {computed}")
+    _require_contiguous(source)
+    import openvino
+
+    request = _request(task)
+    request.set_input_tensor(openvino.Tensor(source, shared_memory=True))
+    for number, buffer in enumerate(task.buffers):
+        request.set_output_tensor(number, openvino.Tensor(buffer, shared_memory=True))
+    call = partial(request.infer, share_outputs=True)
+    return Prepared(call, lambda _: task.buffers, task.buffers)
+
+
+def _request(task: Task) -> Any:
+    import openvino
+    from openvino import opset13
+
+    try:
+        parameter = opset13.parameter(task.source.shape, task.source.dtype)
+        sizes = list(task.workload.sizes)
+        split = opset13.variadic_split(parameter, task.workload.axis, sizes)
+        model = openvino.Model(split.outputs(), [parameter])
+        compiled = openvino.Core().compile_model(model, "CPU", _OPENVINO_CONFIG)
+        return compiled.create_infer_request()
+    except Exception as error:  # noqa: BLE001 - its exceptions share no base class
+        raise UnableError(f"it refuses {task.source.dtype}", error) from None
+
+
+ENTRIES = (
+    Entry(OURS, "out", "copy", _ours_out),
+    Entry(OURS, "pooled", "copy", _ours_pooled),
+    Entry(OURS, "fresh", "copy", _ours_fresh),
+    Entry(OURS, "view", "views", _ours_views),
+    Entry(OURS, "view", "plan", _ours_planned),
+    Entry("numpy", "out", "copy", _numpy_out),
+    Entry("numpy", "fresh", "copy", _numpy_fresh),
+    Entry("torch", "out", "copy", _torch_out),
+    Entry("torch", "fresh", "copy", _torch_fresh),
+    Entry("torch", "view", "views", _torch_views),
+    Entry("onnxruntime", "out", "copy", _onnxruntime_out),
+    Entry("openvino", "out", "copy", _openvino_out),
+)
+"""Everything that is timed, in the order of the report."""
+
+PEERS = tuple(dict.fromkeys(entry.peer for entry in ENTRIES))
+"""The names of all peers; the package itself is the first."""
+
+
+def installed() -> dict[str, str]:
+    """The version of every peer that is installed, by its name."""
+    known = metadata.packages_distributions()  # a module may come from several distributions
+    others = [peer for peer in PEERS if peer in known and peer != OURS]
+    return {OURS: ts.__version__, **{peer: metadata.version(known[peer][0]) for peer in others}}
+
+
+def choose_entries(names: tuple[str, ...]) -> list[Entry]:
+    """What to time.
+
+    Args:
+        names: The peers; none means all that are installed. The package itself always takes part.
+
+    Raises:
+        SplitError: TS703 for a peer that is not known or not installed.
+    """
+    here = installed()
+    for name in names:
+        if name not in PEERS or name not in here:
+            state = "not installed" if name in PEERS else "not known"
+            raise SplitError(
+                USAGE,
+                f"the peer {show(name)} is {state}",
+                f"install it, or give one of {', '.join(here)}",
+                parameter="peer",
+            )
+    wanted = {OURS, *(names or here)}
+    return [entry for entry in ENTRIES if entry.peer in wanted]

@@ -1,0 +1,1 @@
+"""The scripts that make `docs/performance.md`."""
