@@ -10,9 +10,6 @@ KIND = "engine"
 PACKAGES = ()
 FORMATS = ("onnx",)
 
-IMPORTS = "import sys; sys.path.append('examples'); import swapping_engine"
-SCRIPT = "results = swapping_engine.run(MODEL, WEIGHTS, INPUTS, OUTPUTS)"
-
 
 def run(model, weights, inputs, outputs):
     """Run an ONNX model, as the suite asks for it."""

@@ -17,11 +17,13 @@ from onnx.parser import parse_model
 from tensorsplit import SplitError
 from tensorsplit.conformance import subjects
 from tensorsplit.conformance.cases import find
-from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load
+from tensorsplit.conformance.repro import script
+from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load, perform
+from tests.conformance.fakes import case
 
 ROOT = Path(__file__).parents[2]
-ENGINES = [name for name in SUBJECTS if load(name).KIND == "engine"]
-TOOLS = [name for name in SUBJECTS if load(name).KIND == "tool"]
+ENGINES = [name for name in SUBJECTS if load(name).kind == "engine"]
+TOOLS = [name for name in SUBJECTS if load(name).kind == "tool"]
 HEAVY = ("onnxruntime", "openvino", "torch", "tvm", "iree", "cv2", "tinygrad", "jax", "onnxscript")
 NAMES = {"onnxslim", "onnxsim", "onnxoptimizer", "tract", "onnx2torch", "jaxonnxruntime", *HEAVY}
 
@@ -77,12 +79,12 @@ def refusal(name: str) -> SplitError:
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_subject_defines_what_the_suite_needs(name: str) -> None:
-    module = load(name)
-    assert module.KIND in {"engine", "tool"}
-    assert callable(module.run if module.KIND == "engine" else module.rewrite)
-    assert module.PACKAGES
-    assert set(module.FORMATS) <= {"onnx", "ir"}
-    compile(f"{module.IMPORTS}\n{module.SCRIPT}", name, "exec")
+    adapter = load(name)
+    assert adapter.kind in {"engine", "tool"}
+    assert callable(adapter.call)
+    assert adapter.packages
+    assert set(adapter.formats) <= {"onnx", "ir"}
+    compile(script(case("legal"), name), name, "exec")
 
 
 def test_subjects_are_looked_at_without_importing_an_engine() -> None:
@@ -104,43 +106,46 @@ from tensorsplit.conformance import subjects
 
 name, model = sys.argv[1], bytes.fromhex(sys.argv[2])
 x = np.arange(1, 15, dtype=np.float32).reshape(2, 7)
-subject = subjects.load(name)
-subjects.prepare(name)
-names = {"MODEL": model, "WEIGHTS": b"", "INPUTS": {"x": x}, "OUTPUTS": ["a", "b"], "np": np}
-names |= {"TARGET_OPSET": 18, "onnx": onnx}
-exec(subject.IMPORTS + "\\n" + subject.SCRIPT, names)
+found = subjects.perform(name, model, b"", {"x": x}, ["a", "b"], 18)
 """
 SHOWS = """
-for found in all_found:
-    parts = {"a": x[:, :2], "b": x[:, 2:]}
-    print([np.asarray(found[name]).tolist() == part.tolist() for name, part in parts.items()])
+parts = {"a": x[:, :2], "b": x[:, 2:]}
+print([np.asarray(found[name]).tolist() == part.tolist() for name, part in parts.items()])
 """
-RIGHT = ["[True, True]", "[True, True]"]
+RIGHT = "[True, True]"
 
 
 @pytest.mark.parametrize("name", installed(ENGINES))
-def test_engine_and_its_script_cut_a_tensor(name: str) -> None:
-    program = f"""{RUNS}
-all_found = subject.run(model, b"", {{"x": x}}, ["a", "b"]), names["results"]
-{SHOWS}"""
-    assert in_a_child(program, name, split_model().hex()).splitlines()[-2:] == RIGHT
+def test_engine_cuts_a_tensor(name: str) -> None:
+    program = RUNS + SHOWS
+    assert in_a_child(program, name, split_model().hex()).splitlines()[-1] == RIGHT
 
 
 @pytest.mark.parametrize("name", installed(TOOLS))
-def test_tool_and_its_script_return_a_model_that_means_the_same(name: str) -> None:
+def test_tool_returns_a_model_that_means_the_same(name: str) -> None:
     program = f"""{RUNS}
 import tensorsplit
-models = subject.rewrite(model, 18), names["rewritten"]
-all_found = [tensorsplit.run(onnx.load_from_string(found), {{"x": x}}) for found in models]
+found = tensorsplit.run(onnx.load_from_string(found), {{"x": x}})
 {SHOWS}"""
-    assert in_a_child(program, name, split_model().hex()).splitlines()[-2:] == RIGHT
+    assert in_a_child(program, name, split_model().hex()).splitlines()[-1] == RIGHT
+
+
+@pytest.mark.parametrize("name", installed(ENGINES))
+def test_script_of_an_engine_shows_the_same(name: str) -> None:
+    shown = in_a_child(script(case("legal"), name)).splitlines()
+    assert shown[-2:] == ["y0: as the standard says", "y1: as the standard says"]
+
+
+@pytest.mark.parametrize("name", installed(TOOLS))
+def test_script_of_a_tool_shows_its_model(name: str) -> None:
+    assert "Split" in in_a_child(script(case("legal"), name))
 
 
 def test_numpy_reads_ir() -> None:
     cases = find(["openvino.VariadicSplit-1/float/static-*/constant/*"])
-    built = next(case for case in cases if case.expects == "parts").build()
+    built = next(entry for entry in cases if entry.expects == "parts").build()
     assert built.expected is not None
-    found = load("numpy").run(built.model, built.weights, built.inputs, list(built.expected))
+    found = load("numpy").call(built.model, built.weights, built.inputs, list(built.expected))
     assert {name: part.tolist() for name, part in found.items()} == {
         name: part.tolist() for name, part in built.expected.items()
     }
@@ -149,7 +154,7 @@ def test_numpy_reads_ir() -> None:
 def test_engine_sees_illegal_models_and_answers_in_its_own_words(x: np.ndarray[Any, Any]) -> None:
     pytest.importorskip("onnxruntime")
     with pytest.raises(Exception, match="ONNXRuntimeError") as caught:
-        load("onnxruntime").run(split_model(lengths="2, 4"), b"", {"x": x}, ["a", "b"])
+        load("onnxruntime").call(split_model(lengths="2, 4"), b"", {"x": x}, ["a", "b"])
     assert not isinstance(caught.value, SplitError | Unsupported)
 
 
@@ -161,14 +166,14 @@ def test_element_type_that_an_engine_lacks_is_told_from_a_refusal(name: str, wor
     pytest.importorskip(name)
     x = np.ones((2, 7), np.complex64)
     with pytest.raises(Unsupported, match=words):
-        load(name).run(split_model(element_type="complex64"), b"", {"x": x}, ["a", "b"])
+        perform(name, split_model(element_type="complex64"), b"", {"x": x}, ["a", "b"], 0)
 
 
 def test_operator_that_the_reference_lacks_is_told_from_a_refusal(x: np.ndarray[Any, Any]) -> None:
     model = onnx.load_from_string(split_model())
     model.opset_import[0].version = 1
     with pytest.raises(Unsupported, match="Split"):
-        load("onnx-reference").run(model.SerializeToString(), b"", {"x": x}, ["a", "b"])
+        perform("onnx-reference", model.SerializeToString(), b"", {"x": x}, ["a", "b"], 0)
 
 
 def test_value_for_an_input_that_an_engine_made_a_constant_is_not_lost() -> None:
@@ -186,8 +191,6 @@ ADAPTER = """
 KIND = "engine"
 PACKAGES = ()
 FORMATS = ("onnx",)
-IMPORTS = ""
-SCRIPT = "results = {}"
 
 def run(model, weights, inputs, outputs):
     return dict.fromkeys(outputs)
@@ -202,7 +205,7 @@ def adapter(tmp_path: Path) -> Path:
 
 
 def test_adapter_of_a_third_party_is_loaded_from_its_path(adapter: Path) -> None:
-    assert load(str(adapter)).run(b"", b"", {}, ["a"]) == {"a": None}
+    assert load(str(adapter)).call(b"", b"", {}, ["a"]) == {"a": None}
     assert subjects.title(str(adapter)) == "my_engine"
     assert subjects.installed(str(adapter))
     assert subjects.versions(str(adapter)) == {}
@@ -212,7 +215,7 @@ def test_adapter_of_a_third_party_is_a_module(
     adapter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(adapter.parent)
-    assert load("my_engine").run(b"", b"", {}, ["a"]) == {"a": None}
+    assert load("my_engine").call(b"", b"", {}, ["a"]) == {"a": None}
     assert subjects.title("package.my_engine") == "my_engine"
 
 
@@ -236,7 +239,6 @@ def test_subject_that_does_not_exist_is_refused(name: str) -> None:
         ('KIND = "engine"', "KIND"),
         ("PACKAGES = ()", "PACKAGES"),
         ('FORMATS = ("onnx",)', "FORMATS"),
-        ('SCRIPT = "results = {}"', "SCRIPT"),
         ("def run(", "function run"),
     ],
 )

@@ -10,10 +10,9 @@ import pytest
 
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import Result
-from tensorsplit.conformance.trial import Trial
+from tensorsplit.conformance.isolation import Attempt
 from tensorsplit.conformance.verdicts import judge
-from tensorsplit.conformance.worker import Outcome
-from tensorsplit.engines.death import ProcessDied
+from tensorsplit.engines.process import ProcessDied
 
 DATA = np.arange(1, 7, dtype=np.float32)
 
@@ -23,8 +22,8 @@ def built(expected: Any = None, data: Any = DATA) -> Built:
 
 
 def verdict(expected: Any, seen: Any, data: Any = DATA) -> Result:
-    trial = Trial(outcome=Outcome(outputs={"y": seen}))
-    return judge("case", "engine", built(expected, data), trial)
+    attempt = Attempt({"y": seen})
+    return judge("case", "engine", built(expected, data), attempt)
 
 
 def strings(*items: str) -> Any:
@@ -81,22 +80,22 @@ def test_a_difference_in_a_sequence_names_the_position() -> None:
 
 
 def test_an_output_under_another_name_is_missing() -> None:
-    trial = Trial(outcome=Outcome(outputs={"z": DATA}))
-    found = judge("case", "engine", built(DATA), trial)
+    attempt = Attempt({"z": DATA})
+    found = judge("case", "engine", built(DATA), attempt)
     assert (found.verdict, found.output) == ("wrong", "y")
 
 
 def test_a_refusal_that_the_standard_asks_for_passes() -> None:
-    trial = Trial(outcome=Outcome(refusal="no"))
-    assert judge("case", "engine", built(), trial).verdict == "pass"
+    attempt = Attempt(refusal="no")
+    assert judge("case", "engine", built(), attempt).verdict == "pass"
 
 
 @pytest.mark.parametrize(
     ("unsupported", "word"), [(False, "refused-but-legal"), (True, "unsupported-type")]
 )
 def test_another_refusal_is_told_in_the_engines_words(unsupported: bool, word: str) -> None:
-    trial = Trial(outcome=Outcome(refusal="no kernel", unsupported=unsupported))
-    found = judge("case", "engine", built(DATA), trial)
+    attempt = Attempt(refusal="no kernel", unsupported=unsupported)
+    found = judge("case", "engine", built(DATA), attempt)
     assert (found.verdict, found.detail) == (word, "no kernel")
 
 
@@ -133,7 +132,7 @@ def test_an_output_as_large_as_it_should_be_was_not_read_from_outside() -> None:
 )
 def test_a_death_is_a_verdict(death: ProcessDied, word: str, name: str, memory: bool) -> None:
     for asked in (built(DATA), built()):
-        found = judge("case", "engine", asked, Trial(death=death))
+        found = judge("case", "engine", asked, Attempt(death=death))
         assert (found.verdict, found.signal, found.memory) == (word, name, memory)
 
 

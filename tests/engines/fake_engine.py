@@ -13,10 +13,9 @@ from tensorsplit.core.errors import LENGTHS_SUM, SplitError
 _calls = itertools.count(1)
 
 
-def run(request: tuple[Any, ...]) -> Any:
-    """Do what the first item of the request says."""
+def run(action: str, *arguments: Any) -> Any:
+    """Do what the action says."""
     count = next(_calls)
-    action, *arguments = request
     return {"calls": lambda: count, **ACTIONS}[action](*arguments)
 
 

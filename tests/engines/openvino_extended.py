@@ -10,7 +10,7 @@ import numpy as np
 import openvino
 
 import tensorsplit as ts
-from tensorsplit.engines.openvino_tensors import to_array, to_tensor
+from tensorsplit.engines.adapters import from_openvino, to_openvino
 
 
 class Task(NamedTuple):
@@ -21,9 +21,9 @@ class Task(NamedTuple):
     extended: bool
 
 
-def run(request: tuple[bytes, dict[str, np.ndarray], bool]) -> list[list[np.ndarray] | str]:
+def run(model: bytes, feeds: dict[str, np.ndarray], extended: bool) -> list[list[np.ndarray] | str]:
     """The outputs, or what OpenVINO says; once by path and once from bytes: two importers."""
-    task = Task(*request)
+    task = Task(model, feeds, extended)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         path.write_bytes(task.model)
@@ -38,9 +38,9 @@ def _run(task: Task, source: Any) -> list[np.ndarray] | str:
         model = core.read_model(*source)
         request = core.compile_model(model, "CPU").create_infer_request()
         places = {name: place for place, port in enumerate(model.inputs) for name in port.names}
-        fed = {places[name]: to_tensor(x) for name, x in task.feeds.items() if name in places}
+        fed = {places[name]: to_openvino(x) for name, x in task.feeds.items() if name in places}
         request.start_async(fed)
         request.wait()
-        return [to_array(request.get_output_tensor(n)) for n in range(len(model.outputs))]
+        return [from_openvino(request.get_output_tensor(n)) for n in range(len(model.outputs))]
     except Exception as error:  # noqa: BLE001 - whatever OpenVINO raises is what is asked for
         return str(error)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tensorsplit.engines.openvino import run as run_openvino
+from tensorsplit.engines.adapters import run_openvino
 
 
-def run(request: Any) -> list[Any]:
+def run(*request: Any) -> dict[str, Any]:
     """The outputs, computed by one thread."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    return run_openvino(request)
+    return run_openvino(*request)

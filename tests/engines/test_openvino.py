@@ -14,7 +14,6 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess, process_of
-from tensorsplit.engines.wire import Request
 from tests.engines.models import model, node, split_model, tensor
 from tests.model.ir_files import X
 
@@ -280,11 +279,9 @@ def test_one_thread_raises_what_nodes_refuse() -> None:
     try:
         for lengths, fits in (([2, 4], True), ([2, 5], False), ([4, 2], True)):
             feeds = {"x": np.arange(6, dtype=np.float32), "s": np.array(lengths)}
-            request = Request(
-                "onnx", data=proto.SerializeToString(), feeds=feeds, outputs=("a", "b")
-            )
+            request = (proto.SerializeToString(), b"", feeds, ("a", "b"))
             if fits:
-                assert [len(part) for part in process.call(request)] == lengths
+                assert [len(part) for part in process.call(request).values()] == lengths
             else:
                 with pytest.raises(ts.SplitError, match="TS603"):
                     process.call(request)

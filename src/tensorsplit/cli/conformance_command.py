@@ -209,7 +209,7 @@ def _chosen(engines: Sequence[str]) -> list[str]:
             raise SplitError(
                 ENGINE_MISSING,
                 f"{name} is not installed",
-                f"pip install {' '.join(load(name).PACKAGES)}",
+                f"pip install {' '.join(load(name).packages)}",
                 parameter="engine",
             )
     return list(dict.fromkeys(names))

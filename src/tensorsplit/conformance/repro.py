@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import base64
+import inspect
+import re
+import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,11 +18,12 @@ import onnx
 import onnx.parser
 import onnx.printer
 
-from tensorsplit.conformance import subjects, tools
+from tensorsplit.conformance import subjects
 from tensorsplit.conformance.case import Built, Case
-from tensorsplit.conformance.runner import Subject
+from tensorsplit.conformance.runner import Subject, output_names
 
 _WIDTH = 96
+_LONG_DOCSTRING = re.compile(r'("""[^"\n]+)\n\n[^"]*"""')
 _SHOWS_OUTPUTS = '''
 def bits(value):
     """What must be equal: element type, shape and bits."""
@@ -27,7 +32,9 @@ def bits(value):
     array = np.asarray(value)
     if array.dtype.kind in "OUST":
         return "string", array.shape, array.astype(str).tolist()
-    return str(array.dtype), array.shape, array.tobytes()
+    if array.dtype.name in ("int2", "int4"):  # in bytes, of which the upper bits don't count
+        return array.dtype.name, array.shape, array.astype(np.int8).tobytes()
+    return array.dtype.name, array.shape, array.tobytes()
 
 
 for name in OUTPUTS:
@@ -61,22 +68,86 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     """
     chosen = Subject.of(subject)
     built = case.build(seed)
-    is_tool = chosen.module.KIND == "tool"
+    is_tool = chosen.adapter.kind == "tool"
+    adapter = _Sources()
+    adapter.add(chosen.adapter.call)
     pieces = [
         *_head(case, built, chosen),
-        *_imports(case, built, chosen.module, is_tool=is_tool),
+        "from __future__ import annotations",
+        *sorted({*adapter.imports, *_imports(case, built, is_tool=is_tool)}),
         "",
+        *adapter.definitions,
         *_model(case, built, chosen),
     ]
+    name = chosen.adapter.call.__name__
     if is_tool:
-        pieces.append(f"TARGET_OPSET = {chosen.task(case, built).target_opset}")
+        call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
     else:
         pieces += ["INPUTS = {", *_items(built.inputs), "}"]
-        pieces.append(f"OUTPUTS = {list(chosen.task(case, built).outputs)!r}")
-    pieces += _expected(built, is_tool=is_tool)
-    pieces += ["", _of_adapter("SCRIPT", built, chosen.module)]
+        pieces.append(f"OUTPUTS = {list(output_names(case.model_format, built))!r}")
+        call = f"results = {name}(MODEL, WEIGHTS, INPUTS, OUTPUTS)"
+    pieces += [*_expected(built, is_tool=is_tool), "", call]
     shown = _SHOWS_OUTPUTS if built.expected is not None else _SHOWS_ACCEPTANCE
     return "\n".join(pieces) + "\n" + (_SHOWS_MODEL if is_tool else shown)
+
+
+class _Sources:
+    """The source of a function, and of all that it uses of its own module and of this package."""
+
+    def __init__(self) -> None:
+        self.imports: set[str] = set()
+        self.definitions: list[str] = []
+        self._seen: set[tuple[str, str]] = set()
+
+    def add(self, item: Callable[..., Any] | type) -> None:
+        """Add a function or a class; what it uses comes before it."""
+        module = sys.modules[item.__module__]
+        self._seen.add((module.__name__, item.__name__))
+        for name in _names(item):
+            if name in vars(module):
+                self._add_used(module, name)
+        source = _LONG_DOCSTRING.sub(r'\1"""', inspect.getsource(item), count=1)
+        self.definitions += [source.rstrip(), "", ""]
+
+    def _add_used(self, module: ModuleType, name: str) -> None:
+        value = vars(module)[name]
+        if isinstance(value, ModuleType):
+            as_name = f" as {name}" if value.__name__ != name else ""
+            self.imports.add(f"import {value.__name__}{as_name}")
+        elif not (inspect.isroutine(value) or inspect.isclass(value)):
+            if (module.__name__, name) not in self._seen:
+                self._seen.add((module.__name__, name))
+                self._add_constant(module, name)
+        elif value.__module__ != module.__name__ and "tensorsplit" not in value.__module__:
+            self.imports.add(f"from {value.__module__} import {name}")
+        elif (value.__module__, value.__name__) not in self._seen:
+            self.add(value)
+
+    def _add_constant(self, module: ModuleType, name: str) -> None:
+        source = inspect.getsource(module)
+        for statement in ast.parse(source).body:
+            targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                value = statement.value  # type: ignore[attr-defined]
+                for node in ast.walk(value):
+                    if isinstance(node, ast.Name) and node.id in vars(module):
+                        self._add_used(module, node.id)
+                self.definitions += [f"{name} = {ast.get_source_segment(source, value)}", "", ""]
+
+
+def _names(item: Callable[..., Any] | type) -> Iterator[str]:
+    """The names that the code of a function, or of a class's methods, looks up."""
+    if isinstance(item, type):
+        yield from (base.__name__ for base in item.__bases__)
+        for value in vars(item).values():
+            if inspect.isfunction(value):
+                yield from _names(value)
+        return
+    codes: list[CodeType] = [item.__code__]
+    while codes:
+        code = codes.pop()
+        yield from code.co_names
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
 
 
 def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
@@ -91,27 +162,20 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     except metadata.PackageNotFoundError:
         versions = {}
     needed = " ".join(f"{name}=={version}" for name, version in versions.items())
-    yield f"# pip install onnx numpy {needed or ' '.join(subject.module.PACKAGES)}"
+    yield f"# pip install onnx numpy {needed or ' '.join(subject.adapter.packages)}"
 
 
-def _imports(case: Case, built: Built, module: ModuleType, *, is_tool: bool) -> Iterator[str]:
+def _imports(case: Case, built: Built, *, is_tool: bool) -> Iterator[str]:
     if _is_foreign(built):
         yield "import ml_dtypes"
     yield "import numpy as np"
     if case.model_format == "onnx":
         yield "import onnx"
         yield "import onnx.parser"
+    else:
+        yield "import base64"
     if is_tool:
         yield "import onnx.printer"
-    yield _of_adapter("IMPORTS", built, module)
-
-
-def _of_adapter(what: str, built: Built, module: ModuleType) -> str:
-    """A text of an adapter, which may have another one for types that NumPy does not have."""
-    text: str = getattr(module, what)
-    if _is_foreign(built):
-        text = getattr(module, f"FOREIGN_{what}", text)
-    return text.strip("\n")
 
 
 def _is_foreign(built: Built) -> bool:
@@ -124,11 +188,10 @@ def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     """The model: as onnx's own text where that says all of it."""
     weights = f'base64.b64decode("{base64.b64encode(built.weights).decode()}")'
     if case.model_format != "onnx":
-        yield "import base64"
         yield f"MODEL = b'''{built.model.decode()}'''"
         yield f"WEIGHTS = {weights}"
         return
-    data = tools.undeclared(built.model) if subject.states_shapes else built.model
+    data = subject.model(built)
     text = model_text(data)
     if text is not None:
         yield f"MODEL = onnx.parser.parse_model('''\n{text}\n''').SerializeToString()"

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 from xml.etree import ElementTree
 
 import onnx
 
 from tensorsplit import __version__
-from tensorsplit.conformance import subjects, tools, verdicts
+from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import (
     SKIPPED,
@@ -26,12 +26,12 @@ from tensorsplit.conformance.document import (
     Result,
     SubjectInfo,
 )
-from tensorsplit.conformance.trial import SECONDS, Attempt, Laboratory, Trial
-from tensorsplit.conformance.worker import Task
+from tensorsplit.conformance.isolation import SECONDS, Attempt, IsolatedRunner, Task
 
 _BATCH = 100
 _MOST_JOBS = 8
 _FRAGILE = "string"
+_UPWARDS, _DOWNWARDS, _NEWEST = 18, 13, 24
 
 Progress = Callable[[int], None]
 """Is told how many results have been added."""
@@ -44,13 +44,13 @@ class Subject:
     Attributes:
         source: As `tensorsplit.conformance.subjects.load` takes it.
         title: What it is called in the document.
-        module: Its adapter.
+        adapter: Its adapter.
         seconds: How long it may take for one case.
     """
 
     source: str
     title: str
-    module: ModuleType
+    adapter: subjects.Adapter
     seconds: float = SECONDS
 
     @classmethod
@@ -66,31 +66,29 @@ class Subject:
     @property
     def info(self) -> SubjectInfo:
         """What a document says of it."""
-        return SubjectInfo(self.title, self.module.KIND, subjects.versions(self.source))
+        return SubjectInfo(self.title, self.adapter.kind, subjects.versions(self.source))
 
-    @property
-    def states_shapes(self) -> bool:
-        """Whether it is a tool that is judged by the shapes it states."""
-        return getattr(self.module, "JUDGED_BY", "") == "shapes"
+    def model(self, built: Built) -> bytes:
+        """The model that it is given."""
+        return verdicts.undeclared(built.model) if self.adapter.states_shapes else built.model
 
-    def task(self, case: Case, built: Built) -> Task:
-        """What it is asked to do with a case."""
-        model = tools.undeclared(built.model) if self.states_shapes else built.model
-        downwards = getattr(self.module, "DOWNWARDS", True)
-        return Task(
-            self.source,
-            model,
-            built.weights,
-            built.inputs,
-            output_names(case.model_format, built),
-            tools.target_opset(case.opset, downwards=downwards),
-        )
+    def target_opset(self, case: Case) -> int:
+        """The opset that a tool is asked for: another wording of the split where there is one."""
+        if case.opset < _UPWARDS:
+            return _UPWARDS
+        return _DOWNWARDS if self.adapter.downwards else max(case.opset, _NEWEST)
 
-    def judge(self, case: Case, built: Built, trial: Trial) -> Result:
+    def request(self, case: Case, built: Built) -> tuple[Any, ...]:
+        """What `tensorsplit.conformance.subjects.perform` is called with, after the name."""
+        outputs = output_names(case.model_format, built)
+        target = self.target_opset(case)
+        return self.model(built), built.weights, built.inputs, outputs, target
+
+    def judge(self, case: Case, built: Built, attempt: Attempt) -> Result:
         """The verdict on what it did with a case."""
-        if self.module.KIND == "tool":
-            return tools.judge(case.id, self.title, built, trial, states_shapes=self.states_shapes)
-        return verdicts.judge(case.id, self.title, built, trial)
+        return verdicts.judge(
+            case.id, self.title, built, attempt, states_shapes=self.adapter.states_shapes
+        )
 
 
 def run(
@@ -162,8 +160,8 @@ class _Run:
         self._progress = progress
         self._lock = threading.Lock()
         self._built: dict[str, Built] = {}
-        self._laboratories = {
-            subject.title: Laboratory(subject.source, subject.seconds) for subject in chosen
+        self._runners = {
+            subject.title: IsolatedRunner(subject.source, subject.seconds) for subject in chosen
         }
 
     def results(self, jobs: int) -> Iterator[Result]:
@@ -176,8 +174,8 @@ class _Run:
                 found.update(future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for laboratory in self._laboratories.values():
-                laboratory.cancel()
+            for runner in self._runners.values():
+                runner.cancel()
             raise
         finally:
             pool.shutdown()
@@ -195,7 +193,7 @@ class _Run:
                     yield subject, group[start : start + _BATCH]
 
     def _batch(self, subject: Subject, cases: list[Case]) -> dict[tuple[str, str], Result]:
-        readable = [case for case in cases if case.model_format in subject.module.FORMATS]
+        readable = [case for case in cases if case.model_format in subject.adapter.formats]
         found = {
             case.id: Result(case.id, subject.title, SKIPPED)
             for case in cases
@@ -214,15 +212,15 @@ class _Run:
     ) -> dict[str, Result]:
         """The results of cases that are tried in one process."""
         by_id = {case.id: case for case in cases}
-        attempts = [
-            Attempt(case.id, lambda case=case: subject.task(case, self._build(case)))  # type: ignore[misc]
+        tasks = [
+            Task(case.id, lambda case=case: subject.request(case, self._build(case)))  # type: ignore[misc]
             for case in cases
         ]
         found: dict[str, Result] = {}
-        for name, trial in self._laboratories[subject.title].batch(attempts):
+        for name, attempt in self._runners[subject.title].batch(tasks):
             again = name in found
             case = by_id[name]
-            found[name] = subject.judge(case, self._build(case), trial)
+            found[name] = subject.judge(case, self._build(case), attempt)
             self._advance(int(counts and not again))
         return found
 

@@ -1,19 +1,28 @@
-"""What a trial says about an engine: bits decide, and shapes and element types with them."""
+"""What an attempt says about a subject.
+
+An engine is judged by the bits of its outputs, and by their shapes and element types. A tool is
+judged by whether the model that it returns still means the same, which is what our own engine makes
+of it; one that infers shapes, by the shapes and types that it states of the outputs.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx.helper import np_dtype_to_tensor_dtype
 
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import PASS, Result
-from tensorsplit.conformance.trial import Trial
-from tensorsplit.conformance.worker import Outcome
+from tensorsplit.conformance.isolation import Attempt
+from tensorsplit.core.errors import SplitError
+from tensorsplit.engines import run
 from tensorsplit.engines.compare import Difference, differences
-from tensorsplit.engines.death import ProcessDied
+from tensorsplit.engines.process import ProcessDied
 
 _HEAP = re.compile(
     r"corrupt|double free|free\(\)|malloc\(\)|realloc\(\)|munmap_chunk|unsorted|smash"
@@ -22,74 +31,77 @@ _MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS")
 _MOST_OUTPUTS = 6
 
 
-def judge(case: str, subject: str, built: Built, trial: Trial) -> Result:
-    """Judge what an engine did.
-
-    Args:
-        case: The case's id.
-        subject: The engine's name.
-        built: What was run, and what the standard asks for.
-        trial: What came of it.
-    """
-    if trial.death is not None:
-        return of_death(case, subject, trial.death, trial.victim)
-    outcome = trial.outcome or Outcome(refusal="there is no result")
-    if outcome.outputs is None:
-        return of_refusal(case, subject, outcome, is_legal=built.expected is not None)
-    return of_outputs(case, subject, built, outcome.outputs)
-
-
-def of_death(case: str, subject: str, death: ProcessDied, victim: str = "") -> Result:
-    """The verdict on a process that died.
+def judge(
+    case: str,
+    subject: str,
+    built: Built,
+    attempt: Attempt,
+    *,
+    states_shapes: bool = False,
+) -> Result:
+    """Judge what a subject did.
 
     Args:
         case: The case's id.
         subject: The subject's name.
-        death: How it died.
-        victim: The later case that died of it, if it was not this one.
+        built: The model that it was given, with inputs and what the standard asks for.
+        attempt: What came of it.
+        states_shapes: Whether it is to be judged by the shapes and types that it states.
     """
+    passed = Result(case, subject, PASS)
+    if attempt.death is not None:
+        return _of_death(passed, attempt.death, attempt.affected)
+    if attempt.result is None:
+        return _of_refusal(passed, attempt, is_legal=built.expected is not None)
+    if not isinstance(attempt.result, bytes):
+        return _of_outputs(passed, built, attempt.result)
+    try:
+        proto = onnx.load_from_string(attempt.result)
+    except Exception as error:  # noqa: BLE001 - a tool may return any bytes
+        return replace(passed, verdict="wrong", detail=f"what it returns is no model: {error}")
+    return (_of_statements if states_shapes else _of_meaning)(passed, built, proto)
+
+
+def _of_death(passed: Result, death: ProcessDied, affected: str) -> Result:
+    """The verdict on a process that died; `affected` is the later case that died of it, if any."""
     if death.seconds is not None:
-        return Result(case, subject, "hang", f"it {death}")
+        return replace(passed, verdict="hang", detail=f"it {death}")
     detail = f"the process {death}"
-    if victim:
-        detail += f", while it ran {victim}, which lives where this case did not run before"
-    memory = bool(victim) or death.signal in _MEMORY_SIGNALS or bool(_HEAP.search(death.words))
-    return Result(case, subject, "crash", detail, signal=death.signal, memory=memory)
+    if affected:
+        detail += f", while it ran {affected}, which lives where this case did not run before"
+    memory = (
+        bool(affected) or death.signal in _MEMORY_SIGNALS or bool(_HEAP.search(death.stderr_tail))
+    )
+    return replace(passed, verdict="crash", detail=detail, signal=death.signal, memory=memory)
 
 
-def of_refusal(case: str, subject: str, outcome: Outcome, *, is_legal: bool) -> Result:
+def _of_refusal(passed: Result, attempt: Attempt, *, is_legal: bool) -> Result:
     """The verdict on a refusal; where the standard asks for one, any will do."""
     if not is_legal:
-        return Result(case, subject, PASS)
-    verdict = "unsupported-type" if outcome.unsupported else "refused-but-legal"
-    return Result(case, subject, verdict, outcome.refusal or "")
+        return passed
+    verdict = "unsupported-type" if attempt.unsupported else "refused-but-legal"
+    return replace(passed, verdict=verdict, detail=attempt.refusal or "there is no result")
 
 
-def of_outputs(case: str, subject: str, built: Built, outputs: Mapping[str, Any]) -> Result:
-    """The verdict on outputs.
-
-    Args:
-        case: The case's id.
-        subject: The subject's name.
-        built: What was run.
-        outputs: What came out, by name.
-    """
+def _of_outputs(passed: Result, built: Built, outputs: Mapping[str, Any]) -> Result:
+    """The verdict on outputs by name."""
     outside = _is_from_outside(outputs, built)
     if built.expected is None:
         detail = f"it should refuse, but gives {_shapes(outputs)}"
-        return Result(case, subject, "accepted-but-illegal", detail, memory=outside)
+        return replace(passed, verdict="accepted-but-illegal", detail=detail, memory=outside)
     try:
-        found = differences(outputs, built.expected, engine=subject, reference="the standard")
+        found = differences(
+            outputs, built.expected, engine=passed.subject, reference="the standard"
+        )
     except Exception as error:  # noqa: BLE001 - an engine may return objects of any kind
-        return Result(case, subject, "wrong", f"its outputs are no tensors: {error}")
+        return replace(passed, verdict="wrong", detail=f"its outputs are no tensors: {error}")
     if not found:
-        return Result(case, subject, PASS)
+        return passed
     first = found[0]
-    return Result(
-        case,
-        subject,
-        "wrong",
-        _words(first),
+    return replace(
+        passed,
+        verdict="wrong",
+        detail=_words(first),
         output=first.output,
         index=first.index or (),
         expected=first.expected,
@@ -159,3 +171,108 @@ def _shape(value: Any) -> str:
         return f"a sequence of {len(value)} ({shapes})"
     array = np.asarray(value)
     return f"{array.dtype} {list(array.shape)}"
+
+
+def undeclared(model: bytes) -> bytes:
+    """A model that says of its outputs only what they are, so that their shapes are inferred.
+
+    Args:
+        model: The serialised model.
+    """
+    proto = onnx.load_from_string(model)
+    del proto.graph.value_info[:]
+    for output in proto.graph.output:
+        _tensor_type(output.type).ClearField("shape")
+    return bytes(proto.SerializeToString())
+
+
+def _of_meaning(passed: Result, built: Built, proto: onnx.ModelProto) -> Result:
+    names = {entry.name for entry in proto.graph.input}
+    feeds = {name: value for name, value in built.inputs.items() if name in names}
+    try:
+        outputs = run(proto, feeds)
+    except SplitError as error:
+        if built.expected is None:
+            return passed
+        detail = f"the model that it returns can't be run: {error}"
+        return replace(passed, verdict="wrong", detail=detail)
+    result = _of_outputs(passed, built, outputs)
+    if not result.is_deviation:
+        return result
+    what = "the model that it returns runs" if built.expected is None else "its model is wrong"
+    return replace(result, detail=f"{what}: {result.detail}", memory=False)
+
+
+def _of_statements(passed: Result, built: Built, proto: onnx.ModelProto) -> Result:
+    if built.expected is None:
+        stated = [output for output in proto.graph.output if _is_known(output)]
+        if not stated:
+            return passed
+        texts = ", ".join(f"{output.name} {_text(_dims(output))}" for output in stated)
+        detail = f"it should refuse, but states the shape of {texts}"
+        return replace(passed, verdict="accepted-but-illegal", detail=detail)
+    for output in proto.graph.output:
+        for detail, expected, seen in _differences(output, built.expected.get(output.name)):
+            return replace(
+                passed,
+                verdict="wrong",
+                detail=f"output {output.name}: it states {detail} {seen}, not {expected}",
+                output=output.name,
+                expected=expected,
+                seen=seen,
+            )
+    return passed
+
+
+def _differences(output: onnx.ValueInfoProto, value: Any) -> Iterator[tuple[str, str, str]]:
+    """Where what is stated does not hold: of what, what it is, and what is stated."""
+    stated = _tensor_type(output.type)
+    dims = _dims(output)
+    for array in value if isinstance(value, list) else [value]:
+        kind = _element_type(array)
+        if stated.elem_type not in (0, kind):
+            yield "element type", _type_name(kind), _type_name(stated.elem_type)
+        if dims is not None and not _fits(dims, np.shape(array)):
+            yield "shape", str(list(np.shape(array))), _text(dims)
+
+
+def _fits(dims: list[int | None], shape: tuple[int, ...]) -> bool:
+    return len(dims) == len(shape) and all(
+        dim is None or dim == size for dim, size in zip(dims, shape, strict=True)
+    )
+
+
+def _is_known(output: onnx.ValueInfoProto) -> bool:
+    dims = _dims(output)
+    return dims is not None and None not in dims
+
+
+def _dims(output: onnx.ValueInfoProto) -> list[int | None] | None:
+    """The dimensions that are stated, None for one that is no number; None if there are none."""
+    stated = _tensor_type(output.type)
+    if not stated.HasField("shape"):
+        return None
+    return [dim.dim_value if dim.HasField("dim_value") else None for dim in stated.shape.dim]
+
+
+def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
+    """The tensor type, or that of the tensors in a sequence or an optional."""
+    match kind.WhichOneof("value"):
+        case "sequence_type":
+            return _tensor_type(kind.sequence_type.elem_type)
+        case "optional_type":
+            return _tensor_type(kind.optional_type.elem_type)
+    return kind.tensor_type
+
+
+def _element_type(array: Any) -> int:
+    kind = np.asarray(array).dtype
+    return onnx.TensorProto.STRING if kind.kind in "OUST" else int(np_dtype_to_tensor_dtype(kind))
+
+
+def _type_name(number: int) -> str:
+    return str(onnx.TensorProto.DataType.Name(number)).lower()
+
+
+def _text(dims: list[int | None] | None) -> str:
+    return "[" + ", ".join("?" if dim is None else str(dim) for dim in dims or ()) + "]"

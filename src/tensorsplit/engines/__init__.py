@@ -51,14 +51,18 @@ def run(
     """
     check_engine(engine)
     from tensorsplit.model.graph.reading import read_model
+    from tensorsplit.model.openvino_ir.ir import OpenVinoModel, run_ir
 
-    if engine == "numpy":
-        from tensorsplit.engines.numpy import run as run_here
+    content = read_model(model)
+    if engine != "numpy":
+        from tensorsplit.engines.outside import run_outside
 
-        return run_here(read_model(model), inputs)
-    from tensorsplit.engines.outside import run_outside
+        return run_outside(engine, model, content, inputs)
+    if isinstance(content, OpenVinoModel):
+        return run_ir(content, inputs)
+    from tensorsplit.model.run.evaluate import run_onnx
 
-    return run_outside(engine, model, read_model(model), inputs)
+    return run_onnx(content, inputs)
 
 
 def check_engine(engine: str) -> None:

@@ -8,6 +8,7 @@ consists of layers that have been checked.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,19 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import bind, plan
 from tensorsplit.core.schema import Operator
-from tensorsplit.engines.openvino_tensors import to_array
+from tensorsplit.engines.adapters import from_openvino, openvino_tensors, run_openvino
 
 _FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
+
+
+def run(
+    model: str, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Check a model, then run it; arguments as of `run_openvino`."""
+    core = openvino.Core()
+    network = core.read_model(model)
+    check_splits(core, network, openvino_tensors(network, model, inputs))
+    return run_openvino(model, weights, inputs, outputs)
 
 
 def check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
@@ -85,4 +96,4 @@ def _compute(core: Any, model: Any, values: list[Any], tensors: dict[int, Any]) 
     inference = core.compile_model(part, "CPU").create_infer_request()
     inference.start_async(tensors)
     inference.wait()
-    return [to_array(inference.get_output_tensor(place)) for place in range(len(values))]
+    return [from_openvino(inference.get_output_tensor(place)) for place in range(len(values))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
 from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
-from tensorsplit.engines.wire import Request
 from tensorsplit.model.graph.message import walk
 from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.graph.tensors import check_external, inlined
@@ -23,15 +23,34 @@ from tensorsplit.model.run.evaluate import run_onnx
 from tensorsplit.model.run.validate import validate
 
 _ADAPTERS = {
-    "onnx-reference": "tensorsplit.engines.onnx_reference",
-    "onnxruntime": "tensorsplit.engines.onnxruntime",
-    "openvino": "tensorsplit.engines.openvino",
+    "onnx-reference": "tensorsplit.engines.adapters:run_onnx_reference",
+    "onnxruntime": "tensorsplit.engines.adapters:run_onnxruntime",
+    "openvino": "tensorsplit.engines.adapters:run_openvino",
 }
+_PROBE = "tensorsplit.engines.openvino_probe"
 _READS_IR = frozenset({"openvino"})
 _FOLDS_DEFAULTS = frozenset({"openvino"})
 _DAMAGED_BY_STRINGS = frozenset({"openvino"})
 _MAX_MESSAGE = (1 << 31) - 1
 _INDEXED = frozenset({"SequenceAt", "SequenceErase", "SequenceInsert"})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A model and what to feed it; everything in it has been checked.
+
+    Attributes:
+        model: The path of the model's file, or its bytes.
+        feeds: The inputs by name, in the model's order: arrays, lists of arrays, or None for an
+            optional that is empty. Of an IR, all inputs are there.
+        outputs: The names of the outputs, in the model's order.
+        adapter: Another adapter than the engine's own.
+    """
+
+    model: str | bytes
+    feeds: dict[str, Any]
+    outputs: tuple[str, ...]
+    adapter: str = ""
 
 
 def run_outside(
@@ -59,10 +78,12 @@ def run_outside(
     else:
         request = _onnx_request(engine, source, model, inputs)
     process = process_of(engine, _ADAPTERS[engine])
-    outputs = process.call(request)
-    if engine in _DAMAGED_BY_STRINGS and _has_strings([*request.feeds.values(), *outputs]):
+    outputs: dict[str, Any] = process.call(
+        (request.model, b"", request.feeds, request.outputs), adapter=request.adapter
+    )
+    if engine in _DAMAGED_BY_STRINGS and _has_strings([*request.feeds.values(), *outputs.values()]):
         process.close()  # D17: its heap may be corrupt, which the next model must not suffer from
-    return dict(zip(request.outputs, outputs, strict=True))
+    return outputs
 
 
 def _ir_request(engine: str, model: OpenVinoModel, inputs: Mapping[str, Any]) -> Request:
@@ -75,11 +96,10 @@ def _ir_request(engine: str, model: OpenVinoModel, inputs: Mapping[str, Any]) ->
         )
     feeds = check_ir_feeds(model, inputs)
     return Request(
-        "ir",
-        path=str(model.path.resolve()),
-        feeds={name: _plain(value) for name, value in feeds.items()},
-        outputs=model.output_names,
-        probe=bool(validate_ir(model, feeds)),
+        str(model.path.resolve()),
+        {name: _plain(value) for name, value in feeds.items()},
+        model.output_names,
+        _PROBE if validate_ir(model, feeds) else "",
     )
 
 
@@ -99,11 +119,9 @@ def _onnx_request(
     for tensor in outside if by_path else ():
         check_external(tensor, model.folder)
     return Request(
-        "onnx",
-        path=str(path) if by_path else None,
-        data=None if by_path else _serialised(model, bool(outside)),
-        feeds={name: _plain(value) for name, value in feeds.items()},
-        outputs=model.output_names,
+        str(path) if by_path else _serialised(model, bool(outside)),
+        {name: _plain(value) for name, value in feeds.items()},
+        model.output_names,
     )
 
 

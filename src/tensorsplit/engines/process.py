@@ -1,7 +1,8 @@
 """Engines in processes of their own: whatever one does, the caller's process stays alive.
 
 There is one process for each engine. It is started when it is first needed, used again and
-again, started anew after it died, and ends with the caller's process.
+again, started anew after it died, and ends with the caller's process. It leads a process group,
+which is killed as a whole.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,16 +27,85 @@ from tensorsplit.core.errors import (
     ENGINE_MISSING,
     ENGINE_REFUSED,
     INPUT_TYPE,
+    KINDS,
     USAGE,
     SplitError,
 )
-from tensorsplit.engines.death import ProcessDied, last_words
-from tensorsplit.engines.wire import STARTED, Call, Reply, pack, receive, send
+from tensorsplit.engines.messages import pack_message, receive, send_packed
 
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""
 
 DEFAULT_TIMEOUT = 600.0
+_LONGEST_LINE = 200
+
+
+class ProcessDied(Exception):  # noqa: N818 - what happened, in the past tense
+    """The process of an engine died, or was stopped, before it answered.
+
+    Args:
+        status: The exit status, negative for a signal; None if the process is not known to have
+            ended.
+        stderr_tail: The last line that it wrote to its error stream.
+        seconds: How long it was given, if it was stopped because it took longer; else None.
+    """
+
+    def __init__(
+        self, status: int | None, stderr_tail: str = "", seconds: float | None = None
+    ) -> None:
+        super().__init__(status, stderr_tail, seconds)
+        self.status = status
+        self.stderr_tail = stderr_tail
+        self.seconds = seconds
+
+    @property
+    def signal(self) -> str:
+        """The signal that ended it, such as ``SIGFPE``; empty if none did."""
+        if self.seconds is not None or self.status is None or self.status >= 0:
+            return ""
+        try:
+            return signal.Signals(-self.status).name
+        except ValueError:
+            return f"signal {-self.status}"
+
+    def __str__(self) -> str:
+        if self.seconds is not None:
+            return f"gave no answer within {self.seconds:g} s and was stopped"
+        said = f", having said: {self.stderr_tail}" if self.stderr_tail else ""
+        if self.status is None:
+            return f"gave an answer that is none{said}"
+        if self.status >= 0:
+            return f"ended with exit status {self.status}{said}"
+        name = self.signal
+        number = "" if name.startswith("signal") else f" (signal {-self.status})"
+        return f"was ended by {name}{number}{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the process answers.
+
+    Attributes:
+        result: What the adapter returned, if none of the others is set.
+        refusal: Why the engine refused, in its own words.
+        unsupported: Whether it said that it lacks the element type, operator or opset altogether.
+        missing: Why the engine can't be imported.
+        error: A refusal of this package's own.
+    """
+
+    result: Any = None
+    refusal: str | None = None
+    unsupported: bool = False
+    missing: str | None = None
+    error: SplitError | None = None
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Reply:
+        """The reply that a process sent; LookupError, TypeError if it is none."""
+        if "error" in content:
+            told = dict(content["error"])
+            return cls(error=SplitError(KINDS[told.pop("code")], **told))
+        return cls(**content)
 
 
 class EngineProcess:
@@ -39,7 +113,7 @@ class EngineProcess:
 
     Args:
         name: The engine's name, for messages.
-        adapter: The module whose ``run`` the process calls.
+        adapter: What the process calls: the ``run`` of a module, or ``module:function``.
         environment: Environment variables that it has besides those of this process.
 
     Calls from several threads take turns.
@@ -52,19 +126,20 @@ class EngineProcess:
         self._adapter = adapter
         self._environment = dict(environment or {})
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes] | None = None
+        self._running: _Running | None = None
+        self._calls = 0
 
     @property
     def pid(self) -> int | None:
         """The process's number, or None while there is no process."""
-        return None if self._process is None else self._process.pid
+        return None if self._running is None else self._running.process.pid
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: Any, *, adapter: str = "") -> Any:
         """Have the engine run something.
 
         Args:
-            request: What the adapter's ``run`` is called with; picklable.
+            request: The adapter's arguments, of what `messages` can send.
+            adapter: Another adapter than that of the process.
 
         Returns:
             What it returns.
@@ -74,10 +149,10 @@ class EngineProcess:
                 process dies or takes longer than it may; whatever the adapter itself refuses.
         """
         try:
-            reply = self.ask(request, timeout())
+            reply = self.ask(request, timeout(), adapter=adapter)
         except ProcessDied as death:
             raise self._crash(death) from None
-        if isinstance(reply.error, SplitError):
+        if reply.error is not None:
             raise reply.error
         if reply.missing is not None:
             raise SplitError(
@@ -92,29 +167,31 @@ class EngineProcess:
             )
         return reply.result
 
-    def ask(self, request: Any, seconds: float) -> Reply:
+    def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
         """Have the engine run something, whatever comes of it.
 
         Args:
-            request: What the adapter's ``run`` is called with; picklable.
+            request: The adapter's arguments.
             seconds: How long it may take.
+            adapter: Another adapter than that of the process.
 
         Raises:
             ProcessDied: If the process dies or takes longer.
             SplitError: TS508 if the request can't be passed on; TS604 if no process can be
                 started.
         """
-        try:
-            packed = pack(Call(self._adapter, request))
-        except Exception as error:  # noqa: BLE001 - what is fed may be of any class
-            raise SplitError(
-                INPUT_TYPE,
-                f"what is fed can't be passed to {self.name}: {error}",
-                "feed arrays, lists of arrays, or None",
-                parameter="inputs",
-            ) from None
         with self._lock:
-            return self._exchange(packed, seconds)
+            self._calls += 1
+            try:
+                call = pack_message([self._calls, adapter or self._adapter, list(request)])
+            except Exception as error:  # noqa: BLE001 - what is fed may be of any class
+                raise SplitError(
+                    INPUT_TYPE,
+                    f"what is fed can't be passed to {self.name}: {error}",
+                    "feed arrays, lists of arrays, or None",
+                    parameter="inputs",
+                ) from None
+            return self._exchange(call, seconds)
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -123,93 +200,70 @@ class EngineProcess:
 
     def stop(self) -> None:
         """End the process at once, even if it is at work for another thread."""
-        process = self._process
-        if process is not None:
-            process.kill()
-            process.wait()
+        running = self._running
+        if running is not None:
+            running.kill()
+            running.process.wait()
 
     def forget(self) -> None:
         """Leave the process to the process that started it; this one is a fork of that."""
         self._lock = threading.Lock()
-        process, self._process = self._process, None
-        for pipe in (process.stdin, process.stdout) if process is not None else ():
-            if pipe is not None:
-                pipe.close()
-        if process is not None:
-            process.returncode = 0  # not ours to wait for
+        running, self._running = self._running, None
+        if running is not None:
+            running.pipe.close()
+            running.process.returncode = 0  # not ours to wait for
 
-    def _exchange(self, packed: bytes, seconds: float) -> Reply:
+    def _exchange(self, call: list[bytes | memoryview], seconds: float) -> Reply:
         """Ask, and ask a new process if the old one was gone before it could read the call."""
         for last in (False, True):
-            began, reply, expired = self._ask(packed, seconds)
-            if isinstance(reply, Reply) and not expired:
-                return reply
-            if began or expired or last:
+            running = self._started()
+            expired = threading.Event()
+            timer = threading.Timer(seconds, running.expire, (expired,))
+            timer.daemon = True
+            timer.start()
+            has_begun = False
+            try:
+                send_packed(running.pipe, call)
+                has_begun = self._received(running.pipe) is not None
+                reply = Reply.of(self._received(running.pipe))
+                if not expired.is_set():
+                    return reply
+            except Exception:  # noqa: BLE001, S110 - an answer that is none is a death, see below
+                pass
+            except BaseException:
+                self._end()  # it is still at work, and would answer a question asked later
+                raise
+            finally:
+                timer.cancel()
+                timer.join()
+            if has_begun or expired.is_set() or last:
                 break
             self._end()
-        raise self._died(seconds if expired else None)
+        raise self._died(seconds if expired.is_set() else None)
 
-    def _ask(self, packed: bytes, seconds: float) -> tuple[bool, Any, bool]:
-        """Whether the call was read, what was answered, and whether the time ran out."""
-        process = self._running()
-        expired = threading.Event()
+    def _received(self, pipe: Connection) -> Any:
+        """What the process answers to the last call; answers to earlier ones are dropped."""
+        while True:
+            number, content = receive(pipe)
+            if number == self._calls:
+                return content
 
-        def expire() -> None:
-            expired.set()
-            process.kill()
-
-        timer = threading.Timer(seconds, expire)
-        timer.daemon = True
-        timer.start()
-        began, reply = False, None
-        try:
-            if process.stdin is not None and process.stdout is not None:
-                send(process.stdin, packed)
-                began = receive(process.stdout) == STARTED
-                reply = receive(process.stdout)
-        except Exception:  # noqa: BLE001, S110 - no reply is told from a reply by the caller
-            pass
-        except BaseException:
-            self._end()  # it is still at work, and would answer a question that is asked later
-            raise
-        finally:
-            timer.cancel()
-            timer.join()
-        return began, reply, expired.is_set()
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
-            return self._process
-        self._end()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - this package's own module
-                [sys.executable or "", "-P", "-m", "tensorsplit.engines.worker"],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env={**os.environ, **self._environment, "PYTHONPATH": _search_path()},
-                start_new_session=True,  # Ctrl-C is for the caller, who then ends this one
-            )
-        except OSError as error:
-            raise SplitError(
-                ENGINE_CRASHED,
-                f"the process of {self.name} can't be started: {error.strerror}",
-                "sys.executable must be a Python interpreter",
-                parameter="engine",
-            ) from None
-        return self._process
+    def _started(self) -> _Running:
+        if self._running is None or self._running.process.poll() is not None:
+            self._end()
+            self._running = _Running.start(self.name, self._environment)
+        return self._running
 
     def _died(self, seconds: float | None) -> ProcessDied:
-        process = self._process
-        if process is not None and seconds is None:
+        running = self._running
+        if running is None:
+            return ProcessDied(None, "", seconds)
+        if seconds is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-        status = None if process is None else process.poll()
-        words = "" if self._errors is None else last_words(self._errors)
+                running.process.wait(5)
+        death = ProcessDied(running.process.poll(), running.stderr_tail(), seconds)
         self._end()
-        return ProcessDied(status, words, seconds)
+        return death
 
     def _crash(self, death: ProcessDied) -> SplitError:
         if death.seconds is not None:
@@ -220,16 +274,77 @@ class EngineProcess:
         return SplitError(ENGINE_CRASHED, f"{what} {death}", fix, parameter="engine")
 
     def _end(self) -> None:
-        process, self._process = self._process, None
-        errors, self._errors = self._errors, None
-        if process is not None:
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-            process.wait()
-        if errors is not None:
+        running, self._running = self._running, None
+        if running is not None:
+            running.kill()
+            running.process.wait()
+            running.pipe.close()
+            running.errors.close()
+
+
+@dataclass(slots=True)
+class _Running:
+    """A process that runs, and what ties it to this one."""
+
+    process: subprocess.Popen[bytes]
+    pipe: Connection
+    errors: IO[bytes]
+
+    @classmethod
+    def start(cls, name: str, environment: Mapping[str, str]) -> _Running:
+        """Start a process.
+
+        Raises:
+            SplitError: TS604 if that can't be done.
+        """
+        ours, theirs = Pipe()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
+        try:
+            process = subprocess.Popen(  # noqa: S603 - this package's own module
+                [
+                    *(sys.executable or "", "-P", "-m", "tensorsplit.engines.worker"),
+                    str(theirs.fileno()),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **environment, "PYTHONPATH": _search_path()},
+                start_new_session=True,  # Ctrl-C is for the caller, who then ends this one
+            )
+        except OSError as error:
+            ours.close()
             errors.close()
+            raise SplitError(
+                ENGINE_CRASHED,
+                f"the process of {name} can't be started: {error.strerror}",
+                "sys.executable must be a Python interpreter",
+                parameter="engine",
+            ) from None
+        finally:
+            theirs.close()
+        return cls(process, ours, errors)
+
+    def expire(self, expired: threading.Event) -> None:
+        """Say that the time ran out, and kill the process."""
+        expired.set()
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill the process and all that it started; wake whoever waits for an answer."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)  # a process that left the group may hold the other end
+
+    def stderr_tail(self) -> str:
+        """The last line of the error stream."""
+        size = self.errors.seek(0, os.SEEK_END)
+        self.errors.seek(max(0, size - 2000))
+        lines = self.errors.read().decode("utf-8", "replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return said[-1][:_LONGEST_LINE] if said else ""
 
 
 def _search_path() -> str:
@@ -268,7 +383,7 @@ def process_of(name: str, adapter: str) -> EngineProcess:
 
     Args:
         name: The engine's name.
-        adapter: The module whose ``run`` it calls.
+        adapter: What it calls, as `EngineProcess` takes it.
     """
     with _table_lock:
         return _processes.setdefault(name, EngineProcess(name, adapter))

@@ -1,66 +1,75 @@
 """The program that runs an engine in a process of its own (``python -m``, started by `process`).
 
-What an engine prints, to whichever stream, goes to the error stream: the output stream carries
-the replies.
+What an engine prints, to whichever stream, goes to a file; calls and replies have a pipe.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
 from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
 
 from tensorsplit.core.errors import SplitError
-from tensorsplit.engines.wire import STARTED, Call, EngineRefusal, Reply, pack, receive, send
+from tensorsplit.engines.adapters import Unsupported
+from tensorsplit.engines.messages import pack_message, receive, send_packed
 
-_LONGEST = 600
+STARTED = "started"
+"""What the process answers when it has read a call, before it does anything about it."""
+
+_LONGEST = 400
+_ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
 
 
 def main() -> None:
     """Answer calls until the package's process closes the pipe, or is gone."""
-    replies = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    calls = os.fdopen(os.dup(0), "rb", buffering=0)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    pipe, own = Connection(int(sys.argv[1])), os.getpid()
     _keep_no_core_dumps()
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
-            call = receive(calls)
+            number, adapter, request = receive(pipe)
         except EOFError:
             return
-        send(replies, pack(STARTED))
+        send_packed(pipe, pack_message([number, STARTED]))
         _empty_error_stream()
-        send(replies, _packed(_answer(call)))
+        reply = _packed(number, _answer(adapter, request))
+        if os.getpid() != own:  # the engine has forked, and this is not the process that was asked
+            os._exit(0)
+        send_packed(pipe, reply)
 
 
-def _packed(reply: Reply) -> bytes:
+def _packed(number: int, reply: dict[str, Any]) -> list[bytes | memoryview]:
     try:
-        return pack(reply)
+        return pack_message([number, reply])
     except Exception as error:  # noqa: BLE001 - an engine may return anything
-        return pack(Reply(refusal=f"what it returns can't be passed on: {_short(error)}"))
+        text = f"what it returns can't be passed on: {_short(error)}"
+        return pack_message([number, {"refusal": text}])
 
 
-def _answer(call: Call) -> Reply:
+def _answer(adapter: str, request: list[Any]) -> dict[str, Any]:
+    """What comes of a call: a dictionary with the arguments of `process.Reply`."""
     try:
-        adapter = import_module(call.adapter)
-        return Reply(result=adapter.run(call.request))
+        module, _, function = adapter.partition(":")
+        return {"result": getattr(import_module(module), function or "run")(*request)}
     except SplitError as error:
-        return Reply(error=error)
+        fields = ("code", "problem", "fix", "parameter", "operator", "node")
+        return {"error": {name: getattr(error, name) for name in fields}}
     except ImportError as error:
-        return Reply(missing=_short(error))
-    except EngineRefusal as error:
-        return Reply(refusal=str(error))
+        return {"missing": _short(error)}
+    except Unsupported as error:
+        return {"refusal": _short(error), "unsupported": True}
     except Exception as error:  # noqa: BLE001 - an engine may raise anything
-        return Reply(refusal=f"{type(error).__name__}: {_short(error)}")
+        return {"refusal": f"{type(error).__name__}: {_short(error)}"}
 
 
 def _short(error: BaseException) -> str:
-    """The first lines of an engine's message."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = " ".join(lines[:6])
+    """The start of an engine's message, without addresses, which differ in every run."""
+    text = _ADDRESS.sub("", " ".join(str(error)[: 100 * _LONGEST].split()))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

@@ -11,7 +11,6 @@ KIND = "engine"
 PACKAGES = ("tensorsplit",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
-IMPORTS = SCRIPT = ""
 
 
 def run(

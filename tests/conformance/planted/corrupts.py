@@ -6,13 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tensorsplit.conformance.subjects import numpy as right
+from tensorsplit.conformance.subjects.runtimes import run_numpy
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
-IMPORTS = SCRIPT = ""
 
 
 def run(
@@ -22,4 +21,4 @@ def run(
         os.abort()
     if "damage" in inputs:
         os.environ["DAMAGED"] = "yes"
-    return right.run(model, weights, {"x": inputs["x"]}, outputs)
+    return run_numpy(model, weights, {"x": inputs["x"]}, outputs)

@@ -9,7 +9,6 @@ KIND = "engine"
 PACKAGES = ("tensorsplit",)
 MODULES = ("no_such_module_anywhere",)
 FORMATS = ("onnx",)
-IMPORTS = SCRIPT = ""
 
 
 def run(

@@ -9,8 +9,6 @@ JUDGED_BY = "shapes"
 PACKAGES = ("onnx",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx",)
-IMPORTS = "import onnx"
-SCRIPT = "rewritten = MODEL"
 
 
 def rewrite(model: bytes, target_opset: int | None) -> bytes:

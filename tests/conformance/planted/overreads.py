@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tensorsplit.conformance.subjects import numpy as right
+from tensorsplit.conformance.subjects.runtimes import run_numpy
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
-IMPORTS = SCRIPT = ""
 
 
 def run(
     model: bytes, weights: bytes, inputs: dict[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
     try:
-        return right.run(model, weights, inputs, outputs)
+        return run_numpy(model, weights, inputs, outputs)
     except ValueError:
         data = next(iter(inputs.values()))
         beyond = np.full(1, -77, data.dtype)

@@ -8,8 +8,6 @@ KIND = "tool"
 PACKAGES = ("onnx",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx",)
-IMPORTS = "import onnx"
-SCRIPT = "rewritten = MODEL"
 
 
 def rewrite(model: bytes, target_opset: int | None) -> bytes:

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from tensorsplit.conformance.subjects import numpy as right
+from tensorsplit.conformance.subjects.runtimes import run_numpy
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
-IMPORTS = SCRIPT = ""
 
 
 def run(
     model: bytes, weights: bytes, inputs: dict[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    found = right.run(model, weights, inputs, outputs)
+    found = run_numpy(model, weights, inputs, outputs)
     return {name: value.astype(np.int32).astype(value.dtype) for name, value in found.items()}

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorsplit.conformance.subjects import numpy as right
+from tensorsplit.conformance.subjects.runtimes import run_numpy
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
 MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
-IMPORTS = SCRIPT = ""
 
 
 def run(
     model: bytes, weights: bytes, inputs: dict[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    found = right.run(model, weights, inputs, outputs)
+    found = run_numpy(model, weights, inputs, outputs)
     first, second, *_ = outputs
     return found | {first: found[second], second: found[first]}

@@ -1,24 +1,11 @@
-"""Subjects: what the suite is pointed at, one file for each engine and tool.
+"""Subjects: what the suite is pointed at, an adapter for each engine and tool.
 
-A subject is a module that imports with nothing installed: what it runs is imported when it runs.
-It defines
-
-- ``KIND``: ``"engine"``, which runs models, or ``"tool"``, which rewrites them;
-- ``PACKAGES``: the distributions it needs, the one that it is named by first;
-- ``FORMATS``: the model formats it reads, ``"onnx"`` and ``"ir"`` (OpenVINO IR);
-- an engine ``run(model, weights, inputs, outputs)``, a tool ``rewrite(model, target_opset)``;
-- ``IMPORTS`` and ``SCRIPT``: the lines that do the same in a script of its own. They find the names
-  ``MODEL``, ``WEIGHTS``, ``INPUTS`` and ``OUTPUTS``, which are what ``run`` is called with (a tool:
-  ``MODEL`` and ``TARGET_OPSET``), and leave the dictionary ``results`` (a tool: the bytes
-  ``rewritten``);
-- maybe ``MODULES``: what takes long to import, so that it is not taken for a case that hangs;
-- maybe ``FOREIGN_IMPORTS`` and ``FOREIGN_SCRIPT``: the same lines for arrays of a type that is not
-  NumPy's own but of ``ml_dtypes``, if that takes other ones;
-- a tool maybe ``JUDGED_BY = "shapes"``, if it states shapes and changes nothing, and
-  ``DOWNWARDS = False``, if it converts to newer opsets only.
+An adapter is a function that runs a model (an engine) or rewrites it (a tool), and what the suite
+needs to know about it; see `Adapter`. What it runs is imported when it runs, so that it can be
+looked at with nothing installed.
 
 Nothing here checks a model before the engine sees it: the point is to see what the engine does. So
-subjects run in a process that may die.
+subjects run in a process that may die; that process calls `perform`.
 """
 
 from __future__ import annotations
@@ -28,32 +15,233 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
+import numpy as np
+import onnx
 
-_MODULES = (
-    *("numpy", "onnx_reference", "onnxruntime", "openvino"),
-    *("tvm", "iree", "opencv", "tract", "tinygrad", "onnx2torch", "jaxonnxruntime"),
-    *("onnx_shape_inference", "onnx_version_converter"),
-    *("onnxscript_converter", "onnxscript_optimizer", "onnxslim", "onnxsim", "onnxoptimizer"),
+from tensorsplit.conformance.subjects import rewriters, runtimes
+from tensorsplit.core.errors import (
+    ENGINE_MISSING,
+    UNKNOWN_ENGINE,
+    UNSUPPORTED_NODE,
+    SplitError,
+    show,
 )
-SUBJECTS: Mapping[str, str] = MappingProxyType(
-    {module.replace("_", "-"): f"{__name__}.{module}" for module in _MODULES}
+from tensorsplit.engines import adapters
+from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
+
+__all__ = [
+    "SUBJECTS",
+    "Adapter",
+    "Unsupported",
+    "installed",
+    "is_ir",
+    "load",
+    "ordered",
+    "perform",
+    "title",
+    "unsupported",
+    "versions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """An engine or a tool, for the suite.
+
+    Attributes:
+        call: Of an engine ``run(model, weights, inputs, outputs)``, of a tool
+            ``rewrite(model, target_opset)``.
+        packages: The distributions it needs, the one that it is named by first.
+        formats: The model formats it reads, ``onnx`` and ``ir`` (OpenVINO IR).
+        modules: What takes long to import, so that it is not taken for a case that hangs.
+        kind: ``engine``, which runs models, or ``tool``, which rewrites them.
+        lacks: Exceptions with which it says that it lacks an element type, operator or opset.
+        says: A regular expression for the messages of all others that say so.
+        states_shapes: Whether a tool states shapes and changes nothing.
+        downwards: Whether a tool converts to older opsets too.
+    """
+
+    call: Callable[..., Any]
+    packages: tuple[str, ...]
+    formats: tuple[str, ...] = ("onnx",)
+    modules: tuple[str, ...] = ()
+    kind: str = "engine"
+    lacks: tuple[type[Exception], ...] = ()
+    says: str = ""
+    states_shapes: bool = False
+    downwards: bool = True
+
+
+def _tool(
+    call: Callable[[bytes, int], bytes],
+    package: str,
+    module: str,
+    *,
+    states_shapes: bool = False,
+    downwards: bool = True,
+) -> Adapter:
+    return Adapter(
+        call,
+        (package,),
+        modules=(module,),
+        kind="tool",
+        states_shapes=states_shapes,
+        downwards=downwards,
+    )
+
+
+SUBJECTS: Mapping[str, Adapter] = MappingProxyType(
+    {
+        "numpy": Adapter(
+            runtimes.run_numpy,
+            ("tensorsplit",),
+            formats=("onnx", "ir"),
+            says=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
+        ),
+        "onnx-reference": Adapter(
+            adapters.run_onnx_reference,
+            ("onnx",),
+            modules=("onnx.reference",),
+            lacks=(NotImplementedError,),
+            says="^No implementation for operator",
+        ),
+        "onnxruntime": Adapter(
+            adapters.run_onnxruntime,
+            ("onnxruntime",),
+            modules=("onnxruntime",),
+            says=r"NOT_IMPLEMENTED : Could not find an implementation"
+            r"|is not currently registered or supported|only \*guarantees\* support for models"
+            r" stamped with official released onnx opset versions",
+        ),
+        "openvino": Adapter(
+            adapters.run_openvino,
+            ("openvino",),
+            formats=("onnx", "ir"),
+            modules=("openvino",),
+            says=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
+            r"|Unsupported data type|does not support string|can ?not be created for string data",
+        ),
+        "tvm": Adapter(
+            runtimes.run_tvm,
+            ("apache-tvm",),
+            modules=("tvm.relax.frontend.onnx",),
+            says=r"unknown dtype|Operator \w+ not implemented"
+            r"|operators are not supported for frontend ONNX",
+        ),
+        "iree": Adapter(
+            runtimes.run_iree,
+            ("iree-base-compiler", "iree-base-runtime"),
+            modules=("iree.compiler.extras.onnx_importer", "iree.runtime"),
+            says=r"conversion of dtype '!torch\.\w+' to builtin tensor element type",
+        ),
+        "opencv": Adapter(
+            runtimes.run_opencv,
+            ("opencv-python-headless",),
+            modules=("cv2",),
+            says=r"data type = \w+ is not supported|unsupported datatype"
+            r"|Can't create layer \"[^\"]*\" of type",
+        ),
+        "tract": Adapter(
+            runtimes.run_tract,
+            ("tract",),
+            modules=("tract",),
+            says=r"Unknown DatumType|Unimplemented\("
+            r'|can only concatenate str \(not "numpy\.dtypes',  # about NumPy's type, gone wrong
+        ),
+        "tinygrad": Adapter(
+            runtimes.run_tinygrad,
+            ("tinygrad",),
+            lacks=(NotImplementedError,),
+            says="is not a valid OnnxDataType",
+        ),
+        "onnx2torch": Adapter(
+            runtimes.run_onnx2torch,
+            ("onnx2torch", "torch"),
+            modules=("torch", "onnx2torch"),
+            lacks=(NotImplementedError,),
+        ),
+        "jaxonnxruntime": Adapter(
+            runtimes.run_jaxonnxruntime,
+            ("jaxonnxruntime", "jax"),
+            modules=("jax", "jaxonnxruntime.call_onnx"),
+            lacks=(NotImplementedError,),
+            says="is not a valid JAX array type",
+        ),
+        "onnx-shape-inference": _tool(
+            rewriters.infer_shapes, "onnx", "onnx.shape_inference", states_shapes=True
+        ),
+        "onnx-version-converter": _tool(
+            rewriters.convert_by_onnx, "onnx", "onnx.version_converter"
+        ),
+        "onnxscript-converter": _tool(
+            rewriters.convert_by_onnxscript,
+            "onnxscript",
+            "onnxscript.version_converter",
+            downwards=False,
+        ),
+        "onnxscript-optimizer": _tool(
+            rewriters.optimize_by_onnxscript, "onnxscript", "onnxscript.optimizer"
+        ),
+        "onnxslim": _tool(rewriters.slim, "onnxslim", "onnxslim"),
+        "onnxsim": _tool(rewriters.simplify, "onnxsim", "onnxsim"),
+        "onnxoptimizer": _tool(
+            rewriters.optimize_by_onnxoptimizer, "onnxoptimizer", "onnxoptimizer"
+        ),
+    }
 )
-"""The names of the built-in subjects, engines first, and their modules."""
-
-_NEEDED = {"engine": "run", "tool": "rewrite"}
-_TEXTS = ("IMPORTS", "SCRIPT")
+"""The built-in subjects by name, engines first."""
 
 
-class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do
-    """An engine says that it has no such element type, operator or opset at all."""
+def perform(  # noqa: PLR0917 - what is sent to the process, in this order
+    name: str,
+    model: bytes,
+    weights: bytes,
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str],
+    target_opset: int,
+) -> Any:
+    """Have a subject do a case; called in a process of its own, where nothing is judged.
+
+    Args:
+        name: As `load` takes it.
+        model: A serialised ONNX model, or the text of an IR; empty to import the subject only.
+        weights: The ``.bin`` file of an IR.
+        inputs: What is fed, by name.
+        outputs: The names of the outputs.
+        target_opset: The opset that a tool that converts is to convert to.
+
+    Returns:
+        The outputs by name, or of a tool the bytes of the model.
+
+    Raises:
+        SplitError: TS601, TS602 for the subject itself.
+        Unsupported: If the subject says that it lacks something altogether.
+    """
+    adapter = load(name)
+    if not model:
+        for module in adapter.modules:
+            importlib.import_module(module)
+        return None
+    with unsupported(model, *adapter.lacks, says=adapter.says):
+        if adapter.kind == "tool":
+            return bytes(adapter.call(model, target_opset))
+        found = adapter.call(model, weights, inputs, outputs)
+    return {str(output): _plain(value) for output, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value as NumPy arrays, so that the other process needs nothing of the engine's."""
+    if value is None:
+        return None
+    return list(map(_plain, value)) if isinstance(value, (list, tuple)) else np.asarray(value)
 
 
 @contextmanager
@@ -70,23 +258,20 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
     """
     try:
         yield
+    except Unsupported:
+        raise
     except Exception as error:
         words = f"{error} {error.__cause__ or error.__context__ or ''}".strip()
-        is_said = isinstance(error, classes) or (says and re.search(says, words))
-        if is_said and not any(name in words for name in _functions(model)):
-            raise Unsupported(words) from error
-        raise
+        if not (isinstance(error, classes) or (says and re.search(says, words))):
+            raise
+        functions = () if is_ir(model) else onnx.load_from_string(model).functions
+        if any(function.name in words for function in functions):
+            raise
+        raise Unsupported(words) from error
 
 
-def _functions(model: bytes) -> set[str]:
-    """The names of the functions that a model brings along."""
-    import onnx
-
-    return set() if is_ir(model) else {f.name for f in onnx.load_from_string(model).functions}
-
-
-def load(name: str) -> ModuleType:
-    """The module of a subject.
+def load(name: str) -> Adapter:
+    """The adapter of a subject.
 
     Args:
         name: A built-in subject, the path of a ``.py`` file, or a module that can be imported.
@@ -96,10 +281,8 @@ def load(name: str) -> ModuleType:
             imported because something else is missing.
     """
     if name in SUBJECTS:
-        return importlib.import_module(SUBJECTS[name])
-    module = _from_file(Path(name)) if _is_path(name) else _from_module(name)
-    _check(name, module)
-    return module
+        return SUBJECTS[name]
+    return _adapter(name, _from_file(Path(name)) if _is_path(name) else _from_module(name))
 
 
 def title(name: str) -> str:
@@ -139,54 +322,7 @@ def versions(name: str) -> dict[str, str]:
         SplitError: As `load`.
         importlib.metadata.PackageNotFoundError: If one is not installed.
     """
-    return {package: metadata.version(package) for package in load(name).PACKAGES}
-
-
-def prepare(name: str) -> None:
-    """Import what a subject imports when it runs.
-
-    Args:
-        name: As `load` takes it.
-
-    Raises:
-        SplitError: As `load`.
-        ImportError: If something can't be imported.
-    """
-    for module in getattr(load(name), "MODULES", ()):
-        importlib.import_module(module)
-
-
-def is_ir(model: bytes) -> bool:
-    """Whether a model is the text of an IR, and not a serialised ONNX model.
-
-    Args:
-        model: What an engine is given.
-    """
-    return model.lstrip().startswith(b"<")
-
-
-def ordered(model: bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """What is fed, in the order in which an engine takes it.
-
-    Args:
-        model: What the engine is given.
-        inputs: Values by name. What the engine dropped because nothing uses it is left out.
-        names: The names of the engine's inputs.
-
-    Raises:
-        LookupError: If the engine has made a constant of an input that is fed another value, which
-            would be lost without a word; if an input of the engine is not fed.
-    """
-    import onnx
-
-    defaults = [] if is_ir(model) else onnx.load_from_string(model).graph.initializer
-    lost = [entry.name for entry in defaults if entry.name in inputs.keys() - set(names)]
-    if lost:
-        raise LookupError(f"the engine takes the default of {', '.join(lost)} for a constant")
-    missing = [name for name in names if name not in inputs]
-    if missing:
-        raise LookupError(f"the engine wants to be fed {', '.join(missing)}, which has a value")
-    return [inputs[name] for name in names]
+    return {package: metadata.version(package) for package in load(name).packages}
 
 
 def _is_path(name: str) -> bool:
@@ -198,7 +334,7 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None or not path.is_file():
         raise _unknown(str(path), "there is no such Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # what a dataclass or a pickle of it looks for
+    sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:
         spec.loader.exec_module(module)
     except ImportError as error:
@@ -217,20 +353,28 @@ def _from_module(name: str) -> ModuleType:
         raise _missing(name, error) from error
 
 
-def _check(name: str, module: ModuleType) -> None:
-    """Check that a module has what the suite needs of a subject."""
-    needed = _NEEDED.get(getattr(module, "KIND", ""))
+def _adapter(name: str, module: ModuleType) -> Adapter:
+    """The adapter that a module of a user defines; it is checked."""
+    kind = getattr(module, "KIND", "")
+    needed = {"engine": "run", "tool": "rewrite"}.get(kind)
     if needed is None:
         raise _unknown(name, 'it must define KIND = "engine" or KIND = "tool"')
-    if not callable(getattr(module, needed, None)):
+    call = getattr(module, needed, None)
+    if not callable(call):
         raise _unknown(name, f"it must define the function {needed}")
     for entry in ("PACKAGES", "FORMATS"):
         value = getattr(module, entry, None)
         if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
             raise _unknown(name, f"it must define {entry}, a tuple of strings")
-    for entry in _TEXTS:
-        if not isinstance(getattr(module, entry, None), str):
-            raise _unknown(name, f"it must define {entry}, a string")
+    return Adapter(
+        call,
+        module.PACKAGES,
+        module.FORMATS,
+        tuple(getattr(module, "MODULES", ())),
+        kind,
+        states_shapes=getattr(module, "JUDGED_BY", "") == "shapes",
+        downwards=getattr(module, "DOWNWARDS", True),
+    )
 
 
 def _unknown(name: str, why: str) -> SplitError:

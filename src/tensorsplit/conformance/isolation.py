@@ -1,4 +1,4 @@
-"""Tasks tried in processes that may die, so that each result belongs to the case that caused it.
+"""Cases tried in processes that may die, so that each result belongs to the case that caused it.
 
 The cases of a batch share a process, which is new for each batch: what ran before a case is always
 the same, and a run can be repeated. A case that ends the process is tried again, alone in a new
@@ -12,56 +12,59 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
-from tensorsplit.conformance.worker import Outcome, Task
 from tensorsplit.core.errors import ENGINE_MISSING, SplitError
-from tensorsplit.engines.death import ProcessDied
-from tensorsplit.engines.process import EngineProcess
+from tensorsplit.engines.process import EngineProcess, ProcessDied
 
 SECONDS = 10.0
 """How long a subject may take for one case before it is said to hang."""
 
 _SECONDS_TO_IMPORT = 300.0
-_PATIENCE = 3
+_MORE_TIME_ALONE = 3
 _MOST_SUSPECTS = 24
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-_ADAPTER = "tensorsplit.conformance.worker"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """What came of a task: one of the first two is set.
+class Task:
+    """What a subject is asked to do.
 
     Attributes:
-        outcome: What the subject did.
-        death: How its process died.
-        victim: The later case that died of what this one did; empty if it was this one itself.
+        case: The id of the case.
+        request: Makes the arguments of `tensorsplit.conformance.subjects.perform`, but the first.
     """
 
-    outcome: Outcome | None = None
-    death: ProcessDied | None = None
-    victim: str = ""
+    case: str
+    request: Callable[[], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A task that is to be tried.
+    """What came of a task.
 
     Attributes:
-        case: The id of its case.
-        task: Makes the task.
+        result: The outputs by name that an engine gave, or the model that a tool made; None where
+            it refused or died.
+        refusal: The words of a refusal; None where there was none.
+        unsupported: Whether it was a refusal of the element type or the operator altogether.
+        death: How its process died.
+        affected: The later case that died of what this one did; empty if it was this one itself.
     """
 
-    case: str
-    task: Callable[[], Task]
+    result: Any = None
+    refusal: str | None = None
+    unsupported: bool = False
+    death: ProcessDied | None = None
+    affected: str = ""
 
 
 class Cancelled(Exception):  # noqa: N818 - what happened, in the past tense
     """The run was called off."""
 
 
-class Laboratory:
-    """Where the tasks for one subject are tried.
+class IsolatedRunner:
+    """Tries the tasks of one subject.
 
     Args:
         subject: As `tensorsplit.conformance.subjects.load` takes it.
@@ -80,11 +83,11 @@ class Laboratory:
         for process in list(self._processes):
             process.stop()
 
-    def batch(self, attempts: Sequence[Attempt]) -> Iterator[tuple[str, Trial]]:
+    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[str, Attempt]]:
         """Try tasks, one after the other in one process as long as it lives.
 
         Args:
-            attempts: The tasks.
+            tasks: The tasks.
 
         Yields:
             The id of a case and what came of it; once more for a case that turns out to have
@@ -94,63 +97,62 @@ class Laboratory:
             Cancelled: After `cancel`.
             SplitError: TS601, TS602 for the subject itself.
         """
-        before: list[Attempt] = []
+        before: list[Task] = []
         with self._process() as process:
-            for attempt in attempts:
-                trial = self._try(process, attempt)
-                if trial.death is None:
-                    before.append(attempt)
-                    yield attempt.case, trial
+            for task in tasks:
+                attempt = self._try(process, task)
+                if attempt.death is None:
+                    before.append(task)
+                    yield task.case, attempt
                     continue
-                if before or trial.death.seconds is not None:
-                    alone = self._together([attempt])
-                    blamed = self._blamed(before, attempt) if alone.death is None else None
+                if before or attempt.death.seconds is not None:
+                    alone = self._together([task])
+                    blamed = self._blamed(before, task) if alone.death is None else None
                     if blamed is not None:
-                        yield blamed.case, Trial(death=trial.death, victim=attempt.case)
-                    trial = alone
+                        yield blamed.case, Attempt(death=attempt.death, affected=task.case)
+                    attempt = alone
                 before = []
-                yield attempt.case, trial
+                yield task.case, attempt
 
-    def _blamed(self, before: Sequence[Attempt], victim: Attempt) -> Attempt | None:
+    def _blamed(self, before: Sequence[Task], affected: Task) -> Task | None:
         """The last of the earlier cases that makes the process die of the later one."""
         for suspect in before[: -_MOST_SUSPECTS - 1 : -1]:
-            if self._together([suspect, victim]).death is not None:
+            if self._together([suspect, affected]).death is not None:
                 return suspect
         return None
 
-    def _together(self, attempts: Sequence[Attempt]) -> Trial:
+    def _together(self, tasks: Sequence[Task]) -> Attempt:
         """What comes of the last of some tasks in a process of their own."""
-        trial = Trial()
+        attempt = Attempt()
         with self._process() as process:
-            for attempt in attempts:
-                trial = self._try(process, attempt, _PATIENCE)
-                if trial.death is not None:
+            for task in tasks:
+                attempt = self._try(process, task, _MORE_TIME_ALONE)
+                if attempt.death is not None:
                     break
-        return trial
+        return attempt
 
-    def _try(self, process: EngineProcess, attempt: Attempt, patience: int = 1) -> Trial:
+    def _try(self, process: EngineProcess, task: Task, more_time: int = 1) -> Attempt:
         self._check()
         if process.pid is None:
             self._import(process)
         try:
-            reply = process.ask(attempt.task(), self.seconds * patience)
+            reply = process.ask((self.subject, *task.request()), self.seconds * more_time)
         except ProcessDied as death:
             self._check()
-            return Trial(death=death)
-        if isinstance(reply.error, Exception):
-            raise reply.error
-        if isinstance(reply.result, Outcome):
-            return Trial(outcome=reply.result)
-        return Trial(outcome=Outcome(refusal=reply.refusal or reply.missing))
+            return Attempt(death=death)
+        refusal = reply.refusal or reply.missing
+        if reply.error is not None:
+            refusal = f"SplitError: {reply.error}"
+        return Attempt(reply.result, refusal, reply.unsupported)
 
     def _import(self, process: EngineProcess) -> None:
         """Have a new process import the subject, which may take longer than any case."""
         try:
-            reply = process.ask(Task(self.subject), _SECONDS_TO_IMPORT)
+            reply = process.ask((self.subject, b"", b"", {}, (), 0), _SECONDS_TO_IMPORT)
         except ProcessDied:
             self._check()
             return  # so it will with the case, to which the death then belongs
-        if isinstance(reply.error, Exception):
+        if reply.error is not None:
             raise reply.error
         if reply.missing is not None or reply.refusal is not None:
             raise SplitError(
@@ -167,7 +169,9 @@ class Laboratory:
     @contextmanager
     def _process(self) -> Iterator[EngineProcess]:
         self._check()
-        process = EngineProcess(self.subject, _ADAPTER, _ENVIRONMENT)
+        process = EngineProcess(
+            self.subject, "tensorsplit.conformance.subjects:perform", _ENVIRONMENT
+        )
         self._processes.add(process)
         try:
             yield process

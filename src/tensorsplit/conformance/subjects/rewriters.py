@@ -1,0 +1,76 @@
+"""Adapters of tools: shape inference, converters and optimizers.
+
+Each takes a serialised model and the opset that a converter is to convert to, and returns the
+serialised model that the tool makes of it.
+"""
+
+from __future__ import annotations
+
+import onnx
+
+
+def infer_shapes(model: bytes, target_opset: int) -> bytes:
+    """Onnx's shape inference, strict and with data propagation: all that it can say."""
+    del target_opset
+    found = onnx.shape_inference.infer_shapes(
+        onnx.load_from_string(model), check_type=True, strict_mode=True, data_prop=True
+    )
+    return bytes(found.SerializeToString())
+
+
+def convert_by_onnx(model: bytes, target_opset: int) -> bytes:
+    """Onnx's version converter."""
+    from onnx import version_converter
+
+    found = version_converter.convert_version(onnx.load_from_string(model), target_opset)
+    return bytes(found.SerializeToString())
+
+
+def convert_by_onnxscript(model: bytes, target_opset: int) -> bytes:
+    """Onnxscript's version converter, on a model in onnxscript's own representation.
+
+    Given a ``ModelProto``, it does the same to the nodes and leaves the opset imports as they were
+    (measured on 0.7.2), which would hide what it does to each node.
+    """
+    from onnxscript import ir, version_converter
+
+    converted = ir.from_proto(onnx.load_from_string(model))
+    version_converter.convert_version(converted, target_opset)
+    return bytes(ir.to_proto(converted).SerializeToString())
+
+
+def optimize_by_onnxscript(model: bytes, target_opset: int) -> bytes:
+    """Onnxscript's optimizer."""
+    from onnx_ir.passes import PassError
+    from onnxscript import optimizer
+
+    del target_opset
+    try:
+        return bytes(optimizer.optimize(onnx.load_from_string(model)).SerializeToString())
+    except PassError as error:  # which says no more than the address of the pass
+        raise error.__cause__ or error from None
+
+
+def slim(model: bytes, target_opset: int) -> bytes:
+    """Onnxslim."""
+    import onnxslim
+
+    del target_opset
+    return bytes(onnxslim.slim(onnx.load_from_string(model)).SerializeToString())
+
+
+def simplify(model: bytes, target_opset: int) -> bytes:
+    """Onnxsim (onnx-simplifier)."""
+    import onnxsim
+
+    del target_opset
+    found, _ = onnxsim.simplify(onnx.load_from_string(model))
+    return bytes(found.SerializeToString())
+
+
+def optimize_by_onnxoptimizer(model: bytes, target_opset: int) -> bytes:
+    """onnxoptimizer, with the passes that it applies by itself."""
+    import onnxoptimizer
+
+    del target_opset
+    return bytes(onnxoptimizer.optimize(onnx.load_from_string(model)).SerializeToString())

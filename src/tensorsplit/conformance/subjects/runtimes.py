@@ -1,0 +1,192 @@
+"""Adapters of runtimes, besides those that `tensorsplit.engines.adapters` has.
+
+Each function does what the runtime's own documentation shows, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+
+from tensorsplit.engines.adapters import is_ir, ordered
+
+
+def run_numpy(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Our own engine."""
+    import tensorsplit
+
+    del outputs
+    if not is_ir(model):
+        return tensorsplit.run(onnx.load_from_string(model), inputs)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.xml")
+        path.write_bytes(model)
+        path.with_suffix(".bin").write_bytes(weights)
+        return tensorsplit.run(path, inputs)
+
+
+def run_tvm(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Apache TVM: its ONNX frontend for Relax, compiled by LLVM for the CPU."""
+    import tvm
+    from tvm import relax
+    from tvm.relax.frontend.onnx import from_onnx
+
+    del weights
+    module = from_onnx(onnx.load_from_string(model))
+    machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+    names = [parameter.name for parameter in module["main"].params]
+    machine.set_input("main", *map(tvm.runtime.tensor, ordered(model, inputs, names)))
+    machine.invoke_stateful("main")
+    found = machine.get_outputs("main")
+    values = [found] if len(outputs) == 1 else list(found)
+    return {name: _from_tvm(value) for name, value in zip(outputs, values, strict=True)}
+
+
+def _from_tvm(value: Any) -> Any:
+    """A tensor as an array; a sequence is a tuple of tensors."""
+    return value.numpy() if hasattr(value, "numpy") else [_from_tvm(part) for part in value]
+
+
+def run_iree(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """IREE: ONNX through torch-mlir, compiled by LLVM for the CPU.
+
+    This is what the command iree-import-onnx does, then compile and call. The compiler runs in a
+    process of its own. What kills that process kills this one too, so that a crash is seen as one.
+    """
+    import iree.compiler
+    import iree.compiler.ir
+    import iree.runtime
+    from iree.compiler.extras import onnx_importer
+
+    del weights
+    proto = onnx.load_from_string(model)
+    onnx.checker.check_model(proto)
+    info = onnx_importer.ModelInfo(onnx.shape_inference.infer_shapes(proto, data_prop=True))
+    module = info.create_module(context=iree.compiler.ir.Context()).operation
+    onnx_importer.NodeImporter.define_function(info.main_graph, module).import_all()
+    flags = ["--iree-llvmcpu-target-cpu=generic", "--iree-input-demote-f64-to-f32=false"]
+    try:
+        code = iree.compiler.compile_str(
+            str(module), target_backends=["llvm-cpu"], extra_args=flags
+        )
+    except iree.compiler.CompilerToolError as error:
+        killed = re.search(r"Error code: -(\d+)", str(error))
+        if killed:
+            os.kill(os.getpid(), int(killed[1]))
+        raise
+    function = iree.runtime.load_vm_flatbuffer(code, driver="local-sync")[proto.graph.name]
+    found = function(*ordered(model, inputs, list(info.main_graph.input_map)))
+    values = found if isinstance(found, tuple) else (found,)
+    results = {}
+    for name, entry, value in zip(outputs, proto.graph.output, values, strict=True):
+        array = value.to_host()  # whose integers have no sign; the model says whether they should
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
+        is_unsigned = array.dtype.kind == "i" and dtype.kind == "u"
+        results[name] = array.view(dtype) if is_unsigned else array
+    return results
+
+
+def run_opencv(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """OpenCV's dnn module; an output without elements may come out as None."""
+    import cv2
+
+    del weights
+    net = cv2.dnn.readNetFromONNX(np.frombuffer(model, np.uint8))
+    for name, value in inputs.items():
+        net.setInput(value, name)
+    return dict(zip(outputs, net.forward(list(outputs)), strict=True))
+
+
+def run_tract(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """tract; where the model leaves the shape of an input open, it gets that of what is fed."""
+    import tract
+
+    del weights
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        path.write_bytes(model)
+        loaded = tract.onnx().load(path)
+    names = [loaded.input_name(place) for place in range(loaded.input_count())]
+    fed = ordered(model, inputs, names)
+    for place, array in enumerate(fed):
+        if "?" in loaded.input_fact(place).dump():
+            kind = "bool" if array.dtype == bool else f"{array.dtype.kind}{8 * array.itemsize}"
+            loaded.set_input_fact(place, ",".join([*map(str, array.shape), kind]))
+    found = loaded.into_model().into_runnable().run(fed)
+    return {name: value.to_numpy() for name, value in zip(outputs, found, strict=True)}
+
+
+def run_tinygrad(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Tinygrad's ONNX runner, on the device that tinygrad chooses.
+
+    Its CPU device needs clang. Where there is none, and no device is asked for in ``DEV``, its
+    interpreter in Python does the work.
+    """
+    if shutil.which("clang") is None:
+        os.environ.setdefault("DEV", "PYTHON")  # read when tinygrad is imported
+    from tinygrad import Tensor, dtypes
+    from tinygrad.nn.onnx import OnnxRunner
+
+    del weights
+    found = OnnxRunner(Tensor(model))(dict(inputs))
+    results = {}
+    for name in outputs:
+        value = found[name]
+        if value.dtype == dtypes.bfloat16:  # which tinygrad would make a float
+            results[name] = value.bitcast(dtypes.uint16).numpy().view(ml_dtypes.bfloat16)
+        else:
+            results[name] = value.numpy()
+    return results
+
+
+def run_onnx2torch(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """onnx2torch: ONNX as a PyTorch module."""
+    import onnx2torch
+    import torch
+
+    del weights
+    proto = onnx.load_from_string(model)
+    given = {entry.name for entry in proto.graph.initializer}
+    names = [entry.name for entry in proto.graph.input if entry.name not in given]
+    fed = map(np.ascontiguousarray, ordered(model, inputs, names))
+    found = onnx2torch.convert(proto)(*map(torch.from_numpy, fed))
+    values = [found] if isinstance(found, torch.Tensor) else found
+    return {name: value.numpy() for name, value in zip(outputs, values, strict=True)}
+
+
+def run_jaxonnxruntime(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """jaxonnxruntime, with 64-bit types, which JAX has only if it is asked."""
+    import jax
+    from jaxonnxruntime import call_onnx
+
+    del weights
+    jax.config.update("jax_enable_x64", True)
+    proto, fed = onnx.load_from_string(model), dict(inputs)
+    function, parameters = call_onnx.call_onnx_model(proto, fed)
+    found = function(parameters, fed)
+    return {name: np.asarray(value) for name, value in zip(outputs, found, strict=True)}

@@ -1,0 +1,228 @@
+"""The adapters: how a model is run in each engine, as the engine's own documentation says.
+
+They import their engine when they are called, which is in a process that may die. The conformance
+suite runs the same functions, and prints them as scripts, so they use little of this package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tensorsplit.model.openvino_ir.packing import pack, packed_size, unpack
+
+
+class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do
+    """An engine says that it has no such element type, operator or opset at all."""
+
+
+def run_onnx_reference(
+    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Run a model in onnx's reference evaluator, with its own split operators.
+
+    Args:
+        model: The path of an ONNX model, or its bytes.
+        weights: Nothing; what other formats have in a second file.
+        inputs: What is fed, by name.
+        outputs: The names of the outputs.
+    """
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    del weights
+    proto = onnx.load(model) if isinstance(model, str) else onnx.load_from_string(model)
+    found = ReferenceEvaluator(proto).run(list(outputs), dict(inputs))
+    return dict(zip(outputs, found, strict=True))
+
+
+def run_onnxruntime(
+    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Run a model in onnxruntime, on the CPU; arguments as of `run_onnx_reference`."""
+    import onnxruntime
+
+    del weights
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what goes wrong is in the exception as well
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names, values = list(outputs), dict(inputs)
+    if not any(_FOREIGN.fullmatch(output.type) for output in session.get_outputs()):
+        feeds = {name: _ort_value(x) if _is_foreign(x) else x for name, x in values.items()}
+        return dict(zip(names, session.run(names, feeds), strict=True))
+    feeds = {name: _ort_value(x) for name, x in values.items()}
+    found = session.run_with_ort_values(names, feeds)
+    return {name: _from_ort(value) for name, value in zip(names, found, strict=True)}
+
+
+_FOREIGN = re.compile(r"tensor\((bfloat16|float[468]e\w+|u?int[24])\)")
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether it is an array of a type that onnxruntime does not take from NumPy."""
+    return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
+
+
+def _ort_value(value: Any) -> Any:
+    """An array as a tensor in onnxruntime's own memory."""
+    import onnxruntime
+    from onnx.helper import np_dtype_to_tensor_dtype
+
+    if not isinstance(value, np.ndarray) or value.dtype.kind in "OUST":
+        raise Unsupported(
+            "strings, sequences and optionals can't be fed where an output is of a type that"
+            " NumPy does not have"
+        )
+    array = np.ascontiguousarray(value).reshape(value.shape)
+    if not _is_foreign(array):
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    tensor = onnxruntime.OrtValue.ortvalue_from_shape_and_type(
+        list(array.shape), np_dtype_to_tensor_dtype(array.dtype)
+    )
+    octets = pack(array)
+    if octets.size:
+        ctypes.memmove(tensor.data_ptr(), octets.ctypes.data, octets.size)
+    return tensor
+
+
+def _from_ort(value: Any) -> Any:
+    """What came out of onnxruntime as an array."""
+    from onnx import TensorProto
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    foreign = _FOREIGN.fullmatch(value.data_type())
+    if foreign is None:
+        return value.numpy()
+    shape = value.shape()
+    dtype = tensor_dtype_to_np_dtype(getattr(TensorProto, foreign[1].upper()))
+    size = packed_size(dtype, prod(shape))
+    data = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return unpack(data, dtype, prod(shape)).reshape(shape)
+
+
+def run_openvino(
+    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Run an ONNX model or an IR in OpenVINO, on the CPU.
+
+    Args:
+        model: The path of a model, its bytes, or the text of an IR.
+        weights: What the ``.bin`` file of an IR holds, if `model` is its text.
+        inputs: What is fed, by name.
+        outputs: The names of the outputs.
+    """
+    import openvino
+
+    core = openvino.Core()
+    network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
+    fed = openvino_tensors(network, model, inputs)
+    compiled = core.compile_model(network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+    request = compiled.create_infer_request()
+    request.start_async(fed)  # infer() loses errors where there is one thread
+    request.wait()
+    tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]
+    return {name: from_openvino(tensor) for name, tensor in zip(outputs, tensors, strict=True)}
+
+
+def openvino_tensors(network: Any, model: str | bytes, inputs: Mapping[str, Any]) -> dict[int, Any]:
+    """What is fed to OpenVINO, by the position of the input.
+
+    Args:
+        network: OpenVINO's model.
+        model: What it was read from.
+        inputs: Arrays by the name of the input's layer, or one of its tensor's names.
+    """
+    names = [
+        next((name for name in port.names if name in inputs), port.get_node().get_friendly_name())
+        for port in network.inputs
+    ]
+    return dict(enumerate(map(to_openvino, ordered(model, inputs, names))))
+
+
+_OPENVINO_NAMES = {
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8e4m3",
+    "float8_e5m2": "f8e5m2",
+    "float8_e8m0fnu": "f8e8m0",
+    "float4_e2m1fn": "f4e2m1",
+    "int4": "i4",
+    "uint4": "u4",
+    "uint2": "u2",
+}
+"""OpenVINO's names of the types of `ml_dtypes` that it has."""
+
+_OPENVINO_ONLY = ("nf4", "u1", "u3", "u6")
+
+
+def to_openvino(value: Any) -> Any:
+    """An array as OpenVINO's tensor, bit for bit."""
+    import openvino
+
+    if not isinstance(value, np.ndarray):
+        raise Unsupported("sequences and optionals can't be fed")
+    if value.dtype.kind in "OUST":
+        if any(str(text).endswith("\0") for text in value.flat):
+            raise Unsupported("strings that end in a NUL character can't be fed")
+        return openvino.Tensor(value.astype("U"))
+    if value.dtype.name in _OPENVINO_NAMES:
+        kind = getattr(openvino.Type, _OPENVINO_NAMES[value.dtype.name])
+    else:
+        kind = openvino.Type(value.dtype.newbyteorder("="))
+    tensor = openvino.Tensor(kind, openvino.Shape(list(value.shape)))
+    if value.size:
+        tensor.data.reshape(-1).view(np.uint8)[:] = pack(value)
+    return tensor
+
+
+def from_openvino(tensor: Any) -> Any:
+    """A tensor of OpenVINO as a new array."""
+    name, shape = tensor.element_type.get_type_name(), tuple(tensor.shape)
+    if name == "string":
+        return np.array(tensor.str_data.tolist(), dtype=object).reshape(shape)
+    if name in _OPENVINO_ONLY:
+        raise Unsupported(f"NumPy has no arrays of {name}")
+    foreign = {other: kind for kind, other in _OPENVINO_NAMES.items()}.get(name)
+    dtype = getattr(ml_dtypes, foreign) if foreign else tensor.element_type.to_dtype()
+    data = np.ascontiguousarray(tensor.data).tobytes()
+    return unpack(data, np.dtype(dtype), prod(shape)).reshape(shape)
+
+
+def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """What is fed, in the order in which an engine takes it.
+
+    Args:
+        model: What the engine is given.
+        inputs: Values by name. What the engine dropped because nothing uses it is left out.
+        names: The names of the engine's inputs.
+
+    Raises:
+        LookupError: If the engine has made a constant of an input that is fed another value, which
+            would be lost silently; if an input of the engine is not fed.
+    """
+    lost = inputs.keys() - set(names)
+    if lost and isinstance(model, bytes) and not is_ir(model):
+        import onnx
+
+        defaults = [entry.name for entry in onnx.load_from_string(model).graph.initializer]
+        folded = ", ".join(name for name in defaults if name in lost)
+        if folded:
+            raise LookupError(f"the engine takes the default of {folded} for a constant")
+    missing = [name for name in names if name not in inputs]
+    if missing:
+        raise LookupError(f"the engine wants to be fed {', '.join(missing)}, which has a value")
+    return [inputs[name] for name in names]
+
+
+def is_ir(model: bytes) -> bool:
+    """Whether a model is the text of an IR, and not a serialised ONNX model.
+
+    Args:
+        model: What an engine is given.
+    """
+    return model.lstrip().startswith(b"<")

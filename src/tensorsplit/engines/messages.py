@@ -1,0 +1,103 @@
+"""Messages between this process and the ones that run engines: JSON, then the bytes of arrays.
+
+Nothing is unpickled: what an engine sends back can be wrong, but can't run code here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+import ml_dtypes  # noqa: F401 - so that NumPy knows its types by name
+import numpy as np
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def send(pipe: Connection, value: Any) -> None:
+    """Send a value.
+
+    Args:
+        pipe: One end of a pipe.
+        value: Numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth.
+
+    Raises:
+        TypeError: If there is anything else in it; then nothing was sent.
+        OSError: If the other end is gone.
+    """
+    send_packed(pipe, pack_message(value))
+
+
+def pack_message(value: Any) -> list[bytes | memoryview]:
+    """A value as the pieces that are sent: a text, and the bytes that it refers to."""
+    pieces: list[bytes | memoryview] = [b""]
+    pieces[0] = json.dumps([_encoded(value, pieces), len(pieces) - 1]).encode()
+    return pieces
+
+
+def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
+    """Send what `pack_message` returned."""
+    for piece in pieces:
+        pipe.send_bytes(piece)
+
+
+def receive(pipe: Connection) -> Any:
+    """Receive a value; tuples have become lists, and arrays are writable.
+
+    Raises:
+        EOFError, OSError: If the other end is gone.
+        ValueError, TypeError, LookupError: If what comes is no such message.
+    """
+    text, count = json.loads(pipe.recv_bytes())
+    return _decoded(text, [pipe.recv_bytes() for _ in range(count)])
+
+
+def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
+    """A value as JSON; what is no plain value becomes an object with one key, which tells it."""
+    if isinstance(value, (list, tuple)):
+        return [_encoded(item, pieces) for item in value]
+    if isinstance(value, Mapping):
+        return {"dict": {str(name): _encoded(item, pieces) for name, item in value.items()}}
+    if isinstance(value, bytes):
+        pieces.append(value)
+        return {"bytes": len(pieces) - 1}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _encoded_array(np.asarray(value), pieces)
+    if isinstance(value, _PLAIN):
+        return value
+    raise TypeError(f"a value of type {type(value).__name__} is no array, number or text")
+
+
+def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]) -> Any:
+    if array.dtype.kind in "OT":
+        items = [_encoded(item, pieces) for item in array.reshape(-1).tolist()]
+        return {"objects": [list(array.shape), items]}
+    if array.dtype.hasobject:
+        raise TypeError(f"an array of {array.dtype} is no array of numbers or texts")
+    name = array.dtype.name if array.dtype.isbuiltin == 2 else array.dtype.str  # 2: of ml_dtypes
+    pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return {"array": [name, list(array.shape), len(pieces) - 1]}
+
+
+def _decoded(value: Any, octets: list[bytes]) -> Any:
+    if isinstance(value, list):
+        return [_decoded(item, octets) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    match kind:
+        case "dict":
+            return {name: _decoded(item, octets) for name, item in content.items()}
+        case "bytes":
+            return octets[content - 1]
+        case "objects":
+            shape, items = content
+            flat = np.empty(len(items), object)
+            flat[:] = [_decoded(item, octets) for item in items]
+            return flat.reshape(shape)
+        case "array":
+            name, shape, place = content
+            return np.frombuffer(bytearray(octets[place - 1]), np.dtype(name)).reshape(shape)
+    raise ValueError(f"there is no kind {kind!r} of values")
