@@ -215,14 +215,14 @@ def convert(*, model: str, opset: int | None, to_variadic: bool, output: _Output
     """
     if opset is None and not to_variadic:
         raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
-    from tensorsplit.model.convert.driver import check_opset, convert_model
+    from tensorsplit.model.convert.driver import ToOpset, check_opset
     from tensorsplit.model.convert.variadic import to_variadic as convert_splits
     from tensorsplit.model.graph.reading import open_model
 
     wanted = None if opset is None else check_opset(opset)
     with progress_of("converting"):
         opened = open_model(source_of(model))
-        changed = wanted is not None and convert_model(opened.model, wanted)
+        changed = wanted is not None and ToOpset(wanted)(opened.model).modified
         if to_variadic:
             changed |= convert_splits(opened.model)
         made = opened.proto(changed)

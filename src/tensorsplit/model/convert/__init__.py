@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tensorsplit.model.convert.driver import check_opset, convert_model
+from tensorsplit.model.convert.driver import ToOpset, check_opset
 from tensorsplit.model.convert.variadic import to_variadic
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.reading import open_model
@@ -48,7 +48,7 @@ def convert(
     """
     target = None if opset is None and variadic else check_opset(opset)
     opened = open_model(model)
-    changed = target is not None and convert_model(opened.model, target)
+    changed = target is not None and ToOpset(target)(opened.model).modified
     if variadic:
         changed |= to_variadic(opened.model)
     return opened.back(changed)

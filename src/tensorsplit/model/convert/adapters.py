@@ -1,82 +1,170 @@
-"""All adapters, and how a node goes from one version of its operator to the next."""
+"""What an adapter is, and the kinds of change that many operators share."""
 
 from __future__ import annotations
 
-from tensorsplit.core.errors import NO_ADAPTER, SplitError
-from tensorsplit.model.convert import (
-    axes,
-    broadcast,
-    casts,
-    expand,
-    images,
-    meaning,
-    operands,
-    outside,
-)
-from tensorsplit.model.convert.change import Change
-from tensorsplit.model.convert.element_types import check_types, plain_constant
-from tensorsplit.model.convert.schemas import Step, check, exists, fit, next_step, schema
-from tensorsplit.model.convert.site import Site
-from tensorsplit.model.convert.table import Adapters
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-ADAPTERS: Adapters = {
-    **axes.ADAPTERS,
-    **broadcast.ADAPTERS,
-    **casts.ADAPTERS,
-    **images.ADAPTERS,
-    **meaning.ADAPTERS,
-    **operands.ADAPTERS,
-}
-"""By operator, the opset that has the newer version, and whether it goes up."""
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.model.convert.conversion import NodeConversion, link_of, linked_constant
+from tensorsplit.model.convert.schemas import Step, schema
+
+Adapter: TypeAlias = Callable[[NodeConversion], None]
+"""Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512)."""
+
+_FIRST_WITH_VALUE_INTS = 12
 
 
-def convert_other(site: Site, change: Change) -> None:
-    """Bring a node of another operator to the target, version by version.
+def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[Step, Adapter]:
+    """Adapters by step.
+
+    Args:
+        rows: Operators, separated by spaces; the opset of the newer version; the adapters up and
+            down, None for a direction that needs none.
+    """
+    return {
+        Step(name, boundary, is_up): adapter
+        for names, boundary, up, down in rows
+        for name in names.split()
+        for is_up, adapter in ((True, up), (False, down))
+        if adapter is not None
+    }
+
+
+def only(name: str, *allowed: str) -> Adapter:
+    """The older version knows fewer values of an attribute."""
+
+    def adapt(node: NodeConversion) -> None:
+        value = node.attribute(name)
+        if value is not None and value not in allowed:
+            raise node.refusal(
+                f"its attribute '{name}' is {value!r}; opset {node.opset} knows"
+                f" {', '.join(sorted(allowed))}"
+            )
+        node.fit()
+
+    return adapt
+
+
+def stated(**values: object) -> Adapter:
+    """What the older version always does has to be asked for in the newer one."""
+
+    def adapt(node: NodeConversion) -> None:
+        node.put(**{n: value for n, value in values.items() if n not in node.node.attributes})
+        node.fit()
+
+    return adapt
+
+
+def implied(**values: object) -> Adapter:
+    """The older version always does what the newer one can be asked to do."""
+
+    def adapt(node: NodeConversion) -> None:
+        for name, value in values.items():
+            take_only(node, name, value)
+        node.fit()
+
+    return adapt
+
+
+def take_only(node: NodeConversion, name: str, value: object) -> None:
+    """Remove an attribute that the older version has no other value of.
 
     Raises:
-        SplitError: TS512 where a version has no words for it.
+        SplitError: TS512 if the node has another value, or none.
     """
-    operator, source = site.op_type, site.opset
-    origin, first = site.origin = site.origin or (operator, source)
-    try:
-        if not exists(operator, source):
-            raise site.refusal(
-                f"there is no operator {operator} at opset {source}",
-                "give it a domain of its own, if it is one of an engine",
-            )
-        if next_step(operator, source, change.target) is not None:
-            check(site)
-        while (step := next_step(site.op_type, site.opset, change.target)) is not None:
-            _take(site, step, change)
-            site.opset = step.opset
-            if change.edits.is_retired(
-                site.node
-            ):  # others stand in its place, and go on by themselves
-                return
-            if site.op_type == step.op_type != "Constant":
-                check_types(site, change, schema(step.op_type, step.before))
-        site.opset = change.target
-        if site.op_type == "Constant":
-            plain_constant(site, change)
-    except SplitError as error:
-        if error.kind is not NO_ADAPTER:
-            raise error.located(node=site.path) from None
-        became = "" if origin == operator else f"it becomes {operator} and others, and "
-        raise SplitError(
-            NO_ADAPTER,
-            f"{origin} can't go from opset {first} to {change.target}: {became}{error.problem}",
-            error.fix,
-            operator=f"ai.onnx.{origin}",
-            node=site.path,
-        ) from None
+    if node.take(name) != value:
+        raise node.refusal(
+            f"opset {node.opset} always does what '{name}' = {value!r} asks for",
+            f"set '{name}' to {value!r}, if that is meant",
+        )
 
 
-def _take(site: Site, step: Step, change: Change) -> None:
-    adapter = ADAPTERS.get((step.op_type, step.boundary, step.up))
-    if adapter is not None:
-        adapter(site, step, change)
+def refused(reason: str) -> Adapter:
+    """The two versions have nothing in common but the name."""
+
+    def adapt(node: NodeConversion) -> None:
+        raise node.refusal(reason)
+
+    return adapt
+
+
+def renamed(op_type: str) -> Adapter:
+    """The operator has another name."""
+
+    def adapt(node: NodeConversion) -> None:
+        node.node.op_type = op_type
+
+    return adapt
+
+
+def attribute_renamed(old: str, new: str) -> Adapter:
+    """An attribute has another name."""
+
+    def adapt(node: NodeConversion) -> None:
+        node.put(**{new: node.take(old)})
+
+    return adapt
+
+
+def to_inputs(*names: str) -> Adapter:
+    """Attributes became the inputs after the data, in this order."""
+
+    def adapt(node: NodeConversion) -> None:
+        node.set_inputs(node.input(0), *[attribute_to_input(node, name) for name in names])
+
+    return adapt
+
+
+def to_attributes(*names: str) -> Adapter:
+    """The inputs after the data were attributes, in this order."""
+
+    def adapt(node: NodeConversion) -> None:
+        for index, name in enumerate(names, 1):
+            input_to_attribute(node, index, name)
+        node.keep_inputs(1)
+
+    return adapt
+
+
+def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
+    """Remove an attribute, and make a constant of its numbers; None if it is absent.
+
+    Raises:
+        SplitError: TS512 for a function's attribute that the opset has no constant for.
+    """
+    attribute = node.node.attributes.get(name)
+    if attribute is None:
+        return None
+    is_linked = attribute.is_ref() and attribute.type is ir.AttributeType.INTS
+    if is_linked and node.opset >= _FIRST_WITH_VALUE_INTS:
+        node.node.attributes.pop(name)
+        return linked_constant(node.builder, "value_ints", attribute)
+    is_float = attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS)
+    return node.constant(node.take(name), np.float32 if is_float else np.int64)
+
+
+def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:
+    """Make an attribute of what a constant input holds; the input stays for now.
+
+    Raises:
+        SplitError: TS512 if it is known only at run time.
+    """
+    value = node.input(index)
+    if value is None:
         return
-    reason = fit(site, step)
-    if reason is None or outside.convert(site, step, change) or expand.expand(site, step, change):
+    kind = schema(node.op_type, node.opset).attributes[name].type.name
+    link = link_of(value)
+    if link is not None and kind == "INTS":
+        reference = link.ref_attr_name or ""
+        node.node.attributes[name] = ir.RefAttr(name, reference, ir.AttributeType.INTS)
         return
-    raise site.refusal(reason)
+    array = node.needed(index, name)
+    number: Any = int if kind.startswith("INT") else float
+    if kind.endswith("S"):
+        numbers = [number(item) for item in array.ravel()]
+        node.node.attributes[name] = ir.Attr(name, ir.AttributeType[kind], numbers)
+    else:
+        node.put(**{name: number(array.item())})

@@ -1,19 +1,20 @@
-"""Walks a model and brings every node to the target."""
+"""Walks a model and brings every node to the target opset."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 import onnx_ir as ir
 from onnx import defs, helper
 
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import MALFORMED_MODEL, UNKNOWN_OPERATOR, SplitError, show
+from tensorsplit.core.errors import MALFORMED_MODEL, NO_ADAPTER, UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
-from tensorsplit.model.convert.adapters import convert_other
-from tensorsplit.model.convert.change import Change
+from tensorsplit.model.convert import adapters_meaning, adapters_operands
+from tensorsplit.model.convert.conversion import Conversion, NodeConversion
+from tensorsplit.model.convert.definitions import by_definition, by_onnx
 from tensorsplit.model.convert.family import convert_split
-from tensorsplit.model.convert.site import Site
+from tensorsplit.model.convert.schemas import check_node, exists, fit, next_step, wrong_type
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -25,6 +26,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.analysis import analyse
 
+_ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
 _FIRST_IR_WITH_OPSETS = 3
 
 
@@ -50,154 +52,175 @@ def check_opset(opset: object) -> int:
     return number
 
 
-@collector_paused()
-def convert_model(model: ir.Model, target: int) -> bool:
-    """Bring a model to another opset, in place.
+class ToOpset(ir.passes.InPlacePass):
+    """Converts a model to another opset.
 
     Args:
-        model: The model.
         target: An opset that `check_opset` let pass.
+    """
 
-    Returns:
-        Whether anything was to be done.
+    def __init__(self, target: int) -> None:
+        self.target = target
+
+    @collector_paused()
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        """Convert a model in place.
+
+        Raises:
+            SplitError: As `tensorsplit.convert`.
+        """
+        if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
+            model.opset_imports[""] = 1
+        imports = _imports(model)
+        if all(scope.opset_imports[name] == self.target for scope, name in imports):
+            return ir.passes.PassResult(model, modified=False)
+        conversion = Conversion(model, analyse(model), self.target)
+        # A wrong node in a body or function may never run, and then it is no mistake
+        wrong = {error.node: error for error in reversed(conversion.facts.errors)}
+        constants: list[NodeConversion] = []
+        for ref in _to_convert(model, self.target):
+            if ref.scope is model.graph and ref.path in wrong:
+                raise wrong[ref.path]
+            conversion.pending.append(NodeConversion(ref, conversion))
+            while conversion.pending:
+                node = conversion.pending.pop()
+                if node.op_type == "Constant":
+                    constants.append(node)
+                else:
+                    _convert(node)
+        conversion.drop_constants()
+        for node in constants:  # last: by now many are attributes of the nodes that read them
+            if not node.is_replaced:
+                _convert(node)
+        conversion.finish()
+        for scope, name in imports:
+            scope.opset_imports[name] = self.target
+        imported = [helper.make_opsetid("", self.target)]
+        needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
+        model.ir_version = max(model.ir_version, needed)
+        return ir.passes.PassResult(model, modified=True)
+
+
+def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
+    """The graph and the functions that import ONNX's own domain, and under which name.
 
     Raises:
-        SplitError: As `tensorsplit.convert`.
+        SplitError: TS502 for a domain at two opsets, TS101 for an unknown opset.
     """
-    if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
-        model.opset_imports[""] = 1
     scopes: list[tuple[str, Scope]] = [("graph", model.graph)]
-    for function in model.functions.values():
-        scopes.append((function_label(function), function))
-    imports = [(path, scope, _own_domain(scope, path)) for path, scope in scopes]
-    if all(not names or scope.opset_imports[names[0]] == target for _, scope, names in imports):
-        return False
-    for path, scope, names in imports:
-        _check_source(path, scope, names)
-    change = Change(model, analyse(model), target)
-    # A wrong node in a body or function may never run, and then it is no mistake
-    wrong = {error.node: error for error in reversed(change.facts.errors)}
+    scopes += [(function_label(function), function) for function in model.functions.values()]
+    found = []
+    for path, scope in scopes:
+        opsets = {n: v for n, v in scope.opset_imports.items() if domain_name(n) == ""}
+        if len(set(opsets.values())) > 1:
+            problem = "ONNX's domain is imported at two opsets"
+            raise SplitError(MALFORMED_MODEL, problem, "import one", node=path)
+        for name, version in opsets.items():
+            if not 1 <= version <= newest_opset():
+                raise SplitError(
+                    UNKNOWN_OPERATOR,
+                    f"the model imports opset {version}",
+                    f"known are the opsets from 1 to {newest_opset()}",
+                    node=path,
+                    parameter="opset_import",
+                )
+            found.append((scope, name))
+    return found
+
+
+def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
+    """The nodes of ONNX's own domain that are not at the target.
+
+    Raises:
+        SplitError: TS502 for a value that nothing produces, or an operator without opset import.
+    """
     functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
-    constants: list[Site] = []
-    _check_outputs(model)
-    for place in walk(model, "converting"):
-        _check_inputs(place)
-        if _needs_work(place, target, functions):
-            _convert_place(place, change, wrong, constants)
-    change.drop_constants()
-    for site in constants:  # last, for by now many are attributes of what they were inputs of
-        if not change.edits.is_retired(site.node):
-            _convert_site(site, change)
-    change.finish()
-    for _, scope, names in imports:
-        for name in names:
-            scope.opset_imports[name] = target
-    needed = helper.find_min_ir_version_for([helper.make_opsetid("", target)], ignore_unknown=True)
-    model.ir_version = max(model.ir_version, needed)
-    return True
+    for output in model.graph.outputs:
+        _check_produced(output, "graph", "the output")
+    for ref in walk(model, "converting"):
+        for value in ref.node.inputs:
+            _check_produced(value, ref.path, "its input")
+        key = (domain_name(ref.node.domain), ref.op_type, ref.node.overload or "")
+        if key[0] == "" and key not in functions:
+            if ref.opset == 0:
+                problem = "there is no opset import for ONNX's own domain"
+                raise SplitError(MALFORMED_MODEL, problem, "import it", node=ref.path)
+            if ref.opset != target:
+                yield ref
 
 
-def _check_inputs(place: NodeRef) -> None:
-    """Refuse a node that reads what nothing produces."""
-    for value in place.node.inputs:
-        if value is not None and _is_nowhere(value):
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"nothing produces its input {show(value.name)}",
-                "repair the model",
-                node=place.path,
-            )
+def _check_produced(value: ir.Value | None, path: str, what: str) -> None:
+    """Refuse a value that nothing produces."""
+    if value is None or value.producer() is not None:
+        return
+    if not value.is_graph_input() and not value.is_initializer():
+        problem = f"nothing produces {what} {show(value.name)}"
+        raise SplitError(MALFORMED_MODEL, problem, "repair the model", node=path)
 
 
-def _check_outputs(model: ir.Model) -> None:
-    for value in model.graph.outputs:
-        if _is_nowhere(value):
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"nothing produces the output {show(value.name)}",
-                "repair the model",
-                node="graph",
-            )
-
-
-def _is_nowhere(value: ir.Value) -> bool:
-    return value.producer() is None and not value.is_graph_input() and not value.is_initializer()
-
-
-def _own_domain(scope: Scope, path: str) -> list[str]:
-    """How the scope spells the import of ONNX's own domain; empty if it does not import it."""
-    names = [name for name in scope.opset_imports if domain_name(name) == ""]
-    if len({scope.opset_imports[name] for name in names}) > 1:
-        raise SplitError(
-            MALFORMED_MODEL, "ONNX's domain is imported at two opsets", "import one", node=path
-        )
-    return names
-
-
-def _check_source(path: str, scope: Scope, names: list[str]) -> None:
-    for name in names:
-        version = scope.opset_imports[name]
-        if not 1 <= version <= newest_opset():
-            raise SplitError(
-                UNKNOWN_OPERATOR,
-                f"the model imports opset {version}",
-                f"known are the opsets from 1 to {newest_opset()}",
-                node=path,
-                parameter="opset_import",
-            )
-
-
-def _needs_work(place: NodeRef, target: int, functions: set[tuple[str, str, str]]) -> bool:
-    """Whether a node is an operator of ONNX's own domain at another opset."""
-    node = place.node
-    domain = domain_name(node.domain)
-    if domain != "" or (domain, node.op_type, node.overload or "") in functions:
-        return False
-    if place.opset == 0:
-        raise SplitError(
-            MALFORMED_MODEL,
-            "there is no opset import for ONNX's own domain",
-            "import it",
-            node=place.path,
-        )
-    return place.opset != target
-
-
-def _convert_place(
-    place: NodeRef, change: Change, wrong: Mapping[str | None, SplitError], constants: list[Site]
-) -> None:
-    site = Site(place.node, place.path, place.scope, place.opset, place.function)
-    if site.scope is change.model.graph and site.path in wrong:
-        raise wrong[site.path]
-    change.pending.append(site)
-    constants += _drain(change)
-
-
-def _drain(change: Change) -> list[Site]:
-    """Convert what is pending but constants, which are returned."""
-    constants = []
-    while change.pending:
-        site = change.pending.pop()
-        if site.op_type == "Constant":
-            constants.append(site)
-        else:
-            _convert_site(site, change)
-    return constants
-
-
-def _convert_site(site: Site, change: Change) -> None:
+def _convert(node: NodeConversion) -> None:
+    """Bring a node to the target."""
+    op_type = node.op_type
     try:
-        if is_split(site.node):
-            convert_split(site, change)
+        if is_split(node.node):
+            convert_split(node.ref, node.conversion)
         else:
-            convert_other(site, change)
-    except SplitError:
-        raise
+            _convert_other(node)
+    except SplitError as error:
+        if error.kind is not NO_ADAPTER:
+            raise error.located(node=node.ref.path) from None
+        (operator, opset), target = node.origin, node.conversion.target
+        became = "" if operator == op_type else f"it becomes {op_type} and others, and "
+        raise SplitError(
+            NO_ADAPTER,
+            f"{operator} can't go from opset {opset} to {target}: {became}{error.problem}",
+            error.fix,
+            operator=f"ai.onnx.{operator}",
+            node=node.ref.path,
+        ) from None
     except Exception as error:  # attributes and constants may hold anything
         raise SplitError(
             MALFORMED_MODEL,
             f"the node can't be understood ({type(error).__name__}: {show(str(error))})",
             "repair it",
-            operator=f"ai.onnx.{site.op_type}",
-            node=site.path,
+            operator=f"ai.onnx.{node.op_type}",
+            node=node.ref.path,
         ) from error
+
+
+def _convert_other(node: NodeConversion) -> None:
+    """Bring a node of another operator to the target, version by version.
+
+    Raises:
+        SplitError: TS512 where it is not expressible in a version.
+    """
+    target = node.conversion.target
+    if not exists(node.op_type, node.opset):
+        raise node.refusal(
+            f"there is no operator {node.op_type} at opset {node.opset}",
+            "give it a domain of its own, if it is one of an engine",
+        )
+    if next_step(node.op_type, node.opset, target) is not None:
+        check_node(node.node, node.opset)
+    while (step := next_step(node.op_type, node.opset, target)) is not None:
+        node.step, node.opset = step, step.opset
+        _take_step(node)
+        if node.is_replaced:
+            return
+        if node.op_type == step.op_type != "Constant":
+            reason = wrong_type(node.node, step, node.conversion.facts)
+            if reason:
+                raise node.refusal(reason)
+    node.opset = target
+    if node.op_type == "Constant":
+        adapters_meaning.plain_constant(node)
+
+
+def _take_step(node: NodeConversion) -> None:
+    adapter = _ADAPTERS.get(node.step)
+    if adapter is not None:
+        adapter(node)
+        return
+    reason = fit(node.node, node.step)
+    if reason is not None and not by_onnx(node) and not by_definition(node):
+        raise node.refusal(reason)

@@ -15,14 +15,13 @@ from tensorsplit.core.resolve import Intent, check_element_type, part_sizes
 from tensorsplit.core.rules import ceil, equal
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert import lengths, slices
-from tensorsplit.model.convert.change import Change, link_of, linked_constant
-from tensorsplit.model.convert.site import Site
+from tensorsplit.model.convert.conversion import Conversion, link_of, linked_constant
 from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, operand
 from tensorsplit.model.graph.building import Builder
-from tensorsplit.model.graph.nodes import as_proto, constant
+from tensorsplit.model.graph.nodes import NodeRef, as_proto, constant
 
 
-def convert_split(site: Site, change: Change) -> None:
+def convert_split(site: NodeRef, change: Conversion) -> None:
     """Bring a split node to the target.
 
     Raises:
@@ -40,10 +39,9 @@ def convert_split(site: Site, change: Change) -> None:
             _convert(site, change, intent, target)
     except SplitError as error:
         raise error.located(node=site.path) from None
-    site.opset = change.target
 
 
-def bind_site(site: Site) -> Intent:
+def bind_site(site: NodeRef) -> Intent:
     """What a split node asks for, with what a function's attributes give left open.
 
     Raises:
@@ -66,7 +64,7 @@ def _is_linked(node: ir.Node, name: str) -> bool:
     return attribute is not None and attribute.is_ref()
 
 
-def _convert(site: Site, change: Change, intent: Intent, target: Operator) -> None:
+def _convert(site: NodeRef, change: Conversion, intent: Intent, target: Operator) -> None:
     shape = change.shape(site.input(0))
     _normalise_axis(site, change, target)
     if _same_operands(intent.operator, target):
@@ -97,7 +95,7 @@ def _dimension(intent: Intent, shape: Shape | None) -> Dim:
     return shape[intent.axis]
 
 
-def _normalise_axis(site: Site, change: Change, target: Operator) -> None:
+def _normalise_axis(site: NodeRef, change: Conversion, target: Operator) -> None:
     """Count a negative axis from the front where the text of the version knows no other (D13)."""
     attribute = site.node.attributes.get(target.axis)
     rank = change.rank(site.input(0))
@@ -117,7 +115,7 @@ def _same_operands(one: Operator, other: Operator) -> bool:
     )
 
 
-def _emission(site: Site, intent: Intent, target: Operator, dim: Dim) -> Emission | None:
+def _emission(site: NodeRef, intent: Intent, target: Operator, dim: Dim) -> Emission | None:
     """The operands at the target; None where only other operators can say it."""
     is_attribute = target.attribute("split") is not None
     is_linked = link_of(site.input(1)) is not None or _is_linked(site.node, "split")
@@ -131,7 +129,7 @@ def _emission(site: Site, intent: Intent, target: Operator, dim: Dim) -> Emissio
         raise
 
 
-def _rewrite(site: Site, change: Change, intent: Intent, emission: Emission) -> None:
+def _rewrite(site: NodeRef, change: Conversion, intent: Intent, emission: Emission) -> None:
     """Give the node the operands of its new version; what both have stays as it is written."""
     node = site.node
     old = list(node.inputs[1:])
@@ -150,7 +148,7 @@ def _rewrite(site: Site, change: Change, intent: Intent, emission: Emission) -> 
 
 
 def _inputs(
-    site: Site,
+    site: NodeRef,
     builder: Builder,
     intent: Intent,
     emission: Emission,
@@ -184,7 +182,7 @@ def _as_integers(builder: Builder, known: ir.Value, said: Source) -> ir.Value:
     return known
 
 
-def _set_attributes(site: Site, emission: Emission, links: Mapping[str, ir.Attr]) -> None:
+def _set_attributes(site: NodeRef, emission: Emission, links: Mapping[str, ir.Attr]) -> None:
     node, target = site.node, emission.operator
     linked = {
         name: links[name]

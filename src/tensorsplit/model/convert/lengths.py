@@ -8,16 +8,16 @@ import onnx_ir as ir
 from tensorsplit.core.emit import Computed
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.rules import ceil, equal
-from tensorsplit.model.convert.change import linked_constant
-from tensorsplit.model.convert.site import Site
+from tensorsplit.model.convert.conversion import linked_constant
 from tensorsplit.model.graph.building import Builder
+from tensorsplit.model.graph.nodes import NodeRef
 
 FIRST_WITH_VALUE_INT = 12
 _WRITTEN_OUT = 8
 """Up to so many lengths are listed one by one; more are repeated by an operator."""
 
 
-def axis_value(site: Site, builder: Builder) -> ir.Value:
+def axis_value(site: NodeRef, builder: Builder) -> ir.Value:
     """The axis of a split node as a tensor of shape [1].
 
     Raises:
@@ -38,7 +38,7 @@ def axis_value(site: Site, builder: Builder) -> ir.Value:
     return builder.op("Reshape", [number, builder.constant([1])])
 
 
-def dimension(site: Site, builder: Builder, axis: ir.Value) -> ir.Value:
+def dimension(site: NodeRef, builder: Builder, axis: ir.Value) -> ir.Value:
     """The dimension that is cut, as a tensor of shape [1]."""
     shape = builder.op("Shape", [site.node.inputs[0]])
     return builder.op("Gather", [shape, axis], {"axis": 0})
@@ -50,7 +50,7 @@ def ceil_size(builder: Builder, dim: ir.Value, count: int) -> ir.Value:
     return builder.op("Div", [raised, builder.constant([count])])
 
 
-def computed(site: Site, builder: Builder, said: Computed) -> ir.Value:
+def computed(site: NodeRef, builder: Builder, said: Computed) -> ir.Value:
     """The lengths of a rule as a tensor; the new node itself refuses those that do not fit.
 
     Raises:

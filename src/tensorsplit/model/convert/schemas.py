@@ -1,21 +1,20 @@
-"""ONNX's own schemas: which versions of an operator lie between two opsets, and what fits them."""
+"""ONNX's own schemas: the versions of an operator between two opsets, and what each allows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx_ir as ir
 from onnx import defs
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
-from tensorsplit.model.convert.site import Site
+from tensorsplit.model.graph.facts import Other, Sequence
+from tensorsplit.model.infer.analysis import Facts
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """From one version of an operator to the next one, up or down.
 
     Attributes:
@@ -30,12 +29,12 @@ class Step:
 
     @property
     def opset(self) -> int:
-        """The opset that is reached."""
+        """The opset after the step."""
         return self.boundary if self.up else self.boundary - 1
 
     @property
     def before(self) -> int:
-        """The opset next to it on the other side."""
+        """The last opset before the step."""
         return self.boundary - 1 if self.up else self.boundary
 
 
@@ -65,45 +64,42 @@ def next_step(op_type: str, opset: int, target: int) -> Step | None:
     """The next version on the way to the target; None if there is none in between."""
     versions = _versions()[op_type]
     if target > opset:
-        ahead = [version for version in versions if opset < version <= target]
-        return Step(op_type, ahead[0], True) if ahead else None
-    behind = [version for version in versions if target < version <= opset]
-    return Step(op_type, behind[-1], False) if behind else None
+        newer = [version for version in versions if opset < version <= target]
+        return Step(op_type, newer[0], True) if newer else None
+    left = [version for version in versions if target < version <= opset]
+    return Step(op_type, left[-1], False) if left else None
 
 
-def check(site: Site) -> None:
-    """Refuse a node that its own opset does not allow (TS502)."""
-    own = schema(site.op_type, site.opset)
-    for name, attribute in site.node.attributes.items():
-        entry = own.attributes.get(name)
-        if entry is None or entry.type.name != attribute.type.name:
+def check_node(node: ir.Node, opset: int) -> None:
+    """Refuse a node that its own opset does not allow.
+
+    Raises:
+        SplitError: TS502.
+    """
+    own = schema(node.op_type, opset)
+
+    def illegal(problem: str, wanted: str) -> SplitError:
+        fix = f"at opset {opset} it has {wanted}"
+        return SplitError(MALFORMED_MODEL, problem, fix, operator=f"ai.onnx.{node.op_type}")
+
+    for name, attribute in node.attributes.items():
+        entry, kind = own.attributes.get(name), attribute.type.name
+        if entry is None or entry.type.name != kind:
             wanted = "no such attribute" if entry is None else f"one of type {entry.type.name}"
-            raise _illegal(
-                site, f"it has an attribute '{name}' of type {attribute.type.name}", wanted
-            )
+            raise illegal(f"it has an attribute '{name}' of type {kind}", wanted)
     for name, entry in own.attributes.items():
-        if entry.required and name not in site.node.attributes:
-            raise _illegal(site, f"it has no attribute '{name}'", "that one")
-    reason = _misses(site, own)
+        if entry.required and name not in node.attributes:
+            raise illegal(f"it has no attribute '{name}'", "that one")
+    reason = _wrong_inputs(node, own)
     if reason:
-        raise _illegal(site, reason, f"{own.min_input} to {own.max_input} inputs")
-    if not own.min_output <= len(site.node.outputs) <= own.max_output:
+        raise illegal(reason, f"{own.min_input} to {own.max_input} inputs")
+    if not own.min_output <= len(node.outputs) <= own.max_output:
         wanted = f"{own.min_output} to {own.max_output} outputs"
-        raise _illegal(site, f"it has {len(site.node.outputs)} outputs", wanted)
+        raise illegal(f"it has {len(node.outputs)} outputs", wanted)
 
 
-def _illegal(site: Site, problem: str, wanted: str) -> SplitError:
-    return SplitError(
-        MALFORMED_MODEL,
-        problem,
-        f"at opset {site.opset} it has {wanted}",
-        operator=f"ai.onnx.{site.op_type}",
-        node=site.path,
-    )
-
-
-def fit(site: Site, step: Step) -> str | None:
-    """Bring a node to the next version, where nothing but what it leaves out has changed.
+def fit(node: ir.Node, step: Step) -> str | None:
+    """Bring a node to the next version, if what changed does not concern what the node uses.
 
     Returns:
         None if it is done; else why it can't be, and the node is as it was.
@@ -113,38 +109,34 @@ def fit(site: Site, step: Step) -> str | None:
         return f"there is no {step.op_type} at opset {step.opset}"
     if after.deprecated:
         return f"{step.op_type} is deprecated at opset {step.opset}"
-    dropped = [name for name in site.node.attributes if name not in after.attributes]
+    dropped = [name for name in node.attributes if name not in after.attributes]
     for name in dropped:
-        reason = _not_default(site, name, before)
+        reason = _not_default(node, name, before)
         if reason:
             return f"{reason}, which opset {step.opset} does not have"
-    reason = _arity(site, after)
+    reason = _resize(node, after)
     if reason:
         return reason
-    kept = _changed_defaults(site, before, after)
-    missing = [
-        name
-        for name, entry in after.attributes.items()
-        if entry.required and name not in site.node.attributes and name not in kept
-    ]
-    if missing:
-        return f"opset {step.opset} needs the attribute '{missing[0]}'"
+    kept = _changed_defaults(node, before, after)
+    for name, entry in after.attributes.items():
+        if entry.required and name not in node.attributes and name not in kept:
+            return f"opset {step.opset} needs the attribute '{name}'"
     for name in dropped:
-        del site.node.attributes[name]
-    site.node.attributes.update(kept)
+        del node.attributes[name]
+    node.attributes.update(kept)
     return None
 
 
-def _not_default(site: Site, name: str, before: Any) -> str | None:
-    """Whether an attribute says more than its absence."""
-    attribute = site.node.attributes[name]
+def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
+    """Why leaving an attribute out would change the meaning, if it would."""
+    attribute = node.attributes[name]
     if attribute.is_ref():
         return f"its attribute '{name}' is given by the function"
-    entry = before.attributes.get(name)
     if name == "consumed_inputs":  # a hint for memory planning that results do not depend on
         return None
     if name == "dilations" and all(item == 1 for item in attribute.value):
         return None
+    entry = before.attributes.get(name)
     default = None if entry is None else _default(entry)
     if default is None or default.value != attribute.value:
         return f"its attribute '{name}' is {attribute.value!r}"
@@ -156,12 +148,12 @@ def _default(entry: Any) -> ir.Attr | None:
     return ir.serde.deserialize_attribute(proto) if proto.type else None
 
 
-def _changed_defaults(site: Site, before: Any, after: Any) -> dict[str, ir.Attr]:
+def _changed_defaults(node: ir.Node, before: Any, after: Any) -> dict[str, ir.Attr]:
     """Attributes that are absent, and would mean something else in the other version."""
     kept = {}
     for name, entry in before.attributes.items():
         other = after.attributes.get(name)
-        if other is None or name in site.node.attributes:
+        if other is None or name in node.attributes:
             continue
         default, new = _default(entry), _default(other)
         if default is not None and (new is None or new.value != default.value):
@@ -169,20 +161,18 @@ def _changed_defaults(site: Site, before: Any, after: Any) -> dict[str, ir.Attr]
     return kept
 
 
-def _arity(site: Site, after: Any) -> str | None:
-    """Cut off inputs and outputs that are not used; why the others do not fit, if so."""
-    node = site.node
-    reason = _misses(site, after)
+def _resize(node: ir.Node, after: Any) -> str | None:
+    """Drop unused inputs and outputs at the end; why the others do not fit, if so."""
+    reason = _wrong_inputs(node, after)
     if reason:
         return f"{reason}, and takes {after.min_input} to {after.max_input} there"
-    inputs = _given(node)
     outputs = len(node.outputs)
-    while outputs > after.max_output and _is_unused(node.outputs[outputs - 1]):
+    while outputs > after.max_output and not _is_used(node.outputs[outputs - 1]):
         outputs -= 1
     if not after.min_output <= outputs <= after.max_output:
         return f"it has {outputs} outputs, and {after.max_output} there"
-    if inputs < len(node.inputs) and len(node.inputs) > after.max_input:
-        node.resize_inputs(inputs)
+    if len(node.inputs) > after.max_input:
+        node.resize_inputs(_given(node))
     if len(node.outputs) > after.max_output:
         node.resize_outputs(outputs)
     return None
@@ -196,16 +186,74 @@ def _given(node: ir.Node) -> int:
     return inputs
 
 
-def _misses(site: Site, wanted: Any) -> str | None:
+def _wrong_inputs(node: ir.Node, wanted: Any) -> str | None:
     """Why the inputs are not those that a schema takes, if they are not."""
-    inputs = _given(site.node)
+    inputs = _given(node)
     if not wanted.min_input <= inputs <= wanted.max_input:
         return f"it has {inputs} inputs"
     for index, entry in enumerate(wanted.inputs[:inputs]):
-        if entry.option.name == "Single" and site.node.inputs[index] is None:
+        if entry.option.name == "Single" and node.inputs[index] is None:
             return f"its input '{entry.name}' is left out"
     return None
 
 
-def _is_unused(value: ir.Value) -> bool:
-    return not value.uses() and not value.is_graph_output()
+def _is_used(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
+
+
+def wrong_type(node: ir.Node, step: Step, facts: Facts) -> str | None:
+    """Why the version that was reached does not take the types of a node's operands, if so.
+
+    What the version before did not allow either is not held against this one.
+    """
+    before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
+    bound: dict[str, str] = {}
+    for entry, value, was in _bindings(node, before, after):
+        seen = _type_name(facts, value)
+        if seen is None:
+            continue
+        is_new = was is None or seen in _allowed(before, was.type_str)
+        if is_new and seen not in _allowed(after, entry.type_str):
+            return f"'{entry.name}' is a {seen}, which opset {step.opset} does not take"
+        if entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
+            return (
+                f"'{entry.name}' is a {seen}, and has to be a {bound[entry.type_str]} as its"
+                f" other operands at opset {step.opset}"
+            )
+    return None
+
+
+def _bindings(node: ir.Node, before: Any, after: Any) -> Iterator[tuple[Any, ir.Value, Any]]:
+    """The operands, each as the newer and the older schema describe it."""
+    for side in ("inputs", "outputs"):
+        formal, was = getattr(after, side), getattr(before, side)
+        for index, value in enumerate(getattr(node, side)):
+            if value is not None and formal:
+                entry = formal[min(index, len(formal) - 1)]
+                yield entry, value, was[min(index, len(was) - 1)] if was else None
+
+
+def _allowed(schema: Any, type_str: str) -> frozenset[str]:
+    for constraint in schema.type_constraints:
+        if constraint.type_param_str == type_str:
+            return frozenset(constraint.allowed_type_strs)
+    return frozenset({type_str})
+
+
+def _type_name(facts: Facts, value: ir.Value) -> str | None:
+    """The type as the schemas write it; None if it is not known."""
+    fact = facts.of(value)
+    if isinstance(fact, Other):
+        return _written(fact.type)
+    if fact.element_type is None:
+        return None
+    name = f"tensor({fact.element_type.name.lower()})"
+    return f"seq({name})" if isinstance(fact, Sequence) else name
+
+
+def _written(kind: Any) -> str | None:
+    if isinstance(kind, ir.TensorType):
+        return f"tensor({kind.dtype.name.lower()})"
+    wrapper = {ir.SequenceType: "seq", ir.OptionalType: "optional"}.get(type(kind))
+    inner = _written(getattr(kind, "elem_type", None)) if wrapper else None
+    return f"{wrapper}({inner})" if inner else None

@@ -10,10 +10,10 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, explicit
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.convert.change import Change
+from tensorsplit.model.convert.conversion import Conversion
 from tensorsplit.model.convert.lengths import axis_value, ceil_size, dimension, zero_if
-from tensorsplit.model.convert.site import Site
 from tensorsplit.model.graph.building import Builder
+from tensorsplit.model.graph.nodes import NodeRef
 
 FIRST_OPSET = 10
 """From here on Slice takes its bounds as inputs."""
@@ -34,7 +34,7 @@ def can_replace(intent: Intent, target: Operator) -> bool:
     )
 
 
-def replace_by_slices(site: Site, change: Change, intent: Intent) -> None:
+def replace_by_slices(site: NodeRef, change: Conversion, intent: Intent) -> None:
     """Put a Slice node in the place of each output of a Split node.
 
     What the Split node would refuse at run time, the new nodes refuse too.

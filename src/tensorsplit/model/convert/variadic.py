@@ -10,10 +10,13 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.core.rules import ceil, equal
-from tensorsplit.model.convert.change import FIRST_WITH_ANY_CONSTANT, Change, linked_constant
+from tensorsplit.model.convert.conversion import (
+    FIRST_WITH_ANY_CONSTANT,
+    Conversion,
+    linked_constant,
+)
 from tensorsplit.model.convert.family import bind_site
 from tensorsplit.model.convert.lengths import FIRST_WITH_VALUE_INT, axis_value, computed
-from tensorsplit.model.convert.site import Site
 from tensorsplit.model.graph.building import Builder, collector_paused
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import analyse
@@ -36,7 +39,7 @@ def to_variadic(model: ir.Model) -> bool:
     found = [place for place in walk(model) if is_split(place.node)]
     if not found:
         return False
-    change = Change(model, analyse(model), 0)
+    change = Conversion(model, analyse(model), 0)
     for place in found:
         try:
             _convert(place, change)
@@ -48,8 +51,7 @@ def to_variadic(model: ir.Model) -> bool:
     return True
 
 
-def _convert(place: NodeRef, change: Change) -> None:
-    site = Site(place.node, place.path, place.scope, place.opset, place.function)
+def _convert(site: NodeRef, change: Conversion) -> None:
     intent = bind_site(site)
     if intent.operator.is_sequence:
         raise SplitError(
@@ -79,14 +81,14 @@ def _convert(place: NodeRef, change: Change) -> None:
             change.drop_unused(value)
 
 
-def _axis(site: Site, builder: Builder) -> ir.Value:
+def _axis(site: NodeRef, builder: Builder) -> ir.Value:
     attribute = site.node.attributes.get("axis")
     if attribute is not None and attribute.is_ref() and builder.opset >= FIRST_WITH_VALUE_INT:
         return linked_constant(builder, "value_int", attribute)
     return axis_value(site, builder)
 
 
-def _lengths(site: Site, change: Change, builder: Builder, intent: Intent) -> ir.Value:
+def _lengths(site: NodeRef, change: Conversion, builder: Builder, intent: Intent) -> ir.Value:
     """The lengths as a value: a constant, what the node was given, or calculated."""
     attribute = site.node.attributes.get("split")
     if attribute is not None and attribute.is_ref():
@@ -105,7 +107,7 @@ def _lengths(site: Site, change: Change, builder: Builder, intent: Intent) -> ir
     return builder.constant(said)
 
 
-def _dimension(site: Site, change: Change, intent: Intent) -> Dim:
+def _dimension(site: NodeRef, change: Conversion, intent: Intent) -> Dim:
     """The dimension that is cut, if it is known.
 
     Raises:

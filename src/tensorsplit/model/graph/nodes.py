@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -55,6 +55,29 @@ class NodeRef:
     def opset(self) -> int:
         """The opset of ONNX's own domain; 0 where it is not imported."""
         return self.opsets.get("", 0)
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return self.node.op_type
+
+    def input(self, index: int) -> ir.Value | None:
+        """An input, or None if it is left out."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
+
+    def put(self, name: str, value: Any) -> None:
+        """Set an attribute to a Python value."""
+        self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
+
+    def set_inputs(self, values: Iterable[ir.Value | None]) -> None:
+        """Replace all inputs; those left out at the end are dropped."""
+        given = list(values)
+        while given and given[-1] is None:
+            given.pop()
+        self.node.resize_inputs(len(given))
+        for index, value in enumerate(given):
+            if self.node.inputs[index] is not value:
+                self.node.replace_input_with(index, value)
 
 
 def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRef]:

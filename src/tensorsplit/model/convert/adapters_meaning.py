@@ -1,0 +1,429 @@
+"""Adapters for operators whose meaning, values or types changed under the same signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.model.convert.adapters import (
+    Adapter,
+    implied,
+    only,
+    refused,
+    renamed,
+    stated,
+    table,
+)
+from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
+
+_SYMMETRIC = "Add Mul And Or Xor Equal"
+_BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE)
+_FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
+_FIRST_WITH_CAST_BY_NUMBER = 6
+
+
+def _same(left: Dim, right: Dim) -> bool:
+    if left is None or right is None:
+        return False
+    return left == right if is_known(left) and is_known(right) else str(left) == str(right)
+
+
+def _same_dims(one: Shape | None, other: Shape | None) -> bool:
+    """Whether two shapes are surely the same."""
+    if one is None or other is None or len(one) != len(other):
+        return False
+    return all(map(_same, one, other))
+
+
+def _is_part(part: Shape | None, whole: Shape | None) -> bool:
+    """Whether a shape is surely the end of another one, or that of one element."""
+    if part is None or whole is None or len(part) > len(whole):
+        return False
+    if all(dim == 1 for dim in part):
+        return len(part) <= 1
+    return _same_dims(part, whole[len(whole) - len(part) :])
+
+
+def _show(shape: Shape | None) -> str:
+    if shape is None:
+        return "unknown"
+    return f"({', '.join('?' if dim is None else str(dim) for dim in shape)})"
+
+
+def _binary_up(node: NodeConversion) -> None:
+    """Before opset 7 the second operand was laid along the first from an axis on."""
+    broadcast, axis = node.take("broadcast", 0), node.take("axis")
+    node.take("consumed_inputs")
+    if not broadcast or axis is None:
+        return
+    left, right = node.shape(0), node.shape(1)
+    if left is None or right is None:
+        raise node.refusal(
+            f"it broadcasts along the axis {axis}, and the ranks of its operands are not known",
+            "declare their shapes",
+        )
+    trailing = len(left) - axis % max(len(left), 1) - len(right)
+    if trailing > 0 and right:
+        axes = [len(right) + index for index in range(trailing)]
+        node.set_inputs(node.input(0), node.new("Unsqueeze", [node.input(1)], {"axes": axes}))
+
+
+def _binary_down(node: NodeConversion) -> None:
+    left, right = node.shape(0), node.shape(1)
+    if _same_dims(left, right):
+        return
+    if not _is_part(right, left):
+        if not _is_part(left, right) or node.op_type not in _SYMMETRIC.split():
+            raise node.refusal(
+                f"its operands have the shapes {_show(left)} and {_show(right)}; before opset 7"
+                " they have to be the same, or the second one the end of the first",
+                "declare the shapes of its operands, if they are so",
+            )
+        node.set_inputs(node.input(1), node.input(0))
+    node.put(broadcast=1)
+
+
+def _variadic_down(node: NodeConversion) -> None:
+    shapes = [node.shape(index) for index in range(len(node.node.inputs))]
+    if not all(_same_dims(shapes[0], shape) for shape in shapes[1:]):
+        raise node.refusal(
+            f"its operands have the shapes {', '.join(map(_show, shapes))}; before opset 8 they"
+            " have to be the same",
+            "declare the shapes of its operands, if they are so",
+        )
+
+
+def _prelu_up(node: NodeConversion) -> None:
+    """Before opset 7 the slope was one number, or one for each channel."""
+    slope, rank = node.shape(1), node.rank()
+    if slope is not None and all(dim == 1 for dim in slope):
+        return
+    if slope is None or rank is None or len(slope) != 1:
+        raise node.refusal(
+            "the shapes of its data and slope are not known", "declare them in the model"
+        )
+    if rank > 2:
+        axes = list(range(1, rank - 1))
+        node.set_inputs(node.input(0), node.new("Unsqueeze", [node.input(1)], {"axes": axes}))
+
+
+def _prelu_down(node: NodeConversion) -> None:
+    slope, data = node.shape(1), node.shape(0)
+    if slope is not None and all(dim == 1 for dim in slope):
+        return
+    if slope is None or data is None or len(slope) > len(data):
+        raise node.refusal("the shapes of its data and slope are not known", "declare them")
+    channels = data[1] if len(data) > 1 else None
+    whole = (1,) * (len(data) - len(slope)) + slope
+    if not (_same(whole[1], channels) and all(dim == 1 for dim in (*whole[:1], *whole[2:]))):
+        raise node.refusal(
+            f"its slope has the shape {_show(slope)}; before opset 7 it is one number, or one for"
+            " each channel"
+        )
+    if len(slope) > 1:
+        position = len(slope) - len(data) + 1
+        axes = [index for index in range(len(slope)) if index != position]
+        node.set_inputs(node.input(0), node.new("Squeeze", [node.input(1)], {"axes": axes}))
+
+
+def _gemm_up(node: NodeConversion) -> None:
+    node.take("broadcast")
+
+
+def _gemm_down(node: NodeConversion) -> None:
+    node.put(broadcast=1)
+
+
+def _softmax_up(node: NodeConversion) -> None:
+    """From the data as a matrix, flattened at the axis, to one axis alone."""
+    axis, rank = node.take("axis", 1), node.rank()
+    if rank is not None and axis in (rank - 1, -1):
+        node.put(axis=-1)
+        return
+    flat = node.new("Flatten", [node.input(0)], {"axis": axis})
+    shape = node.new("Shape", [node.input(0)])
+    result = node.new(node.op_type, [flat], {"axis": -1})
+    node.replace(node.new("Reshape", [result, shape]))
+
+
+def _softmax_down(node: NodeConversion) -> None:
+    """From one axis alone to the data as a matrix: the axis has to be the last one."""
+    axis, rank = node.take("axis", -1), node.rank()
+    if axis == -1 and rank is None:
+        node.put(axis=-1)
+        return
+    rank = node.needed_rank()
+    axis %= max(rank, 1)
+    if rank == 0 or axis == rank - 1:
+        node.put(axis=axis)
+        return
+    order = [index for index in range(rank) if index != axis] + [axis]
+    moved = node.new("Transpose", [node.input(0)], {"perm": order})
+    result = node.new(node.op_type, [moved], {"axis": rank - 1})
+    back = [int(index) for index in np.argsort(order)]
+    node.replace(node.new("Transpose", [result], {"perm": back}))
+
+
+def _modes(**names: str) -> Adapter:
+    """The values of the attribute `mode` have other names."""
+
+    def adapt(node: NodeConversion) -> None:
+        if not node.step.up and node.rank() not in (None, 4):
+            raise node.refusal("its data has no rank of 4, the only one of the older version")
+        mode = node.attribute("mode")
+        if mode is not None:
+            node.put(mode=names.get(mode, mode))
+
+    return adapt
+
+
+def _same_padding(node: NodeConversion) -> None:
+    """ConvTranspose: the sides of an odd padding changed places at opset 11."""
+    if node.attribute("auto_pad", "NOTSET").startswith("SAME") or node.attribute("output_shape"):
+        raise node.refusal(
+            "opset 11 changed which side an odd padding goes to, where the output's shape decides",
+            "give 'pads'",
+        )
+    node.fit()
+
+
+def _windows(node: NodeConversion) -> None:
+    """Pooling: since opset 22 a window that would start in the padding at the end is left out."""
+    if node.attribute("ceil_mode", 0):
+        kernel = list(node.attribute("kernel_shape", ()))
+        count = len(kernel)
+        strides = node.attribute("strides", [1] * count)
+        dilations = node.attribute("dilations", [1] * count)
+        pads = list(node.attribute("pads", [0] * (2 * count)))[count:]
+        for size, stride, dilation, pad in zip(kernel, strides, dilations, pads, strict=False):
+            if pad + stride > (size - 1) * dilation + 1:
+                raise node.refusal(
+                    "its last window may start in the padding, where opset 22 leaves it out",
+                    "choose pads and strides that keep windows within the data",
+                )
+    node.fit()
+
+
+def _exponent(kind: Callable[[float], object]) -> Adapter:
+    """The attribute `p` was a float once."""
+
+    def adapt(node: NodeConversion) -> None:
+        value = node.attribute("p", 2)
+        if value != int(value):
+            raise node.refusal(f"its attribute 'p' is {value}, and a whole number there")
+        node.put(p=kind(value))
+        node.fit()
+
+    return adapt
+
+
+def _branches(node: NodeConversion) -> None:
+    """Before opset 11 both branches of an If give the same shapes."""
+    branches = [node.attribute(name).outputs for name in ("then_branch", "else_branch")]
+    for one, other in zip(*branches, strict=False):
+        left, right = node.conversion.shape(one), node.conversion.shape(other)
+        if left is None or right is None:
+            continue
+        pairs = zip(left, right, strict=False)
+        differ = any(is_known(a) and is_known(b) and a != b for a, b in pairs)
+        if differ or len(left) != len(right):
+            raise node.refusal(
+                "its branches give different shapes, which have to be the same before opset 11"
+            )
+    node.fit()
+
+
+def _not_training(node: NodeConversion) -> None:
+    """Refuse a BatchNormalization that is in training mode."""
+    if node.op_type == "BatchNormalization":
+        if any(value.uses() or value.is_graph_output() for value in node.node.outputs[1:]):
+            raise node.refusal(f"it is in training mode, which opset {node.opset} says otherwise")
+        node.node.resize_outputs(1)
+    node.fit()
+
+
+def _training_flag_up(node: NodeConversion) -> None:
+    if not node.take("is_test", 0):
+        raise node.refusal("it is in training mode (is_test is 0), which opset 7 does not have")
+    _not_training(node)
+
+
+def _training_flag_down(node: NodeConversion) -> None:
+    _not_training(node)
+    node.put(is_test=1)
+
+
+def _consumed(node: NodeConversion) -> None:
+    node.put(consumed_inputs=[0, 0, 0, 1, 1])
+    node.fit()
+
+
+def _recurrent(node: NodeConversion) -> None:
+    """The output of the whole sequence had to be asked for before opset 7."""
+    if node.step.up:
+        node.take("output_sequence")
+    else:
+        whole = node.node.outputs[0]
+        if whole.name and (whole.uses() or whole.is_graph_output()):
+            node.put(output_sequence=1)
+    node.fit()
+
+
+def _cast_name_up(node: NodeConversion) -> None:
+    name = str(node.take("to")).upper()
+    if name not in ir.DataType.__members__:
+        raise node.refusal(f"it casts to {name!r}, which is no element type")
+    node.put(to=ir.DataType[name].value)
+
+
+def _cast_name_down(node: NodeConversion) -> None:
+    node.put(to=ir.DataType(node.take("to")).name)
+
+
+def _cast_plain(node: NodeConversion) -> None:
+    """How to round and to saturate matters to the narrowest floats only."""
+    to = node.attribute("to") if node.op_type == "Cast" else node.dtype(1)
+    for name in ("saturate", "round_mode"):
+        if to is not None and not ir.DataType(to).name.startswith("FLOAT8"):
+            node.take(name)
+    node.fit()
+
+
+def _cast_like(node: NodeConversion) -> None:
+    node.put(to=node.needed_dtype(1).value)
+    node.node.op_type = "Cast"
+    node.keep_inputs(1)
+
+
+def _tensor_scale(node: NodeConversion) -> None:
+    """Before opset 13 scales are scalars, and there is no axis to take them along."""
+    scale = node.shape(1)
+    if scale is None or any(dim != 1 for dim in scale):
+        raise node.refusal("it may have a scale for each channel, and only one scale there")
+    node.take("axis")
+    node.fit()
+
+
+def _quantized_type(node: NodeConversion) -> None:
+    """The type that is named is often the one that follows from the inputs anyway."""
+    like = node.dtype(2 if node.op_type == "QuantizeLinear" else 1)
+    if like is not None and node.attribute("output_dtype", 0) == like.value:
+        node.take("output_dtype")
+    node.fit()
+
+
+def _no_floats(node: NodeConversion) -> None:
+    """Mod: the rounding of integers holds for floats since opset 28."""
+    dtype = node.dtype()
+    if not node.attribute("fmod", 0) and (dtype is None or dtype.is_floating_point()):
+        raise node.refusal("it may take floats without 'fmod', which came with opset 28")
+    node.fit()
+
+
+def _constant_down(node: NodeConversion) -> None:
+    """Before opset 12 a constant is a tensor, and nothing simpler."""
+    for name in tuple(node.node.attributes):
+        kind = name.removeprefix("value_").removesuffix("s")
+        if kind in ("int", "float"):
+            array = np.array(node.take(name), np.int64 if kind == "int" else np.float32)
+            node.put(value=ir.tensor(array))
+        elif kind == "string":
+            texts = np.array(node.take(name), dtype=object)
+            node.put(value=ir.tensor(texts, dtype=ir.DataType.STRING))
+
+
+def _constant_dense(node: NodeConversion) -> None:
+    """Before opset 11 no constant is sparse."""
+    if "value" not in node.node.attributes:
+        raise node.refusal("it holds a sparse tensor")
+
+
+def plain_constant(node: NodeConversion) -> None:
+    """Before opset 9 constants hold floats; others become initializers, or are cast in functions.
+
+    Raises:
+        SplitError: TS512 in a function, for values that a float can't hold.
+    """
+    conversion, scope = node.conversion, node.ref.scope
+    tensor = node.attribute("value") if node.opset < FIRST_WITH_ANY_CONSTANT else None
+    if tensor is None or tensor.dtype in _FLOATS:
+        return
+    if isinstance(scope, ir.Graph):
+        made = ir.Value(
+            name=conversion.names.fresh(node.node.outputs[0].name or "constant"),
+            shape=ir.Shape(tensor.shape),
+            type=ir.TensorType(tensor.dtype),
+            const_value=tensor,
+        )
+        node.replace(made)
+        tensor.name = made.name
+        scope.register_initializer(made)
+        oldest = max(conversion.model.ir_version, _FIRST_IR_WITH_CONSTANT_INITIALIZERS)
+        conversion.model.ir_version = oldest
+        return
+    array = tensor.numpy()
+    if array.dtype.kind not in "iub" or (array.astype(float).astype(array.dtype) != array).any():
+        raise node.refusal("it holds what a constant of floats can't hold")
+    node.take("value")
+    by_number = node.opset >= _FIRST_WITH_CAST_BY_NUMBER
+    floats = node.constant(array, np.float64)
+    node.node.op_type = "Cast"
+    node.set_inputs(floats)
+    node.put(to=tensor.dtype.value if by_number else tensor.dtype.name)
+
+
+_SCAN = refused(
+    "opset 9 changed what it scans: the second axis for each of a batch before, any axis since"
+)
+_HALF_PIXEL = {"coordinate_transformation_mode": "output_half_pixel"}
+_RESIZES_18 = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+ADAPTERS = table(
+    (_BINARY, 7, _binary_up, _binary_down),
+    ("Sum Max Min Mean", 8, None, _variadic_down),
+    ("PRelu", 7, _prelu_up, _prelu_down),
+    ("Gemm", 7, _gemm_up, _gemm_down),
+    ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),
+    ("ConvTranspose", 11, _same_padding, _same_padding),
+    (
+        "GridSample",
+        20,
+        _modes(bilinear="linear", bicubic="cubic"),
+        _modes(linear="bilinear", cubic="bicubic"),
+    ),
+    ("LpPool GlobalLpPool", 2, _exponent(int), _exponent(float)),
+    ("AveragePool MaxPool", 22, _windows, _windows),
+    (
+        "Resize",
+        19,
+        None,
+        only("coordinate_transformation_mode", *_RESIZES_18, "tf_crop_and_resize"),
+    ),
+    ("RoiAlign", 16, stated(**_HALF_PIXEL), implied(**_HALF_PIXEL)),
+    ("BatchNormalization", 6, None, _consumed),
+    ("BatchNormalization Dropout", 7, _training_flag_up, _training_flag_down),
+    ("BatchNormalization", 14, _not_training, _not_training),
+    ("GRU", 3, stated(direction="forward"), None),
+    ("GRU LSTM RNN", 7, _recurrent, _recurrent),
+    ("Concat", 4, stated(axis=1), None),
+    ("If", 11, None, _branches),
+    ("Scan", 9, _SCAN, _SCAN),
+    ("Pad", 19, None, only("mode", "constant", "reflect", "edge")),
+    ("ScatterElements ScatterND", 18, None, only("reduction", "none", "add", "mul")),
+    ("Scatter", 11, renamed("ScatterElements"), None),
+    ("ScatterElements", 11, None, renamed("Scatter")),
+    ("Cast", 6, _cast_name_up, _cast_name_down),
+    ("Cast CastLike", 19, None, _cast_plain),
+    ("Cast CastLike", 24, None, _cast_plain),
+    ("CastLike", 15, None, _cast_like),
+    ("QuantizeLinear DequantizeLinear", 13, None, _tensor_scale),
+    ("QuantizeLinear", 21, None, _quantized_type),
+    ("DequantizeLinear", 23, None, _quantized_type),
+    ("Mod", 28, None, _no_floats),
+    ("Constant", 12, None, _constant_down),
+    ("Constant", 11, None, _constant_dense),
+)

@@ -1,0 +1,334 @@
+"""Adapters for operators whose operands moved between attributes and inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.model.convert.adapters import (
+    attribute_renamed,
+    attribute_to_input,
+    input_to_attribute,
+    renamed,
+    table,
+    take_only,
+    to_attributes,
+    to_inputs,
+)
+from tensorsplit.model.convert.conversion import NodeConversion, link_of
+
+_NEGATIVE_AXES = 11
+_FIRST_WITH_BROADCAST_MAX = 8
+
+_REDUCERS = (
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
+    " ReduceSumSquare"
+)
+_AXIS_OPERATORS = (
+    f"ArgMax ArgMin Compress Concat Flatten Gather Softmax LogSoftmax Hardmax {_REDUCERS}"
+    " ReduceSum Squeeze Unsqueeze"
+)
+_FLOAT_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+"""Types whose values all lie in the limits of float."""
+
+
+def _axes_up(node: NodeConversion) -> None:
+    """An empty list has always meant all axes."""
+    axes = node.node.attributes.get("axes")
+    if axes is not None and not axes.is_ref() and not axes.value:
+        node.take("axes")
+    to_inputs("axes")(node)
+
+
+def _reducer_down(node: NodeConversion) -> None:
+    """No axes, or none in the list, mean all of them, or no reduction where the node says so."""
+    noop = node.take("noop_with_empty_axes", 0)
+    axes, known = node.input(1), node.known(1)
+    if noop and (axes is None or known is None or not known.size) and link_of(axes) is None:
+        raise node.refusal(
+            "it reduces nothing where no axes are given, which is not expressible in that version"
+        )
+    if known is None or known.size:
+        input_to_attribute(node, 1, "axes")
+    node.keep_inputs(1)
+
+
+def _count_from_front(node: NodeConversion) -> None:
+    """Before opset 11 the text knows no negative axes; they become others where the rank is known.
+
+    Where it is not, they stay: every engine counts them from the back in older versions, too.
+    """
+    rank = node.rank()
+    for name in ("axis", "axes"):
+        attribute = node.node.attributes.get(name)
+        if attribute is None or attribute.is_ref() or rank is None:
+            continue
+        given = attribute.value if name == "axes" else [attribute.value]
+        whole = rank + len(given) if node.op_type == "Unsqueeze" else rank
+        if min(given, default=0) < 0:
+            axes = sorted(axis + whole if axis < 0 else axis for axis in given)
+            node.put(**{name: axes if name == "axes" else axes[0]})
+    node.fit()
+
+
+def _negative_indices(node: NodeConversion) -> None:
+    """OneHot: an index below 0 meant off before opset 11, and counts from the back since."""
+    indices, dtype = node.known(0), node.dtype()
+    unsigned = dtype is not None and dtype.name.startswith("UINT")
+    if not unsigned and (indices is None or (indices < 0).any()):
+        raise node.refusal(
+            "its indices may be negative, which means off before opset 11 and counts from the"
+            " back since",
+            "give the indices as a constant, or of an unsigned type",
+        )
+    _count_from_front(node)
+
+
+def _dft_up(node: NodeConversion) -> None:
+    node.set_inputs(node.input(0), node.input(1), node.constant(node.take("axis", 1)))
+
+
+def _dft_down(node: NodeConversion) -> None:
+    node.put(axis=-2)
+    input_to_attribute(node, 2, "axis")
+    node.keep_inputs(2)
+
+
+def _shape_down(node: NodeConversion) -> None:
+    """A part of a shape becomes a Slice of all of it."""
+    start, end = node.take("start", 0), node.take("end")
+    if start or end is not None:
+        shape = node.new("Shape", [node.input(0)])
+        last = np.iinfo(np.int64).max if end is None else end
+        bounds = [node.constant([start]), node.constant([last])]
+        node.replace(node.new("Slice", [shape, *bounds]))
+
+
+def _slice_down(node: NodeConversion) -> None:
+    if node.input(4) is not None:
+        steps = node.needed(4, "steps")
+        if (steps != 1).any():
+            raise node.refusal(f"its steps are {steps.tolist()}, and always 1 there")
+    to_attributes("starts", "ends", "axes")(node)
+    rank, axes = node.rank(), node.node.attributes.get("axes")
+    if rank is not None and axes is not None and not axes.is_ref():
+        node.put(axes=[axis + rank if axis < 0 else axis for axis in axes.value])
+
+
+def _clip_up(node: NodeConversion) -> None:
+    """The default limits were those of float; they are those of the data's type now."""
+    dtype = node.needed_dtype()
+    limits: list[ir.Value | None] = []
+    for name, sign in (("min", -1), ("max", 1)):
+        value = node.take(name)
+        if value is None and dtype not in _FLOAT_LIMITS:
+            value = sign * float(np.finfo(np.float32).max)
+        limits.append(None if value is None else node.constant(value, dtype.numpy()))
+    node.set_inputs(node.input(0), *limits)
+
+
+def _clip_down(node: NodeConversion) -> None:
+    """Limits that are known only at run time become a Max and a Min."""
+    limits = ((1, "min", "Max"), (2, "max", "Min"))
+    if any(node.known(index) is None and node.input(index) is not None for index, *_ in limits):
+        if node.conversion.target < _FIRST_WITH_BROADCAST_MAX:
+            raise node.refusal("its limits are known only at run time, and attributes there")
+        result = node.input(0)
+        for index, _, op_type in limits:
+            if node.input(index) is not None:
+                result = node.new(op_type, [result, node.input(index)])
+        node.replace(result)
+        return
+    dtype = node.needed_dtype()
+    for index, name, _ in limits:
+        value = node.known(index)
+        if value is not None and float(np.float32(value.item())) == float(value.item()):
+            node.put(**{name: float(value.item())})
+        elif value is not None or dtype not in _FLOAT_LIMITS:
+            raise node.refusal(f"its limit '{name}' is no float, as the attribute is there")
+    node.keep_inputs(1)
+
+
+def _pad_up(node: NodeConversion) -> None:
+    pads, value = attribute_to_input(node, "pads"), node.take("value", 0.0)
+    filling = None if value == 0 else node.constant(value, node.needed_dtype().numpy())
+    node.set_inputs(node.input(0), pads, filling)
+
+
+def _pad_down(node: NodeConversion) -> None:
+    input_to_attribute(node, 1, "pads")
+    if node.input(2) is not None:
+        value = float(node.needed(2, "constant_value").item())
+        if not np.isnan(value) and value != float(np.float32(value)):
+            raise node.refusal(f"its filling {value!r} is no float, as the attribute is there")
+        node.put(value=value)
+    node.keep_inputs(1)
+
+
+def _pad_all_axes(node: NodeConversion) -> None:
+    """Pads of some axes become pads of all of them."""
+    if node.input(3) is None:
+        return
+    rank = node.needed_rank()
+    axes, pads = node.needed(3, "axes").ravel(), node.needed(1, "pads").ravel()
+    whole = np.zeros(2 * rank, np.int64)
+    for index, axis in enumerate(axes):
+        whole[axis % rank], whole[axis % rank + rank] = pads[index], pads[index + len(axes)]
+    node.set_inputs(node.input(0), node.constant(whole), node.input(2))
+
+
+def _reshape_up(node: NodeConversion) -> None:
+    node.take("consumed_inputs")
+    to_inputs("shape")(node)
+
+
+def _reshape_zero(node: NodeConversion) -> None:
+    """A zero in the shape means "as it was" in the older version, and nothing else."""
+    shape = node.known(1)
+    if node.attribute("allowzero", 0) and shape is not None and (shape != 0).all():
+        node.take("allowzero")
+    node.fit()
+
+
+def _topk_up(node: NodeConversion) -> None:
+    node.set_inputs(node.input(0), node.constant([node.take("k")]))
+
+
+def _topk_ascending(node: NodeConversion) -> None:
+    """Any order will do where none is asked for, so also the sorted one."""
+    if not node.attribute("sorted", 1):
+        node.take("sorted")
+    rank, axis = node.rank(), node.attribute("axis", -1)
+    if rank is not None and axis < 0:
+        node.put(axis=axis + rank)
+    node.fit()
+
+
+def _dropout_down(node: NodeConversion) -> None:
+    """Outside training the result is the data, whatever the ratio."""
+    if node.input(2) is not None and node.needed(2, "training_mode").any():
+        raise node.refusal("it is in training mode, which is not expressible in that version")
+    node.take("seed")
+    if node.known(1) is not None:
+        input_to_attribute(node, 1, "ratio")
+    node.keep_inputs(1)
+
+
+def _tile_down(node: NodeConversion) -> None:
+    """One Tile for each axis that is repeated."""
+    repeats = [int(item) for item in node.needed(1, "repeats").ravel()]
+    dtype = node.needed_dtype().numpy()
+    result = node.input(0)
+    for axis, count in enumerate(repeats):
+        if count != 1 or len(repeats) == 1:
+            operands = [node.constant(count, dtype), node.constant(axis, dtype)]
+            result = node.new("Tile", [result, *operands])
+    if result is node.input(0):
+        result = node.new("Identity", [result])
+    node.replace(result)
+
+
+def _tile_up(node: NodeConversion) -> None:
+    repeats = [1] * node.needed_rank()
+    repeats[int(node.needed(2, "axis").item())] = int(node.needed(1, "tiles").item())
+    node.set_inputs(node.input(0), node.constant(repeats))
+
+
+def _gemm_zero(node: NodeConversion) -> None:
+    """Where C may not be left out it is a zero."""
+    if node.input(2) is not None:
+        node.fit()
+        return
+    zero = node.constant(0, node.needed_dtype().numpy())
+    node.set_inputs(node.input(0), node.input(1), zero)
+
+
+def _constant_of_shape_down(node: NodeConversion) -> None:
+    """One element, expanded to the shape."""
+    value = node.take("value")
+    array = np.zeros(1, np.float32) if value is None else value.numpy()
+    element = node.constant(array.reshape(()), array.dtype)
+    node.replace(node.new("Expand", [element, node.input(0)]))
+
+
+def _resize_up(node: NodeConversion) -> None:
+    """Resize-10 was Upsample: asymmetric, and nearest meant the one before."""
+    node.set_inputs(node.input(0), node.constant([], np.float32), node.input(1))
+    node.put(coordinate_transformation_mode="asymmetric")
+    if node.attribute("mode", "nearest") == "nearest":
+        node.put(nearest_mode="floor")
+
+
+def _resize_down(node: NodeConversion) -> None:
+    sizes, scales = node.known(3), node.input(2)
+    if scales is None or (node.input(3) is not None and (sizes is None or sizes.size)):
+        raise node.refusal("it is given sizes, and takes scales there")
+    if node.attribute("mode", "nearest") == "nearest":
+        take_only(node, "nearest_mode", "floor")
+    elif node.attribute("mode") == "cubic":
+        raise node.refusal("its mode is cubic, which opset 10 does not have")
+    take_only(node, "coordinate_transformation_mode", "asymmetric")
+    for name in ("nearest_mode", "cubic_coeff_a", "extrapolation_value", "exclude_outside"):
+        node.take(name)
+    node.set_inputs(node.input(0), scales)
+
+
+def _resize_empty(node: NodeConversion) -> None:
+    """Before opset 13 what is not given is given as an empty tensor."""
+    inputs = [node.input(index) for index in range(4)]
+    for index in (1, 2):
+        inputs[index] = inputs[index] or node.constant([], np.float32)
+    node.set_inputs(*inputs)
+    node.fit()
+
+
+def _scales_of_image(node: NodeConversion) -> None:
+    height, width = node.take("height_scale"), node.take("width_scale")
+    node.put(scales=[1.0, 1.0, float(height), float(width)])
+    if node.attribute("mode") == "bilinear":
+        node.put(mode="linear")
+
+
+def _scales_to_image(node: NodeConversion) -> None:
+    scales = list(node.take("scales"))
+    if len(scales) != 4 or scales[:2] != [1.0, 1.0]:
+        raise node.refusal(f"its scales are {scales}, and for height and width only there")
+    node.put(height_scale=scales[2], width_scale=scales[3])
+    if node.attribute("mode") == "linear":
+        node.put(mode="bilinear")
+
+
+def _tf_half_pixel_removed(node: NodeConversion) -> None:
+    if node.attribute("coordinate_transformation_mode") == "tf_half_pixel_for_nn":
+        raise node.refusal("its coordinates are tf_half_pixel_for_nn, which opset 13 removed")
+    node.fit()
+
+
+ADAPTERS = table(
+    (_REDUCERS, 18, _axes_up, _reducer_down),
+    ("ReduceSum", 13, _axes_up, _reducer_down),
+    ("Squeeze Unsqueeze", 13, _axes_up, to_attributes("axes")),
+    (_AXIS_OPERATORS, _NEGATIVE_AXES, None, _count_from_front),
+    ("OneHot", _NEGATIVE_AXES, _negative_indices, _negative_indices),
+    ("DFT", 20, _dft_up, _dft_down),
+    ("Shape", 15, None, _shape_down),
+    ("Slice", 10, to_inputs("starts", "ends", "axes"), _slice_down),
+    ("Clip", 11, _clip_up, _clip_down),
+    ("Pad", 2, attribute_renamed("paddings", "pads"), attribute_renamed("pads", "paddings")),
+    ("Pad", 11, _pad_up, _pad_down),
+    ("Pad", 18, None, _pad_all_axes),
+    ("Reshape", 5, _reshape_up, to_attributes("shape")),
+    ("Reshape", 14, None, _reshape_zero),
+    ("TopK", 10, _topk_up, to_attributes("k")),
+    ("TopK", 11, None, _topk_ascending),
+    ("Dropout", 12, to_inputs("ratio"), _dropout_down),
+    ("Tile", 6, _tile_up, _tile_down),
+    ("ConstantOfShape", 9, None, _constant_of_shape_down),
+    ("Gemm", 11, None, _gemm_zero),
+    ("Upsample", 7, _scales_of_image, _scales_to_image),
+    ("Upsample", 9, to_inputs("scales"), to_attributes("scales")),
+    ("Upsample", 10, renamed("Resize"), None),
+    ("Resize", 10, None, renamed("Upsample")),
+    ("Resize", 11, _resize_up, _resize_down),
+    ("Resize", 13, _tf_half_pixel_removed, _resize_empty),
+)

@@ -1,0 +1,340 @@
+"""A model that is being converted, and each of its nodes on the way to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import NO_ADAPTER, SplitError
+from tensorsplit.model.convert.schemas import Step, fit
+from tensorsplit.model.graph.building import Builder, Edits, Names
+from tensorsplit.model.graph.facts import UNKNOWN, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, constant, walk
+from tensorsplit.model.infer import others
+from tensorsplit.model.infer.analysis import Facts
+
+FIRST_WITH_ANY_CONSTANT = 9
+"""Before this opset constants hold floats and nothing else."""
+
+
+class Conversion:
+    """A model that is being converted.
+
+    Args:
+        model: The model.
+        facts: What is known of its values.
+        target: The opset that it is converted to.
+
+    Attributes:
+        pending: Nodes still to be converted.
+        edits: What is replaced and removed.
+    """
+
+    def __init__(self, model: ir.Model, facts: Facts, target: int) -> None:
+        self.model, self.facts, self.target = model, facts, target
+        self.names = Names(model)
+        self.pending: list[NodeConversion] = []
+        self.edits = Edits()
+        self._maybe_unused: dict[ir.Value, None] = {}
+        # Facts go by identity, so that nothing they were found for may be forgotten
+        self._kept: list[ir.Value | None] = []
+        for ref in walk(model):
+            self._kept += [*ref.node.outputs, *ref.node.inputs]
+
+    def tensor(self, value: ir.Value | None) -> Tensor:
+        """What is known of a tensor."""
+        fact = self.facts.of(value)
+        return fact if isinstance(fact, Tensor) else Tensor()
+
+    def shape(self, value: ir.Value | None) -> Shape | None:
+        """Its shape; None if not even the rank is known."""
+        return self.tensor(value).shape
+
+    def rank(self, value: ir.Value | None) -> int | None:
+        """Its rank."""
+        shape = self.shape(value)
+        return None if shape is None else len(shape)
+
+    def dtype(self, value: ir.Value | None) -> ir.DataType | None:
+        """Its element type."""
+        return self.tensor(value).element_type
+
+    def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+        """The value of a constant, or of what follows from shapes alone."""
+        found, tensor = constant(value), self.tensor(value)
+        if found is not None or value is None or value.is_graph_input():
+            return found
+        if tensor.constant is None or tensor.shape is None or tensor.element_type is None:
+            return None
+        return np.array(tensor.constant, tensor.element_type.numpy()).reshape(tensor.shape)
+
+    def builder(self, ref: NodeRef, opset: int) -> Builder:
+        """Makes nodes, as an opset has them, that are named after a node."""
+        return Builder(self.names, opset, ref.node.name or ref.op_type.lower())
+
+    def queue(self, ref: NodeRef, builder: Builder, origin: tuple[str, int] | None = None) -> None:
+        """Have the nodes of a builder converted, unless they are as the target has them."""
+        if builder.opset == self.target >= FIRST_WITH_ANY_CONSTANT:
+            return
+        for node in builder.nodes:
+            self._infer(node, builder.opset)
+            made = NodeRef(node, ref.path, {"": builder.opset}, ref.scope, ref.function)
+            self.pending.append(NodeConversion(made, self, origin))
+
+    def _infer(self, node: ir.Node, opset: int) -> None:
+        """Find out what a new node gives; its own conversion may have to know."""
+        if node.op_type != "Constant":
+            known = [self.facts.of(value) for value in node.inputs]
+            found = others.infer(node, known, {"": opset}, None)
+            for value, fact in zip(node.outputs, found, strict=False):
+                if self.facts.of(value) in (UNKNOWN, Tensor()):
+                    self.facts.set(value, fact)
+                    self._kept.append(value)
+
+    def replace(
+        self,
+        ref: NodeRef,
+        builder: Builder,
+        outputs: Iterable[ir.Value | None],
+        origin: tuple[str, int] | None = None,
+    ) -> None:
+        """Replace a node.
+
+        Args:
+            ref: The node.
+            builder: The new nodes.
+            outputs: What replaces each output of the node; None for one that nothing reads.
+            origin: The operator and opset of the model's own node that it was made for.
+        """
+        for old, new in zip(ref.node.outputs, outputs, strict=True):
+            if new is None:
+                continue
+            self.facts.set(new, self.facts.of(old))
+            self._kept.append(new)
+            new.metadata_props.update(old.metadata_props)
+            new.name, new.doc_string = old.name or new.name, old.doc_string
+            new.type = old.type or new.type
+            new.shape = new.shape if old.shape is None else old.shape
+            self.edits.replace(old, new)
+        ref.scope.insert_after(ref.node, builder.nodes)
+        for value in ref.node.inputs:
+            self.drop_unused(value)
+        ref.set_inputs([])
+        self.edits.retire(ref.node)
+        self.queue(ref, builder, origin)
+
+    def drop_unused(self, value: ir.Value | None) -> None:
+        """Have a value that a node read removed, if it is a constant that nothing else reads."""
+        if value is not None:
+            self._maybe_unused[value] = None
+
+    def drop_constants(self) -> None:
+        """Remove the constants that nothing reads any more."""
+        # Once for each, and not for each node that stopped reading it: onnx-ir copies the readers
+        for value in self._maybe_unused:
+            if value.uses() or value.is_graph_output() or value.is_graph_input():
+                continue
+            producer = value.producer()
+            if producer is None:
+                if value.is_initializer() and value.graph is not None and value.name is not None:
+                    del value.graph.initializers[value.name]
+            elif producer.op_type == "Constant" and producer.domain in ("", "ai.onnx"):
+                self.edits.retire(producer)
+        self._maybe_unused.clear()
+
+    def finish(self) -> None:
+        """Remove what was replaced or is no longer needed."""
+        self.drop_constants()
+        self.edits.finish()
+
+
+class NodeConversion:
+    """A node on its way to the target, version by version.
+
+    Args:
+        ref: The node.
+        conversion: The conversion of its model.
+        origin: The operator and opset of the model's own node that it was made for; None if it
+            is the model's own.
+
+    Attributes:
+        opset: The opset that it is written for at the moment.
+        step: The step that it is taking.
+    """
+
+    step: Step
+
+    def __init__(
+        self, ref: NodeRef, conversion: Conversion, origin: tuple[str, int] | None = None
+    ) -> None:
+        self.ref, self.node, self.conversion = ref, ref.node, conversion
+        self.opset, self.origin = ref.opset, origin or (ref.op_type, ref.opset)
+        self._builder: Builder | None = None
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return self.node.op_type
+
+    def refusal(self, reason: str, fix: str = "") -> SplitError:
+        """TS512 for this node; the driver adds from where to where it was to go."""
+        return SplitError(NO_ADAPTER, reason, fix, operator=self.op_type, node=self.ref.path)
+
+    def fit(self) -> None:
+        """Take the step as a node that what changed does not concern.
+
+        Raises:
+            SplitError: TS512 if it does.
+        """
+        reason = fit(self.node, self.step)
+        if reason:
+            raise self.refusal(reason)
+
+    def input(self, index: int) -> ir.Value | None:
+        """An input, or None if it is left out."""
+        return self.ref.input(index)
+
+    def shape(self, index: int = 0) -> Shape | None:
+        """The shape of an input; None if not even its rank is known."""
+        return self.conversion.shape(self.input(index))
+
+    def rank(self, index: int = 0) -> int | None:
+        """The rank of an input."""
+        return self.conversion.rank(self.input(index))
+
+    def dtype(self, index: int = 0) -> ir.DataType | None:
+        """The element type of an input."""
+        return self.conversion.dtype(self.input(index))
+
+    def known(self, index: int) -> np.ndarray[Any, Any] | None:
+        """The value of an input; None if it is left out or known only at run time."""
+        return self.conversion.constant(self.input(index))
+
+    def needed_rank(self) -> int:
+        """The rank of the data.
+
+        Raises:
+            SplitError: TS512 if it is not known.
+        """
+        rank = self.rank()
+        if rank is None:
+            raise self.refusal("the rank of its data is not known", "declare the data's shape")
+        return rank
+
+    def needed_dtype(self, index: int = 0) -> ir.DataType:
+        """The element type of an input.
+
+        Raises:
+            SplitError: TS512 if it is not known.
+        """
+        dtype = self.dtype(index)
+        if dtype is None:
+            raise self.refusal("the element type of its data is not known", "declare its type")
+        return dtype
+
+    def needed(self, index: int, name: str) -> np.ndarray[Any, Any]:
+        """The value of an input that the other version has as attribute.
+
+        Raises:
+            SplitError: TS512 if it is known only at run time.
+        """
+        value = self.known(index)
+        if value is None:
+            raise self.refusal(
+                f"its input '{name}' is known only at run time, and there an attribute",
+                "give it as a constant",
+            )
+        return value
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, or the default if it is absent.
+
+        Raises:
+            SplitError: TS512 if it stands for an attribute of a function.
+        """
+        attribute = self.node.attributes.get(name)
+        if attribute is None:
+            return default
+        if attribute.is_ref():
+            raise self.refusal(
+                f"its attribute '{name}' is known only where the function is called",
+                "give its value in the function",
+            )
+        return attribute.value
+
+    def take(self, name: str, default: Any = None) -> Any:
+        """Remove an attribute; returns its value, or the default if it is absent."""
+        value = self.attribute(name, default)
+        self.node.attributes.pop(name, None)
+        return value
+
+    def put(self, **values: Any) -> None:
+        """Set attributes to Python values."""
+        for name, value in values.items():
+            self.ref.put(name, value)
+
+    @property
+    def builder(self) -> Builder:
+        """Makes new nodes for this one, as its opset has them."""
+        if self._builder is None:
+            self._builder = self.conversion.builder(self.ref, self.opset)
+        return self._builder
+
+    def new(
+        self,
+        op_type: str,
+        inputs: Iterable[ir.Value | None],
+        attributes: Mapping[str, Any] | None = None,
+    ) -> ir.Value:
+        """Make a node; returns its output. `set_inputs` or `replace` inserts it."""
+        return self.builder.op(op_type, inputs, attributes)
+
+    def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
+        """Make a constant; returns its output. `set_inputs` or `replace` inserts it."""
+        return self.builder.constant(value, dtype)
+
+    def set_inputs(self, *values: ir.Value | None) -> None:
+        """Replace all inputs; what was made is inserted before the node."""
+        if self._builder is not None:
+            self.ref.scope.insert_before(self.node, self._builder.nodes)
+            self.conversion.queue(self.ref, self._builder, self.origin)
+            self._builder = None
+        for value in self.node.inputs:
+            self.conversion.drop_unused(value)
+        self.ref.set_inputs(values)
+
+    def keep_inputs(self, count: int) -> None:
+        """Keep the first inputs only."""
+        self.set_inputs(*self.node.inputs[:count])
+
+    def replace(self, *outputs: ir.Value | None) -> None:
+        """Replace the node by what was made; None for an output that nothing reads."""
+        self.conversion.replace(self.ref, self.builder, outputs, self.origin)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether other nodes, which are converted by themselves, have replaced it."""
+        return self.conversion.edits.is_retired(self.node)
+
+
+def linked_constant(builder: Builder, kind: str, attribute: ir.Attr) -> ir.Value:
+    """A Constant that holds what an attribute of the function holds."""
+    output = builder.op("Constant", [])
+    node = output.producer()
+    assert node is not None  # noqa: S101 - it was just made
+    node.attributes[kind] = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
+    output.dtype = ir.DataType.INT64
+    return output
+
+
+def link_of(value: ir.Value | None) -> ir.Attr | None:
+    """The attribute that makes a Constant hold an attribute of the function, if it does."""
+    producer = None if value is None else value.producer()
+    if producer is None or producer.op_type != "Constant":
+        return None
+    attribute = producer.attributes.get("value_ints")
+    return attribute if attribute is not None and attribute.is_ref() else None
