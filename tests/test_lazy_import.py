@@ -9,7 +9,7 @@ import sys
 import pytest
 
 HEAVY = [
-    *("onnx", "onnx_ir", "ml_dtypes", "sympy", "click", "rich", "defusedxml"),
+    *("onnx", "onnx_ir", "ml_dtypes", "sympy", "click", "rich", "defusedxml", "jinja2"),
     *("torch", "openvino", "onnxruntime", "google.protobuf"),
 ]
 

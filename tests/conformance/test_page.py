@@ -163,7 +163,7 @@ def test_a_case_shows_what_was_tested_and_what_came_of_it(open_page: Open) -> No
     assert link.get_attribute("href") == LINK
 
 
-def test_a_case_shows_the_cut_as_a_picture(open_page: Open) -> None:
+def test_a_case_shows_the_split_as_a_picture(open_page: Open) -> None:
     page = open_page(f"#case={STRINGS.id}")
     picture = opened(page).get_by_role("img", name="axis 0 (6) of (6, 4): 2 parts")
     picture.wait_for()

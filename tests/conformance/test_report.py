@@ -10,7 +10,6 @@ import json
 import re
 import subprocess
 import sys
-import zlib
 from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -48,20 +47,20 @@ def drawn(document: Document, width: int = 80) -> str:
 
 
 def data_of(page: str) -> Any:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    assert found is not None
-    packed = json.loads(found[1])
-    blocks = [block for chunk in packed["blocks"] for block in inflated(chunk)]
-    scripts = [places for chunk in packed["scripts"] for places in inflated(chunk)]
-    return {
-        **inflated(packed["run"]),
-        "scripts": ["".join(blocks[place] for place in places) for places in scripts],
-        "pictures": [picture for chunk in packed["pictures"] for picture in inflated(chunk)],
+    run, scripts = (unpacked(page, name) for name in ("run", "scripts"))
+    lines = scripts["lines"]
+    texts = {
+        (case, subject): "\n".join(lines[number] for number in numbers)
+        for case, theirs in scripts["scripts"].items()
+        for subject, numbers in theirs.items()
     }
+    return {**run, "lines": lines, "scripts": texts}
 
 
-def inflated(chunk: str) -> Any:
-    return json.loads(zlib.decompress(base64.b64decode(chunk), -zlib.MAX_WBITS))
+def unpacked(page: str, name: str) -> Any:
+    found = re.search(rf'<script type="application/gzip" id="{name}">(.*?)</script>', page, re.S)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))
 
 
 def before(text: str, *words: str) -> bool:
@@ -178,42 +177,52 @@ class TestMarkdown:
 
 class TestPage:
     def test_every_result_is_in_its_data(self) -> None:
-        data = data_of(html(documents.small(), documents.script))
-        ids, names = data["ids"], [name for name, _, _ in data["subjects"]]
-        keys = [key for key, _, _ in data["outcomes"]]
-        rows = dict(zip(names, data["verdicts"], strict=True))
-        assert keys[int(rows["openvino"][ids.index(STRINGS.id)])] == "memory"
-        assert keys[int(rows["onnxruntime"][ids.index(CHUNK.id)])] == "crash"
-        assert keys[int(rows["onnxruntime"][ids.index(REST.id)])] == "skipped"
-        assert {keys[int(digit)] for digit in rows["numpy"]} == {"pass"}
+        run = documents.small()
+        data = data_of(html(run, documents.script))
+        told = run.to_json()
+        assert data["results"] == told["results"]
+        assert data["subjects"] == told["subjects"]
+        for case, expected in zip(data["cases"], told["cases"], strict=True):
+            case.pop("picture", None)
+            assert case == {name: value for name, value in expected.items() if name != "cut"}
+
+    def test_its_outcomes_are_in_the_order_of_their_severity(self) -> None:
+        run = documents.small()
+        keys = [outcome["key"] for outcome in data_of(html(run, documents.script))["outcomes"]]
+        for result in run.results:
+            memory = result.memory and result.verdict in {"wrong", "accepted-but-illegal"}
+            assert keys[result.severity] == ("memory" if memory else result.verdict)
 
     def test_every_deviation_has_its_words_and_its_script(self) -> None:
         data = data_of(html(documents.small(), documents.script))
-        scripts, texts = data["scripts"], data["texts"]
-        number = data["ids"].index(LOOP.id)
-        row = next(row for row in data["found"] if row[:2] == [number, 2])
-        words = [texts[at] for at in row[2:9]]
-        assert words == [
-            "2147483648 came back as another number.",
-            *("", "y0", "[1, 0, 0]", "2147483648", "-2147483648", "openvino-int64"),
-        ]
-        assert row[9] == 0
-        assert scripts[row[10]] == documents.script(LOOP.id, "openvino")
+        results = {(said["case"], said["subject"]): said for said in data["results"]}
+        assert results[LOOP.id, "openvino"] == {
+            "case": LOOP.id,
+            "subject": "openvino",
+            "verdict": "wrong",
+            "detail": "2147483648 came back as another number.",
+            "output": "y0",
+            "index": [1, 0, 0],
+            "expected": "2147483648",
+            "seen": "-2147483648",
+            "deviation": "openvino-int64",
+        }
+        deviations = {(said.case, said.subject) for said in documents.small().deviations()}
+        assert data["scripts"] == {key: documents.script(*key) for key in deviations}
 
     def test_scripts_may_be_a_mapping_that_lacks_some(self) -> None:
         data = data_of(html(documents.small(), {(CHUNK.id, "onnxruntime"): "print()"}))
-        assert data["scripts"] == ["print()"]
-        assert sorted({row[10] for row in data["found"]}) == [-1, 0]
+        assert data["scripts"] == {(CHUNK.id, "onnxruntime"): "print()"}
 
-    def test_the_same_script_is_kept_once(self) -> None:
-        data = data_of(html(documents.small(), lambda case, subject: "print()"))
-        assert data["scripts"] == ["print()"]
+    def test_the_same_line_is_kept_once(self) -> None:
+        data = data_of(html(documents.small(), lambda case, subject: "print()\nprint()\n"))
+        assert data["lines"] == ["print()", ""]
 
-    def test_a_cut_that_is_none_has_no_picture(self) -> None:
+    def test_a_split_that_is_none_has_no_picture(self) -> None:
         data = data_of(html(documents.small(), {}))
-        pictured = dict(zip(data["ids"], data["cuts"], strict=True))
-        assert pictured[REST.id] == -1
-        assert pictured[CHUNK.id] == -1
+        pictured = {case["id"]: case.get("picture") for case in data["cases"]}
+        assert pictured[REST.id] is None
+        assert pictured[CHUNK.id] is None
         picture = data["pictures"][pictured[STRINGS.id]]
         assert "onnx.Split-13: axis 0 (6) of (6, 4): 2 parts" in picture
         assert "<style" not in picture
@@ -252,8 +261,8 @@ class TestPage:
         assert page.isascii()
         assert Elements.of(page) == Elements.of(html(with_detail("fine"), {}))
         data = data_of(page)
-        assert detail in data["texts"]
-        assert data["scripts"] == [detail]
+        assert [said["detail"] for said in data["results"]] == [detail]
+        assert set(data["scripts"].values()) == {detail}
 
     def test_names_are_escaped_in_links_too(self) -> None:
         run = with_detail("no")

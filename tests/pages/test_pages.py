@@ -70,7 +70,7 @@ def test_the_opsets_at_which_a_version_is_in_force(identifier: str, opsets: str)
 
 def test_every_decision_is_worded_and_names_its_refusals() -> None:
     worded = {decision.id for decision in DECISIONS}
-    assert worded == {f"D{number}" for number in range(1, 21)}
+    assert worded == {f"D{number}" for number in range(1, 24)}
     for identifier in worded:
         named = {k.code for d in DECISIONS if d.id == identifier for k in d.refusals}
         assert named == {k.code for k in KINDS.values() if identifier in k.decisions}, identifier

@@ -279,11 +279,11 @@ def _show_run(  # noqa: PLR0917 - what is written, for whom, and where
     if style == "json":
         _emit(json.dumps(document.to_json(), ensure_ascii=False) + "\n", out, files)
     elif style == "html":
-        from tensorsplit.conformance.report.page import html
+        from tensorsplit.conformance.report import html
 
         _emit(html(document, _scripts(document, engines), deviations), out, files)
     else:
-        from tensorsplit.conformance.report.terminal import matrix
+        from tensorsplit.conformance.report import matrix
 
         _emit("" if out is None else plain_text(matrix(document), width=_WIDTH), out, files)
         if out is None:

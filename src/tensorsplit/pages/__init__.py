@@ -1,7 +1,7 @@
-"""Operator pages: what a record says, written for a reader.
+"""Pages and pictures for readers.
 
-A page is data first (`Page`), then Markdown or JSON made from it. Everything on it is derived
-from the record, so that a page can't say what the package does not do.
+What the page of an operator version says is data first (`Page`), derived from its record, then
+Markdown or JSON. Pictures of a split are drawn in a terminal or as SVG, from a plan.
 """
 
 from __future__ import annotations

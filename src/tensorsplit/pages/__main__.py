@@ -1,16 +1,15 @@
-"""``python -m tensorsplit.pages docs`` writes the page of errors and those of the operators."""
+"""``python -m tensorsplit.pages docs`` writes the pages of the errors and the operators."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from tensorsplit.pages import render_all
-from tensorsplit.pages.refusals import errors_page
+from tensorsplit.pages.markdown import errors_page, render_all
 
 
 def main(folder: str) -> None:
-    """Write ``errors.md``, and into ``operators`` a page for each version and their index."""
+    """Write ``errors.md``, and in ``operators`` a page for each version and their index."""
     target = Path(folder)
     (target / "operators").mkdir(parents=True, exist_ok=True)
     (target / "errors.md").write_text(errors_page(), encoding="utf-8")

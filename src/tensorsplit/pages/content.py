@@ -1,26 +1,39 @@
-"""The content of an operator page, derived from the record."""
+"""The content of an operator page, derived from the record; its examples are calculated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorsplit.arrays.prepared import plan
 from tensorsplit.core.differences import ANY_TYPE
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import REMAINDER
 from tensorsplit.core.records import NEWEST_OPSET, operators
 from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Attribute, Operator, Parameter, TypeConstraint
-from tensorsplit.pages.decisions import decisions_for
-from tensorsplit.pages.examples import Example, examples_for
+from tensorsplit.pages.decisions import decisions_for, rules_of
 
 RULES: dict[Rule, str] = {
-    explicit: "the lengths as given: each >= 0, together the dimension",
-    remainder: "the lengths as given: each >= 0, together the dimension; one may be -1 and is what"
-    " the others leave",
+    explicit: "the lengths as given: each >= 0, summing to the dimension",
+    remainder: "the lengths as given: each >= 0, summing to the dimension; one may be -1, and is"
+    " what the others leave",
     equal: "n parts of one length: n must divide the dimension d",
-    ceil: "n parts: ceil(d/n) each, the last one what is left of the dimension d, not below 0",
-    chunk: "chunks of the given length > 0, the last one smaller if need be",
-    ones: "parts of length 1, as many as the dimension says",
+    ceil: "n parts of ceil(d/n), the last one what is left of the dimension d, at least 0",
+    chunk: "chunks of the given length > 0, of which the last may be smaller",
+    ones: "parts of length 1, as many as the dimension",
 }
 """Every length rule in words; n is what the operand gives."""
+
+_SHAPE = (7, 4)
+_EXAMPLES: dict[Rule, tuple[Shape, object]] = {
+    explicit: (_SHAPE, [2, 5]),
+    remainder: (_SHAPE, [-1, 2]),
+    equal: ((6, 4), 3),
+    ceil: (_SHAPE, 3),
+    chunk: (_SHAPE, 3),
+    ones: (_SHAPE, None),
+}
+"""A shape and lengths for the example of each rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +41,7 @@ class Operand:
     """An attribute, input or output.
 
     Attributes:
-        name: As the standard spells it.
+        name: Its name in the standard.
         type: ``INT``, ``INTS``, a type constraint's name, or one type.
         need: ``required``, ``optional``, ``variadic`` or ``default`` and the value.
         meaning: What it holds.
@@ -47,7 +60,7 @@ class Types:
     Attributes:
         name: The type parameter.
         meaning: What it stands for.
-        types: Every type it may be, in the standard's order and spelling.
+        types: Every type it may be, in the order and the words of the standard.
     """
 
     name: str
@@ -78,6 +91,26 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A call and its answer.
+
+    Attributes:
+        shape: The shape of the data.
+        operands: What is given, by name.
+        sizes: The lengths of the parts on the axis.
+    """
+
+    shape: Shape
+    operands: dict[str, object]
+    sizes: Shape
+
+    def call(self, operator: str) -> str:
+        """The call in Python."""
+        operands = "".join(f", {name}={value!r}" for name, value in self.operands.items())
+        return f'ts.plan("{operator}", {self.shape!r}{operands}).sizes'
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """What the page of an operator version says, in the order of its sections."""
 
@@ -96,14 +129,7 @@ class Page:
 
 
 def page_of(record: Operator) -> Page:
-    """Write the page of an operator version.
-
-    Args:
-        record: The operator version.
-
-    Returns:
-        The page's content; ``dataclasses.asdict`` of it can be written as JSON.
-    """
+    """The page of an operator version; ``dataclasses.asdict`` of it can be written as JSON."""
     return Page(
         id=record.id,
         summary=record.summary,
@@ -115,11 +141,8 @@ def page_of(record: Operator) -> Page:
         types=tuple(map(_types, record.type_constraints)),
         lengths=_lengths(record),
         behaviour=tuple(Note(name, text) for name, text in record.notes.items()),
-        decisions=tuple(
-            Note(d.id, d.text, tuple(kind.code for kind in d.refusals))
-            for d in decisions_for(record)
-        ),
-        examples=examples_for(record),
+        decisions=_decisions(record),
+        examples=_examples(record),
     )
 
 
@@ -197,3 +220,34 @@ def _lengths(record: Operator) -> tuple[LengthSource, ...]:
         if not record.is_sequence:
             absent += "; n is the number of outputs of the node"
     return (*found, LengthSource("no lengths are given", absent))
+
+
+def _decisions(record: Operator) -> tuple[Note, ...]:
+    """The decisions that concern a version; only a rule with a remainder refuses a wrong one."""
+    has_remainder = remainder in rules_of(record)
+    return tuple(
+        Note(
+            decision.id,
+            decision.text,
+            tuple(k.code for k in decision.refusals if has_remainder or k is not REMAINDER),
+        )
+        for decision in decisions_for(record)
+    )
+
+
+def _examples(record: Operator) -> tuple[Example, ...]:
+    """One example for each way of giving the lengths, and one for giving none."""
+    cases = [
+        (rule, lengths.operand) for lengths in record.lengths for rule in lengths.rules.values()
+    ]
+    if record.absent is not None:
+        cases.append((record.absent, "num_outputs"))
+    return tuple(_example(record, rule, operand) for rule, operand in dict.fromkeys(cases))
+
+
+def _example(record: Operator, rule: Rule, operand: str) -> Example:
+    shape, given = _EXAMPLES[rule]
+    operands: dict[str, object] = {record.axis: 0}
+    if given is not None:
+        operands[operand] = given
+    return Example(shape, operands, plan(record, shape, **operands).sizes)  # type: ignore[arg-type]

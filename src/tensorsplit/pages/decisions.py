@@ -1,4 +1,4 @@
-"""What tensorsplit does where the standards are silent or contradict themselves (D1-D20).
+"""What tensorsplit does where the standards are silent or contradict themselves (D1-D23).
 
 Which decisions concern an operator version follows from its record, not from its name.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tensorsplit.core import errors
-from tensorsplit.core.errors import Kind
+from tensorsplit.core.errors import KINDS, Kind
 from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, remainder
 from tensorsplit.core.schema import Operator
 
@@ -22,13 +21,16 @@ class Decision:
         id: ``D`` and a number, as in ``docs/errata.md``.
         text: What holds, in one sentence.
         concerns: Whether it matters for an operator version.
-        refusals: What is raised where the decision is to refuse.
     """
 
     id: str
     text: str
     concerns: Callable[[Operator], bool]
-    refusals: tuple[Kind, ...] = ()
+
+    @property
+    def refusals(self) -> tuple[Kind, ...]:
+        """What is raised where the decision is to refuse."""
+        return tuple(kind for kind in KINDS.values() if self.id in kind.decisions)
 
 
 def decisions_for(record: Operator) -> tuple[Decision, ...]:
@@ -60,10 +62,14 @@ def _always(_record: Operator) -> bool:
     return True
 
 
-def _two_spellings(record: Operator) -> bool:
-    return len({entry.spelling for entry in record.lengths}) > len(
-        {entry.operand for entry in record.lengths}
-    )
+def _for_onnx(record: Operator) -> bool:
+    return record.vendor == "onnx"
+
+
+def _attribute_or_input(record: Operator) -> bool:
+    """Whether one operand may be an attribute or an input."""
+    forms = {entry.spelling for entry in record.lengths}
+    return len(forms) > len({entry.operand for entry in record.lengths})
 
 
 DECISIONS = (
@@ -71,92 +77,63 @@ DECISIONS = (
         "D1",
         "A count n that would leave a negative last part (ceil(d/n) * (n-1) > d) is refused.",
         _uses(ceil),
-        (errors.TOO_MANY_OUTPUTS,),
     ),
-    Decision("D2", "A dimension of 0 is cut into n empty parts.", _uses(ceil)),
+    Decision("D2", "A dimension of 0 is split into n empty parts.", _uses(ceil)),
     Decision(
-        "D3",
-        "Equal parts are equal: a dimension that is not divisible is refused.",
-        _uses(equal),
-        (errors.NOT_DIVISIBLE,),
+        "D3", "Equal parts are equal: a dimension that is not divisible is refused.", _uses(equal)
     ),
     Decision(
         "D4",
-        "Giving both operands that can tell the lengths, or neither, is refused.",
+        "Giving both operands that hold the lengths, or neither, is refused.",
         lambda record: len(record.lengths) > 1 and record.absent is None,
-        (errors.CONFLICTING_OPERANDS,),
     ),
     Decision(
         "D5",
         "A count of parts that differs from the number of outputs of the node is refused.",
         lambda record: not record.is_sequence,
-        (errors.OUTPUT_COUNT,),
     ),
     Decision(
         "D6",
         "Lengths that do not sum to the dimension are refused; no data is dropped.",
         _uses(explicit, remainder),
-        (errors.LENGTHS_SUM,),
     ),
     Decision(
         "D7",
         "A negative length is refused; in `split_lengths` one -1 is the remainder, never below 0.",
         _uses(remainder),
-        (errors.NEGATIVE_LENGTH, errors.REMAINDER),
     ),
-    Decision(
-        "D7",
-        "A negative length is refused.",
-        _uses(explicit),
-        (errors.NEGATIVE_LENGTH,),
-    ),
+    Decision("D7", "A negative length is refused.", _uses(explicit)),
     Decision(
         "D8",
         "`keepdims` is ignored when `split` is given, as the text says.",
         lambda record: record.keepdims is not None,
     ),
     Decision(
-        "D9",
-        "Zeros are allowed in a list of lengths; a scalar length must be > 0.",
-        _uses(chunk),
-        (errors.CHUNK_LENGTH,),
+        "D9", "Zeros are allowed in a list of lengths; a scalar length must be > 0.", _uses(chunk)
     ),
-    Decision(
-        "D10",
-        "A scalar `split` of 0 is refused.",
-        _uses(chunk),
-        (errors.CHUNK_LENGTH,),
-    ),
-    Decision(
-        "D11",
-        "A list of one element is a list of lengths, not a scalar.",
-        _uses(chunk),
-        (errors.OPERAND_RANK,),
-    ),
+    Decision("D10", "A scalar `split` of 0 is refused.", _uses(chunk)),
+    Decision("D11", "A list of one element is a list of lengths, not a scalar.", _uses(chunk)),
     Decision(
         "D12",
         "Lengths as attribute and as input at once are refused; as floats they must be whole,"
         " finite and >= 0.",
-        _two_spellings,
-        (errors.CONFLICTING_OPERANDS, errors.OPERAND_VALUE),
+        _attribute_or_input,
     ),
     Decision(
         "D13",
-        "A negative axis is not in the text; it counts from the back, as every engine does.",
+        "A negative axis is not in the text; it counts from the back, as in every engine.",
         lambda record: not record.negative_axis,
     ),
     Decision(
         "D14",
         "Lengths and their sum are exact integers of any size; nothing wraps around.",
         _uses(explicit, remainder),
-        (errors.LENGTHS_SUM,),
     ),
     Decision(
         "D15",
         "An axis or length that is a float or a boolean is refused, as is an axis of another"
         " shape than the text allows.",
         lambda record: record.input(record.axis) is not None,
-        (errors.OPERAND_TYPE, errors.OPERAND_RANK),
     ),
     Decision(
         "D16",
@@ -164,26 +141,38 @@ DECISIONS = (
         " 32 bits.",
         _data_may_be("int64", "uint64", "double"),
     ),
-    Decision("D17", "String data is cut exactly.", _data_may_be("string")),
-    Decision(
-        "D18",
-        "Rank-0 data is refused.",
-        _always,
-        (errors.SCALAR_DATA,),
-    ),
+    Decision("D17", "String data is split exactly.", _data_may_be("string")),
+    Decision("D18", "Rank-0 data is refused.", _always),
     Decision(
         "D19",
-        "Taking a part from the sequence at a position that it does not have is refused.",
+        "Taking a part from the sequence with an index out of range is refused.",
         lambda record: record.is_sequence,
-        (errors.SEQUENCE_INDEX,),
     ),
     Decision(
         "D20",
         "An initializer that is also a graph input is a default: lengths fed at run time are"
         " checked again.",
         lambda record: (
-            record.vendor == "onnx" and any(entry.spelling == "input" for entry in record.lengths)
+            _for_onnx(record) and any(entry.spelling == "input" for entry in record.lengths)
         ),
+    ),
+    Decision(
+        "D21",
+        "What is refused at run time stays refused after `convert` and `lower`; no negative length"
+        " reaches an engine.",
+        _always,
+    ),
+    Decision(
+        "D22",
+        "A wrong split in a branch that constants never take is a warning of `check`; the model"
+        " runs.",
+        _for_onnx,
+    ),
+    Decision(
+        "D23",
+        "OpenVINO runs by `start_async()` and `wait()`: with one thread, `infer()` hides errors of"
+        " the run.",
+        _always,
     ),
 )
 """Every decision; D7 is worded once for each of its two cases."""

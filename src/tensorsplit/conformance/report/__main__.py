@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tensorsplit.conformance.files import read
 from tensorsplit.conformance.known import compare, load
-from tensorsplit.conformance.report.markdown import markdown
+from tensorsplit.conformance.report.rendering import markdown
 
 
 def main(run: str, folder: str) -> None:

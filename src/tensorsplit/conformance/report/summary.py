@@ -1,11 +1,11 @@
-"""What the reports share: the outcomes from worst to best, their counts, and what is alike."""
+"""What the reports share: the outcomes from worst to best, counts, and groups of deviations."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
@@ -18,13 +18,15 @@ class Outcome:
     Attributes:
         key: How it is written in a link, and in the class of a style.
         title: What a reader sees.
-        sign: One letter that stands for it where there is little room.
-        meaning: What it says, in one sentence.
+        sign: A letter that stands for it where there is little room.
+        style: Its style in a terminal.
+        meaning: What it means, in one sentence.
     """
 
     key: str
     title: str
     sign: str
+    style: str
     meaning: str
 
 
@@ -33,35 +35,44 @@ OUTCOMES = (
         "memory",
         "wrong, memory",
         "M",
-        "Ran, and gave out as a result what was read or written outside of a buffer.",
+        "bold magenta",
+        "Ran, and returned as a result what was read or written outside a buffer.",
     ),
-    Outcome("crash", "crash", "C", "The process died: a signal, an abort, a corrupted heap."),
-    Outcome("wrong", "wrong", "W", "Ran without a word and returned something else."),
+    Outcome(
+        "crash", "crash", "C", "bold red", "The process died: a signal, an abort, a corrupted heap."
+    ),
+    Outcome("wrong", "wrong", "W", "red", "Ran without an error and returned something else."),
     Outcome(
         "accepted-but-illegal",
         "accepted but illegal",
         "A",
+        "yellow",
         "Ran a model that the standard, or a decision where it is silent, refuses.",
     ),
-    Outcome("hang", "hang", "H", "Did not come back within the time allowed."),
-    Outcome("refused-but-legal", "refused but legal", "R", "Refused a model that is right."),
+    Outcome("hang", "hang", "H", "bold yellow", "Did not return within the time allowed."),
+    Outcome(
+        "refused-but-legal", "refused but legal", "R", "cyan", "Refused a model that is right."
+    ),
     Outcome(
         "unsupported-type",
         "unsupported type",
         "U",
-        "Said that it does not have this element type or operator.",
+        "dim",
+        "Refused because it lacks this element type or operator.",
     ),
-    Outcome("pass", "pass", "P", "Did what the standard says."),
+    Outcome("pass", "pass", "P", "green", "Did what the standard says."),
     Outcome(
-        "skipped", "skipped", "S", "A file format that the subject does not read; not counted."
+        "skipped",
+        "skipped",
+        "S",
+        "dim",
+        "A file format that the subject does not read; not counted.",
     ),
 )
 """Every outcome, worst first; an outcome's place here is the `severity` of its results."""
 
-PASS = 7
-SKIPPED = 8
-
-WORST = (0, 1, 2)
+PASS, SKIPPED = len(OUTCOMES) - 2, len(OUTCOMES) - 1
+WORST = OUTCOMES[:3]
 """The outcomes whose cases the reports name before anything else."""
 
 _VALUE = re.compile(r"\[[^][]*\]|\([\d, ]*\)|'[^']*'|0x[0-9a-fA-F]+|-?\d+(\.\d+)?(e[-+]?\d+)?")
@@ -69,23 +80,59 @@ _AGAIN = re.compile(r"(,[^,]+)\1+")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Deviations of one subject that are alike: of one outcome and told in the same words.
+class Counts:
+    """How often each outcome came up.
 
     Attributes:
-        severity: Where the outcome stands in `OUTCOMES`.
+        numbers: One for each of `OUTCOMES`.
+    """
+
+    numbers: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
+
+    @property
+    def passed(self) -> int:
+        """The passes."""
+        return self.numbers[PASS]
+
+    @property
+    def judged(self) -> int:
+        """The cases that were judged: all but those whose file format was not read."""
+        return sum(self.numbers[:SKIPPED])
+
+    @property
+    def deviations(self) -> list[tuple[Outcome, int]]:
+        """The outcomes other than a pass that came up, worst first."""
+        return [(OUTCOMES[at], self.numbers[at]) for at in range(PASS) if self.numbers[at]]
+
+    @property
+    def shares(self) -> list[tuple[Outcome, str, str]]:
+        """The outcomes from best to worst, each with the start and the length of its share in %."""
+        found, at = list[tuple[Outcome, str, str]](), 0.0
+        for outcome, number in reversed(list(zip(OUTCOMES[:SKIPPED], self.numbers, strict=False))):
+            if number:
+                share = 100 * number / self.judged
+                found.append((outcome, f"{at:.2f}", f"{share:.2f}"))
+                at += share
+        return found
+
+    def of(self, outcome: Outcome) -> int:
+        """How often one outcome came up."""
+        return self.numbers[OUTCOMES.index(outcome)]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Deviations of one subject that are alike: of one outcome, and described in the same words.
+
+    Attributes:
+        outcome: The outcome of all its cases.
         subject: Who deviates.
         results: The deviations by case id, at least one.
     """
 
-    severity: int
+    outcome: Outcome
     subject: SubjectInfo
     results: tuple[Result, ...]
-
-    @property
-    def outcome(self) -> Outcome:
-        """What came of all its cases."""
-        return OUTCOMES[self.severity]
 
     @property
     def news(self) -> int:
@@ -93,57 +140,71 @@ class Group:
         return sum(not result.deviation for result in self.results)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How often each outcome came up.
+class Summary:
+    """A run, counted and grouped.
+
+    Args:
+        document: The run.
 
     Attributes:
-        cells: For an operator and a subject's name, the count of each outcome as in `OUTCOMES`.
-        totals: For a subject's name, the same over all operators.
+        document: The run.
+        operators: The operators of the cases, by name and then version.
+        groups: The deviations in groups, worst first.
         known: How many deviations are known.
         news: How many are not.
+        used: The outcomes other than a pass that came up, worst first.
     """
 
-    cells: Mapping[tuple[str, str], Sequence[int]]
-    totals: Mapping[str, Sequence[int]]
-    known: int
-    news: int
-
-    @classmethod
-    def of(cls, document: Document) -> Tally:
-        """Count the results of a run."""
+    def __init__(self, document: Document) -> None:
+        self.document = document
         operators = {case.id: case.operator for case in document.cases}
-        cells: dict[tuple[str, str], list[int]] = {}
-        totals: dict[str, list[int]] = {}
-        marks: Counter[bool] = Counter()
+        self._counts: dict[tuple[str, str], Counts] = defaultdict(Counts)
         for result in document.results:
-            place = (operators[result.case], result.subject)
-            cells.setdefault(place, [0] * len(OUTCOMES))[result.severity] += 1
-            totals.setdefault(result.subject, [0] * len(OUTCOMES))[result.severity] += 1
-            if result.is_deviation:
-                marks[bool(result.deviation)] += 1
-        return cls(cells, totals, marks[True], marks[False])
+            for operator in (operators[result.case], ""):
+                self._counts[result.subject, operator].numbers[result.severity] += 1
+        self.operators = sorted(set(operators.values()), key=_by_version)
+        self.groups = _groups(document)
+        self.news = sum(group.news for group in self.groups)
+        self.known = sum(len(group.results) for group in self.groups) - self.news
+        shown = {group.outcome for group in self.groups}
+        self.used = [outcome for outcome in OUTCOMES if outcome in shown]
 
-    def cell(self, operator: str, subject: str) -> Sequence[int]:
-        """The counts of a subject with an operator; zeros where it was not run."""
-        return self.cells.get((operator, subject), _NONE)
+    def counts(self, subject: SubjectInfo, operator: str = "") -> Counts:
+        """The counts of a subject, with one operator or all."""
+        return self._counts[subject.name, operator]
 
-    def total(self, subject: str) -> Sequence[int]:
-        """The counts of a subject."""
-        return self.totals.get(subject, _NONE)
+    @property
+    def total(self) -> Counts:
+        """The counts of all subjects with all operators."""
+        rows = [self.counts(subject).numbers for subject in self.document.subjects]
+        return Counts([sum(column) for column in zip(*rows, strict=True)] or Counts().numbers)
 
+    @property
+    def worst(self) -> list[tuple[Outcome, list[tuple[SubjectInfo, list[Group]]]]]:
+        """The groups of the worst outcomes, by outcome and subject."""
+        return list(by_outcome(group for group in self.groups if group.outcome in WORST))
 
-_NONE = (0,) * len(OUTCOMES)
+    @property
+    def kinds(self) -> list[tuple[str, list[SubjectInfo]]]:
+        """The subjects by kind, engines first."""
+        subjects = sorted(self.document.subjects, key=lambda subject: subject.kind != "engine")
+        titles = {"engine": "Engines", "tool": "Tools"}
+        return [
+            (titles.get(kind, kind), list(same))
+            for kind, same in groupby(subjects, key=lambda subject: subject.kind)
+        ]
 
-
-def judged(counts: Sequence[int]) -> int:
-    """How many cases were judged: all but those whose file format was not read."""
-    return sum(counts[:SKIPPED])
-
-
-def operators(document: Document) -> list[str]:
-    """The operators of the cases, in the order of their names and then their versions."""
-    return sorted({case.operator for case in document.cases}, key=_by_version)
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        """When, where and with what was measured, as names and values that are not empty."""
+        suite, measured = self.document.suite, self.document.measured
+        facts = [
+            ("suite", f"tensorsplit {suite.get('version', '')}".rstrip()),
+            ("cases", f"{len(self.document.cases):,}"),
+            ("seed", str(suite.get("seed", ""))),
+            *((name, measured.get(name, "")) for name in ("date", "by", "system", "cpu", "python")),
+        ]
+        return [(name, value) for name, value in facts if value]
 
 
 def _by_version(operator: str) -> tuple[str, int]:
@@ -151,28 +212,25 @@ def _by_version(operator: str) -> tuple[str, int]:
     return (name, int(version)) if version.isdecimal() else (operator, 0)
 
 
-def groups(document: Document) -> list[Group]:
-    """The deviations of a run, put together where they are alike: worst first, then as run."""
+def _groups(document: Document) -> list[Group]:
+    """Worst first, by subject as they were run; new deviations first, then those of many cases."""
     subjects = {subject.name: subject for subject in document.subjects}
     places = {name: place for place, name in enumerate(subjects)}
-    gists = {id(result): _gist(result) for result in document.deviations()}
+    alike: dict[tuple[int, int, str], list[Result]] = defaultdict(list)
+    for result in document.deviations():
+        alike[result.severity, places[result.subject], _gist(result)].append(result)
 
-    def order(result: Result) -> tuple[int, int, str]:
-        return (result.severity, places[result.subject], gists[id(result)])
+    def order(entry: tuple[tuple[int, int, str], list[Result]]) -> tuple[int, int, bool, int, str]:
+        (severity, place, _), results = entry
+        known = all(result.deviation for result in results)
+        return severity, place, known, -len(results), results[0].case
 
-    ordered = sorted(document.deviations(), key=lambda result: (*order(result), result.case))
-    found = [
-        Group(severity, document.subjects[place], tuple(results))
-        for (severity, place, _), results in groupby(ordered, key=order)
+    for results in alike.values():
+        results.sort(key=lambda result: result.case)
+    return [
+        Group(OUTCOMES[severity], document.subjects[place], tuple(results))
+        for (severity, place, _), results in sorted(alike.items(), key=order)
     ]
-    return sorted(
-        found, key=lambda group: (group.severity, places[group.subject.name], _size(group))
-    )
-
-
-def _size(group: Group) -> tuple[bool, int, str]:
-    """New deviations first, then those of many cases."""
-    return (not group.news, -len(group.results), group.results[0].case)
 
 
 def _gist(result: Result) -> str:
@@ -183,7 +241,17 @@ def _gist(result: Result) -> str:
     return f"{result.signal} {words}"
 
 
-def told(result: Result) -> str:
+def by_outcome(
+    groups: Iterable[Group],
+) -> Iterator[tuple[Outcome, list[tuple[SubjectInfo, list[Group]]]]]:
+    """The groups of each outcome, worst first, and in it those of each subject."""
+    for outcome, same in groupby(groups, key=lambda group: group.outcome):
+        theirs = groupby(same, key=lambda group: group.subject.name)
+        found = [list(own) for _, own in theirs]
+        yield outcome, [(own[0].subject, own) for own in found]
+
+
+def observation(result: Result) -> str:
     """A deviation in one line: what was seen, and where."""
     text = " ".join(result.detail.split())
     if not result.output or (result.output in text and result.seen in text):
@@ -191,26 +259,3 @@ def told(result: Result) -> str:
     place = f"{result.output}{list(result.index) if result.index else ''}"
     values = f"{place} is {result.seen}, not {result.expected}" if result.expected else place
     return f"{text} ({values})" if text else values
-
-
-def named(subject: SubjectInfo) -> str:
-    """A subject with the version of the package that it is named by."""
-    return f"{subject.name} {subject.version}".rstrip()
-
-
-def by_outcome(found: Iterable[Group]) -> Iterator[tuple[Outcome, list[Group]]]:
-    """The groups of each outcome, worst first."""
-    for severity, same in groupby(found, key=lambda group: group.severity):
-        yield OUTCOMES[severity], list(same)
-
-
-def conditions(document: Document) -> list[tuple[str, str]]:
-    """When, where and with what was measured, as names and values that are not empty."""
-    suite, measured = document.suite, document.measured
-    facts = [
-        ("suite", f"tensorsplit {suite.get('version', '')}".rstrip()),
-        ("cases", f"{len(document.cases):,}"),
-        ("seed", str(suite.get("seed", ""))),
-        *((name, measured.get(name, "")) for name in ("date", "by", "system", "cpu", "python")),
-    ]
-    return [(name, value) for name, value in facts if value]

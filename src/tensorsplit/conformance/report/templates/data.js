@@ -1,62 +1,114 @@
-// The data of the run, inflated as far as the list needs it.
+// The run, unpacked by the browser, and the state of the page: what is shown is in the address,
+// after the #: filters, and the case that is open.
 
-const packed = JSON.parse(document.getElementById("data").textContent);
-
-async function inflate(base64) {
-  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return JSON.parse(await new Response(stream).text());
+async function unpacked(id) {
+  const text = document.getElementById(id).textContent;
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-// All of this stands in one asynchronous function, which ends here in a browser that is too old.
+// All of this is in one asynchronous function, which ends here in a browser that is too old.
 if (typeof DecompressionStream === "undefined") {
   document.getElementById("old").hidden = false;
   return;
 }
-const data = await inflate(packed.run);
+const run = await unpacked("run");
 
-const PASS = 7;
-const SKIPPED = 8;
-const NO_RESULT = 9;
+// The scripts are large, and unpacked when the first one is shown.
+let scripts = null;
 
-const outcomes = data.outcomes.map(([key, title, meaning]) => ({ key, title, meaning }));
-const subjects = data.subjects.map(([name, kind, versions], number) => ({
-  name,
-  kind,
-  versions,
-  version: Object.values(versions)[0] ?? "",
-  severities: Uint8Array.from(data.verdicts[number], (digit) => (digit === "." ? NO_RESULT : +digit)),
-}));
-const caseOf = new Map(data.ids.map((id, number) => [id, number]));
-const subjectOf = new Map(subjects.map(({ name }, number) => [name, number]));
-const lowered = data.ids.map((id) => id.toLowerCase());
-
-// A deviation by its case and subject.
-const deviations = new Map(data.found.map((row) => [row[0] * subjects.length + row[1], row]));
-
-function field(name, number) {
-  const { values, at } = data.fields[name];
-  return values[at[number]];
+async function scriptOf(id, subject) {
+  scripts ??= unpacked("scripts");
+  const { lines, scripts: numbers } = await scripts;
+  return numbers[id]?.[subject]?.map((number) => lines[number]).join("\n");
 }
 
-function deviation(number, subject) {
-  const row = deviations.get(number * subjects.length + subject);
-  if (!row) return null;
-  const [detail, signal, output, index, expected, seen, known] = row.slice(2, 9).map((at) => data.texts[at]);
-  return { detail, signal, output, index, expected, seen, known, memory: Boolean(row[9]), script: row[10] };
+const { outcomes } = run;
+const severityOf = new Map(outcomes.map(({ key }, severity) => [key, severity]));
+const PASS = severityOf.get("pass");
+const SKIPPED = severityOf.get("skipped");
+const subjectOf = new Map(run.subjects.map((subject) => [subject.name, subject]));
+const caseOf = new Map(run.cases.map((item) => [item.id, Object.assign(item, { results: [] })]));
+
+// Data from foreign memory that came out as a result is worse than its verdict.
+for (const result of run.results) {
+  const returned = result.verdict === "wrong" || result.verdict === "accepted-but-illegal";
+  result.severity = severityOf.get(result.memory && returned ? "memory" : result.verdict);
+  caseOf.get(result.case).results.push(result);
+}
+for (const item of run.cases) item.results.sort((left, right) => left.severity - right.severity);
+
+function versionOf(subject) {
+  return Object.values(subjectOf.get(subject).versions)[0] ?? "";
 }
 
-// Long texts come in chunks, which are inflated when one of their items is asked for.
-const chunks = new Map();
+const FILTERS = {
+  operator: "operator",
+  type: "element_type",
+  decision: "decision",
+  place: "place",
+  spelling: "spelling",
+  shape: "shape_class",
+  use: "use",
+  expects: "expects",
+};
+const NAMES = ["q", "only", ...Object.keys(FILTERS), "verdict", "known"];
 
-async function item(kind, place) {
-  const number = Math.floor(place / packed.chunk);
-  const key = `${kind} ${number}`;
-  if (!chunks.has(key)) chunks.set(key, inflate(packed[kind][number]));
-  return (await chunks.get(key))[place % packed.chunk];
+let state = {};
+
+// A plain anchor, such as the link that skips to the cases, leaves the state as it is.
+function readAddress() {
+  const words = location.hash.slice(1);
+  if (words && !words.includes("=")) return;
+  const given = new URLSearchParams(words);
+  const values = [...NAMES, "case", "engine"].map((name) => [name, given.get(name)]);
+  state = Object.fromEntries(values.filter(([, value]) => value));
 }
 
-async function scriptText(place) {
-  const blocks = await item("scripts", place);
-  return (await Promise.all(blocks.map((block) => item("blocks", block)))).join("");
+function address(wanted) {
+  const words = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value)).toString();
+  return `#${words.replaceAll("%2F", "/").replaceAll("%2C", ",")}`;
+}
+
+function filtersOnly() {
+  return Object.fromEntries(NAMES.map((name) => [name, state[name]]).filter(([, value]) => value));
+}
+
+function replaceState(wanted) {
+  history.replaceState(null, "", address(wanted));
+  readAddress();
+}
+
+// Elements, made without HTML in texts: what engines say is never parsed.
+
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return element;
+}
+
+// The legend of the page has one of each.
+function badge(severity) {
+  return document.querySelector(`.legend .o-${outcomes[severity].key}`).cloneNode(true);
+}
+
+// A case's id, which may break after each of its segments.
+function brokenId(id) {
+  return id.split("/").flatMap((segment, at) => (at ? ["/", make("wbr"), segment] : [segment]));
+}
+
+// A sentence of our own, in which names are between backticks.
+function sentence(text) {
+  return text.split("`").map((piece, at) => (at % 2 ? make("code", {}, piece) : piece));
+}
+
+function terms(rows) {
+  const shown = rows.filter(([, value]) => value);
+  const made = shown.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+  return make("dl", { class: "terms" }, ...made);
+}
+
+function number(count) {
+  return count.toLocaleString("en");
 }

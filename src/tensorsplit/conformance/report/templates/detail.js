@@ -1,161 +1,163 @@
-// One case: what it tests, the cut, and what came of it with each subject.
+// One case: what it tests, the split, and the result of each subject.
 
 const dialog = document.getElementById("case");
 const body = document.getElementById("case-body");
 
 function openCase() {
-  const number = caseOf.get(state.case);
-  if (number === undefined) {
+  const item = caseOf.get(state.case);
+  if (item) {
+    showCase(item);
+  } else {
     body.replaceChildren(
       make("h2", { id: "case-title", tabindex: "-1" }, "There is no such case"),
       make("p", {}, "This run has none of the id ", make("code", {}, ...brokenId(state.case)), "."),
     );
-  } else {
-    showCase(number);
   }
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
   document.getElementById("case-title").focus({ preventScroll: true });
-  showPlace(number);
-}
-
-function showPlace(number) {
-  const at = found.findIndex((entry) => entry.number === number);
+  const at = placeInList();
   document.getElementById("previous").disabled = at <= 0;
   document.getElementById("following").disabled = at < 0 || at === found.length - 1;
-  document.getElementById("place").textContent =
-    at < 0 ? "" : `${(at + 1).toLocaleString("en")} of ${found.length.toLocaleString("en")}`;
+  document.getElementById("place").textContent = at < 0 ? "" : `${number(at + 1)} of ${number(found.length)}`;
+}
+
+function placeInList() {
+  return found.findIndex(({ item }) => item.id === state.case);
 }
 
 function step(by) {
-  const at = found.findIndex((entry) => entry.number === caseOf.get(state.case)) + by;
-  if (!found[at]) return;
-  replaceState({ ...filtersOnly(), case: data.ids[found[at].number], engine: state.engine });
+  const next = found[placeInList() + by];
+  if (!next) return;
+  replaceState({ ...filtersOnly(), case: next.item.id, engine: state.engine });
   openCase();
 }
 
-function showCase(number) {
-  const decision = field("decision", number);
-  const expects = field("expects", number);
+function showCase(item) {
+  const { decision } = item;
   body.replaceChildren(
-    make("h2", { id: "case-title", tabindex: "-1" }, ...brokenId(data.ids[number])),
-    make("section", { class: "rule" },
-      make("h3", {}, expects === "refusal" ? "Why it has to be refused" : "What the standard says"),
-      make("p", {}, ...sentence(field("rule", number))),
-      decision ? make("p", { class: "decision" }, make("b", {}, decision), " ", ...sentence(data.decisions[decision] ?? "")) : null,
-    ),
-    make("div", { class: "columns" }, facts(number), cut(number)),
-    make("section", { class: "results" }, make("h3", {}, "What came of it"), ...results(number)),
+    make("h2", { id: "case-title", tabindex: "-1" }, ...brokenId(item.id)),
+    make("section", {},
+      make("h3", {}, item.expects === "refusal" ? "Why it has to be refused" : "What the standard says"),
+      make("p", {}, ...sentence(item.rule)),
+      decision && make("p", { class: "decision" }, make("b", {}, decision), " ", ...sentence(run.decisions[decision] ?? ""))),
+    make("div", { class: "columns" },
+      terms([
+        ["operator", item.operator],
+        ["opset", String(item.opset)],
+        ["element type", item.element_type],
+        ["shape", `rank ${item.rank}, ${item.shape_class}`],
+        ["lengths as", item.spelling],
+        ["node in", item.place],
+        ["sequence use", item.use],
+        ["expects", item.expects],
+        ["format", item.model_format],
+      ]),
+      picture(item)),
+    make("section", { class: "results" }, make("h3", {}, "Results"), ...results(item)),
   );
 }
 
-function facts(number) {
-  return terms([
-    ["operator", field("operator", number)],
-    ["opset", String(data.opsets[number])],
-    ["element type", field("element_type", number)],
-    ["shape", `rank ${data.ranks[number]}, ${field("shape_class", number)}`],
-    ["lengths as", field("spelling", number)],
-    ["place", field("place", number)],
-    ["sequence use", field("use", number)],
-    ["expects", field("expects", number)],
-    ["format", field("model_format", number)],
-  ]);
-}
-
-function cut(number) {
-  const picture = data.cuts[number];
-  if (picture < 0) {
-    return make("p", { class: "cut none" }, "No picture: the case asks for no parts that could be drawn.");
+function picture({ picture: place }) {
+  if (place === undefined) {
+    return make("p", { class: "split none" }, "No picture: the case asks for no parts that could be drawn.");
   }
-  const figure = make("figure", { class: "cut" });
-  item("pictures", picture).then((svg) => {
-    // Drawn by tensorsplit.pictures, which escapes what it writes.
-    const drawing = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-    figure.append(document.importNode(drawing, true));
-  });
-  return figure;
+  // Drawn by tensorsplit.pages, which escapes what it writes.
+  const svg = new DOMParser().parseFromString(run.pictures[place], "image/svg+xml").documentElement;
+  return make("figure", { class: "split" }, document.importNode(svg, true));
 }
 
-function results(number) {
-  const order = [...subjects.keys()]
-    .filter((at) => subjects[at].severities[number] !== NO_RESULT)
-    .sort((left, right) => subjects[left].severities[number] - subjects[right].severities[number]);
-  const chosen = subjectOf.get(state.engine) ?? order[0];
-  const fine = (severity) => order.filter((at) => subjects[at].severities[number] === severity);
-  const lines = [PASS, SKIPPED].filter((severity) => fine(severity).length);
+function results(item) {
+  const chosen = item.results.find(({ subject }) => subject === state.engine) ?? item.results[0];
+  const fine = (at) => item.results.filter(({ severity }) => severity === at);
   return [
-    ...order
-      .filter((at) => subjects[at].severities[number] < PASS)
-      .map((at) => resultOf(number, at, at === chosen)),
-    ...lines.map((severity) => make("p", { class: "fine" }, badge(severity), " ", ...fine(severity).map(
-      (at, place) => make("span", {}, `${place ? ", " : ""}${subjects[at].name} `, version(at)),
-    ))),
+    ...item.results.filter(({ severity }) => severity < PASS).map((result) => resultOf(result, result === chosen)),
+    ...[PASS, SKIPPED].filter((at) => fine(at).length).map((at) =>
+      make("p", { class: "fine" }, badge(at), " ", ...fine(at).map(
+        ({ subject }, place) => make("span", {}, `${place ? ", " : ""}${subject} `, version(subject))))),
   ];
 }
 
-function version(at) {
-  return make("span", { class: "version" }, subjects[at].version);
+function version(subject) {
+  return make("span", { class: "version" }, versionOf(subject));
 }
 
-function resultOf(number, at, open) {
-  const told = deviation(number, at);
-  const severity = subjects[at].severities[number];
-  const script = make("div", { class: "script" });
-  const details = make(
-    "details",
-    { class: `result o-${outcomes[severity].key}`, "data-subject": subjects[at].name },
-    make("summary", {}, badge(severity), make("b", {}, subjects[at].name), version(at),
-      told.known ? null : make("span", { class: "tag" }, "new")),
-    make("p", {}, told.detail || outcomes[severity].meaning),
+function resultOf(result, open) {
+  const { subject, severity, deviation } = result;
+  const reproduction = make("div", { class: "script" });
+  const details = make("details", { class: `result o-${outcomes[severity].key}`, "data-subject": subject },
+    make("summary", {}, badge(severity), make("b", {}, subject), version(subject),
+      deviation ? null : make("span", { class: "tag" }, "new")),
+    make("p", {}, result.detail || outcomes[severity].meaning),
     terms([
-      ["signal", told.signal],
-      ["output", told.output],
-      ["first difference at", told.index],
-      ["expected", told.expected],
-      ["seen", told.seen],
-      ["memory", told.memory ? "read or written outside a buffer" : ""],
-      ["known as", knownAs(told.known)],
-      ["versions", Object.entries(subjects[at].versions).map((pair) => pair.join(" ")).join(", ")],
+      ["signal", result.signal],
+      ["output", result.output],
+      ["first difference at", result.index && `[${result.index.join(", ")}]`],
+      ["expected", result.expected],
+      ["seen", result.seen],
+      ["memory", result.memory ? "read or written outside a buffer" : ""],
+      ["known as", deviation && knownAs(deviation)],
+      ["versions", Object.entries(subjectOf.get(subject).versions).map((pair) => pair.join(" ")).join(", ")],
     ]),
-    script,
+    reproduction,
   );
   details.addEventListener("toggle", () => {
     if (!details.open || !details.isConnected || !state.case) return;
-    replaceState({ ...state, engine: subjects[at].name });
-    if (!script.hasChildNodes()) showScript(script, number, at, told.script);
+    replaceState({ ...state, engine: subject });
+    if (!reproduction.hasChildNodes()) showReproduction(reproduction, result);
   });
   details.open = open;
   return details;
 }
 
 function knownAs(name) {
-  const [seen, link] = data.known[name] ?? ["", ""];
+  const [seen, link] = run.known[name] ?? ["", ""];
   const shown = link ? make("a", { href: link, rel: "noreferrer" }, name) : name;
-  return name && make("span", {}, shown, ...sentence(seen && `: ${seen}`));
+  return make("span", {}, shown, ...sentence(seen && `: ${seen}`));
 }
 
-function showScript(place, number, at, script) {
-  const command = `tensorsplit conformance --repro ${data.ids[number]} --engine ${subjects[at].name}`;
-  if (script < 0) {
-    place.append(copyable("Print the reproduction", command));
-    return;
-  }
-  scriptText(script).then((text) => {
-    place.append(copyable("Reproduction", text), copyable("Print it again", command));
-  });
+async function showReproduction(place, result) {
+  const command = `tensorsplit conformance --repro ${result.case} --engine ${result.subject}`;
+  const script = await scriptOf(result.case, result.subject);
+  if (place.hasChildNodes()) return;
+  if (script) place.append(copyable("Reproduction", script));
+  place.append(copyable(script ? "Print it again" : "Print the reproduction", command));
 }
 
 function copyable(title, text) {
   const status = make("span", { role: "status", class: "quiet" });
   const code = make("pre", { tabindex: "0", "aria-label": title }, make("code", {}, text));
-  const button = make("button", { type: "button", onclick: async () => {
-    if (await copy(text, dialog)) {
+  const button = make("button", { type: "button" }, "Copy");
+  button.addEventListener("click", async () => {
+    if (await copied(text)) {
       status.textContent = "Copied";
     } else {
       getSelection().selectAllChildren(code);
       status.textContent = "Selected: copy it with your keyboard";
     }
-  } }, "Copy");
+  });
   return make("div", { class: "copyable" }, make("div", { class: "row" }, make("h4", {}, title), status, button), code);
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copiedBySelection(text);
+  }
+}
+
+// Where a page may not use the clipboard itself. A dialog makes all outside of it inert, so the text
+// that is selected has to be inside.
+function copiedBySelection(text) {
+  const holder = make("textarea", { class: "unseen", readonly: "", "aria-hidden": "true", tabindex: "-1" });
+  holder.value = text;
+  dialog.append(holder);
+  const focused = document.activeElement;
+  holder.select();
+  const done = document.execCommand("copy");
+  holder.remove();
+  focused?.focus();
+  return done;
 }

@@ -1,6 +1,6 @@
-// What happens when.
+// Events: the address, the keyboard and the mouse.
 
-// Whether the open case was come to from the list, so that going back leads there.
+// Whether the open case was reached from the list, so that going back leads there.
 let entered = false;
 
 function show({ moved = false } = {}) {
@@ -75,7 +75,7 @@ function neighbour(links, from, key) {
   }
 }
 
-// The first link of another row that stands in the same column or before it.
+// The first link of another row that is in the same column, or the row's first.
 function inColumn(links, from) {
   const column = from.closest("td").cellIndex;
   const rows = links.filter((link) => link.closest("tr") !== from.closest("tr"));

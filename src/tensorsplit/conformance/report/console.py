@@ -1,0 +1,135 @@
+"""A run in a terminal: the worst deviations by name, then operators against subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tensorsplit.conformance.document import Document, SubjectInfo
+from tensorsplit.conformance.report.summary import (
+    OUTCOMES,
+    PASS,
+    WORST,
+    Counts,
+    Group,
+    Summary,
+    by_outcome,
+    observation,
+)
+from tensorsplit.pages.layout import printable
+
+_MOST_GROUPS = 5
+_MOST_OTHERS = 2
+_LEAST_WIDTH = 60
+_GUTTER = 2
+
+
+class _Matrix:
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        summary = self._summary
+        yield from _deviations(summary.groups)
+        for subjects in _pieces(summary, max(options.max_width, _LEAST_WIDTH)):
+            yield _table(summary, subjects)
+            yield Text("")
+        signs = ((f"   {outcome.sign}", outcome.style, outcome.title) for outcome in summary.used)
+        legend = Text("the number: passed", "dim")
+        for sign, style, title in signs:
+            legend.append(sign, style).append(f" {title}", "dim")
+        yield legend
+        yield Text("")
+        counts = f"{len(summary.document.cases):,} cases, {len(summary.document.subjects)} subjects"
+        date = dict(summary.conditions).get("date")
+        yield Text.assemble(
+            (f"{counts}{f', {date}' if date else ''}: ", "bold"),
+            f"{summary.known:,} known deviations, ",
+            (f"{summary.news:,} new", "bold red" if summary.news else "bold green"),
+        )
+
+
+def matrix(document: Document) -> RenderableType:
+    """A run as a rich renderable, at the width of the console it is shown on.
+
+    Args:
+        document: The run.
+
+    Returns:
+        The worst deviations and every new one, a table of operators against subjects (in several
+        pieces where the console is narrow), and a line that sums it up.
+    """
+    return _Matrix(Summary(document))
+
+
+def _pieces(summary: Summary, width: int) -> Iterator[list[SubjectInfo]]:
+    """The subjects whose columns fit beside each other."""
+    first = max(map(len, (*summary.operators, "all")))
+    room, piece = width - first, list[SubjectInfo]()
+    for subject in summary.document.subjects:
+        cells = [_cell(summary.counts(subject, name)) for name in (*summary.operators, "")]
+        widest = max(len(subject.name), len(subject.version), *(cell.cell_len for cell in cells))
+        if piece and widest + _GUTTER > room:
+            yield piece
+            room, piece = width - first, []
+        piece.append(subject)
+        room -= widest + _GUTTER
+    if piece:
+        yield piece
+
+
+def _table(summary: Summary, subjects: Sequence[SubjectInfo]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GUTTER, 0, 0), header_style="bold")
+    table.add_column("", no_wrap=True)
+    for subject in subjects:
+        title = Text(printable(subject.name)).append(f"\n{printable(subject.version)}", "dim")
+        table.add_column(title, no_wrap=True)
+    for operator in (*summary.operators, ""):
+        cells = (_cell(summary.counts(subject, operator)) for subject in subjects)
+        table.add_row(printable(operator) or Text("all", "bold"), *cells)
+    return table
+
+
+def _cell(counts: Counts) -> Text:
+    """The passes, then how often each failure came up behind its letter."""
+    if not counts.judged:
+        return Text("-", "dim")
+    clean = counts.passed == counts.judged
+    cell = Text(str(counts.passed), OUTCOMES[PASS].style if clean else "")
+    for outcome, count in counts.deviations:
+        cell.append(" ").append(f"{outcome.sign}{count}", outcome.style)
+    return cell
+
+
+def _deviations(groups: Sequence[Group]) -> Iterator[RenderableType]:
+    """The deviations of the worst outcomes, and the new ones of any."""
+    shown = [group for group in groups if group.outcome in WORST or group.news]
+    for outcome, subjects in by_outcome(shown):
+        count = sum(len(group.results) for _, same in subjects for group in same)
+        meaning = (outcome.meaning, "dim")
+        yield Text.assemble((outcome.title, outcome.style), f"  {count:,}  ", meaning)
+        most = _MOST_GROUPS if outcome in WORST else _MOST_OTHERS
+        for subject, same in subjects:
+            yield Text(f"  {printable(f'{subject.name} {subject.version}')}".rstrip(), "bold")
+            for group in same[:most]:
+                yield from _group(group)
+            left = sum(len(group.results) for group in same[most:])
+            if left:
+                yield Text(f"    and {left:,} more cases of other kinds", "dim")
+        yield Text("")
+
+
+def _group(group: Group) -> Iterator[RenderableType]:
+    """The first case of a group by its id, its outcome, and how many more are like it."""
+    result = group.results[0]
+    new = Text("  new", "bold red") if group.news else Text("")
+    yield Padding(Text(printable(result.case), overflow="fold").append(new), (0, 0, 0, 4))
+    signal = f"{result.signal}: " if result.signal and result.signal not in result.detail else ""
+    detail = f"      {printable(signal + observation(result))}"
+    yield Text(detail, "dim", no_wrap=True, overflow="ellipsis")
+    if len(group.results) > 1:
+        yield Text(f"      and {len(group.results) - 1:,} more like it", "dim")

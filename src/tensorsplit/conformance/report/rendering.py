@@ -1,0 +1,217 @@
+"""A run as one HTML page, and as Markdown for the documentation: both from templates.
+
+The HTML page needs nothing else: no network, no fonts, no framework. What is most important is in
+it as HTML, readable without JavaScript: the worst deviations and the tables. The cases are the run
+as JSON, which the page's script filters and opens.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote, urlencode
+
+from tensorsplit.conformance.case import Cut
+from tensorsplit.conformance.document import CaseInfo, Document
+from tensorsplit.conformance.known import Deviation
+from tensorsplit.conformance.report.summary import (
+    OUTCOMES,
+    PASS,
+    Group,
+    Summary,
+    by_outcome,
+    observation,
+)
+from tensorsplit.core.plan import SplitPlan
+from tensorsplit.pages.decisions import DECISIONS
+from tensorsplit.pages.layout import printable, shortened
+from tensorsplit.pages.svg import style, svg
+from tensorsplit.pages.templating import environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Scripts: TypeAlias = "Callable[[str, str], str | None] | Mapping[tuple[str, str], str]"
+"""The reproduction of a case with a subject, from their names; None where there is none."""
+
+_SCRIPTS = ("data.js", "cases.js", "detail.js", "page.js")
+_CAPITAL = re.compile(r"(?<=[.a-z])(?=[A-Z])")
+_MARKS = re.compile(r"([\\`*_\[\]<>&#|])")
+
+
+def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) -> str:
+    """A run as a page.
+
+    Args:
+        document: The run.
+        scripts: The reproduction of a deviation, as a function or a mapping of the case's and the
+            subject's names; it is asked for each deviation once.
+        known: The known deviations, for their words and their links.
+
+    Returns:
+        An HTML document in ASCII. Its policy forbids every connection, and every style and script
+        but its own.
+    """
+    from markupsafe import Markup
+
+    css = f"{_text_of('page.css')}\n{style()}\n"
+    script = f'"use strict";\n(async () => {{\n{"".join(map(_text_of, _SCRIPTS))}}})();\n'
+    page = (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            summary=Summary(document),
+            document=document,
+            policy=_policy(css, script),
+            style=Markup(css),  # noqa: S704 - our own files, as is the script
+            script=Markup(script),  # noqa: S704 - see above
+            run=_packed(_run(document, known)),
+            scripts=_packed(_lines(document, scripts)),
+        )
+    )
+    # In ASCII the page is right whatever encoding a server or a file claims for it.
+    return page.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def markdown(document: Document, known: Iterable[Deviation] = ()) -> str:
+    """A run as Markdown; the same run gives the same text.
+
+    Args:
+        document: The run.
+        known: The known deviations, for their words and their links.
+
+    Returns:
+        The text of ``docs/conformance.md``.
+    """
+    decisions = {case.id: case.decision for case in document.cases}
+
+    def decisions_of(group: Group) -> list[str]:
+        names = {decisions[result.case] for result in group.results} - {""}
+        return sorted(names, key=lambda name: (len(name), name))
+
+    return (
+        _environment()
+        .get_template("conformance.md.jinja")
+        .render(
+            summary=Summary(document),
+            document=document,
+            known={entry.id: entry for entry in known},
+            worst=next(document.deviations(), None),
+            decisions_of=decisions_of,
+        )
+    )
+
+
+def _environment() -> Environment:
+    made = environment(__package__)
+    made.globals |= {
+        "outcomes": OUTCOMES,
+        "passed": OUTCOMES[PASS],
+        "deviant": OUTCOMES[:PASS],
+        "address": _address,
+        "last_decision": DECISIONS[-1].id,
+    }
+    made.filters |= {
+        "number": "{:,}".format,
+        "printable": printable,
+        "text": _one_line,
+        "observation": observation,
+        "by_outcome": by_outcome,
+        "pieces": _CAPITAL.split,
+        "shortened": shortened,
+    }
+    return made
+
+
+def _one_line(text: str) -> str:
+    """Text of an engine on one line, with what Markdown or HTML would take for its own escaped."""
+    return _MARKS.sub(r"\\\1", printable(" ".join(text.split())))
+
+
+def _address(**state: str) -> str:
+    """A link into the page, as its script reads it."""
+    return f"#{urlencode(state, safe='/,', quote_via=quote)}"
+
+
+def _text_of(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
+def _policy(css: str, script: str) -> str:
+    """The Content-Security-Policy: the page's own style and script, by their digests."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest(css)}'; script-src"
+        f" 'sha256-{digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _packed(content: Any) -> str:
+    """JSON, compressed, in base64: nothing in it can end the element that it is in."""
+    text = json.dumps(content, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+
+
+def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
+    """The run as ``--format json`` writes it, and what the page says besides.
+
+    In a case, ``picture`` stands for its place in ``pictures``, if it has one.
+    """
+    content = document.to_json()
+    pictures: dict[str, int] = {}
+    for case, entry in zip(document.cases, content["cases"], strict=True):
+        del entry["cut"]
+        if case.cut is not None and _fits(case.cut):
+            entry["picture"] = pictures.setdefault(_picture(case, case.cut), len(pictures))
+    decisions: dict[str, str] = {}
+    for decision in DECISIONS:
+        decisions.setdefault(decision.id, decision.text)  # the first text of D7 says it all
+    return content | {
+        "outcomes": [{"key": entry.key, "meaning": entry.meaning} for entry in OUTCOMES],
+        "decisions": decisions,
+        "known": {entry.id: [entry.seen, _web(entry.link)] for entry in known},
+        "pictures": list(pictures),
+    }
+
+
+def _web(link: str) -> str:
+    """The link if it leads to the web: a file of known deviations may come from anywhere."""
+    return link if link.startswith("https://") else ""
+
+
+def _fits(cut: Cut) -> bool:
+    """Whether the parts make up the axis: a case may ask for lengths that don't."""
+    rank = len(cut.shape)
+    return (
+        -rank <= cut.axis < rank
+        and min(cut.sizes, default=0) >= 0
+        and (sum(cut.sizes) == cut.shape[cut.axis])
+    )
+
+
+def _picture(case: CaseInfo, cut: Cut) -> str:
+    plan = SplitPlan(case.operator, cut.shape, cut.axis % len(cut.shape), cut.sizes, cut.keepdims)
+    return svg(plan, styled=False)  # the page has the style, and its policy allows no other
+
+
+def _lines(document: Document, scripts: Scripts) -> dict[str, Any]:
+    """The reproductions, by case and subject, as numbers of lines, most of which they share."""
+    lines: dict[str, int] = {}
+    found: dict[str, dict[str, list[int]]] = {}
+    for result in document.results:
+        if result.is_deviation:
+            key = (result.case, result.subject)
+            text = scripts(*key) if callable(scripts) else scripts.get(key)
+            if text:
+                numbers = [lines.setdefault(line, len(lines)) for line in text.split("\n")]
+                found.setdefault(result.case, {})[result.subject] = numbers
+    return {"lines": list(lines), "scripts": found}
