@@ -38,7 +38,7 @@ def _forgetful(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param == "python":
         monkeypatch.setattr(native, "kernel", None)
         for module in (api, arguments):
-            monkeypatch.setattr(module, "spell", arguments._spell)
+            monkeypatch.setattr(module, "lookup_key", arguments.exact_key)
     elif native.kernel is None:
         pytest.skip("there is no kernel here")
     forget()
@@ -147,7 +147,7 @@ def test_no_two_calls_are_taken_for_each_other() -> None:
     seen: dict[Any, Any] = {}
     for pair in itertools.product(ARGUMENTS, repeat=2):
         for call in (pair, (*pair, 1), (*pair, None), ([1, 2], *pair)):
-            key = arguments.identify(X, call)
+            key = arguments.cache_key(X, call)
             if key is not None:
                 assert seen.setdefault(key, meaning(call)) == meaning(call)
     assert len(seen) > 1000
@@ -161,9 +161,9 @@ calls = st.lists(items | st.lists(st.integers(-2, 300) | st.integers(), max_size
 def test_calls_are_the_same_only_if_their_arguments_are(
     first: list[Any], second: list[Any]
 ) -> None:
-    same = arguments.identify(X, (*first,)) == arguments.identify(X, (*second,)) is not None
+    same = arguments.cache_key(X, (*first,)) == arguments.cache_key(X, (*second,)) is not None
     assert not same or first == second
-    assert arguments.identify(X, (*first,)) == arguments.identify(X, (*first,))
+    assert arguments.cache_key(X, (*first,)) == arguments.cache_key(X, (*first,))
 
 
 def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
@@ -172,7 +172,7 @@ def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
     types += ["V4", "V8", "M8[s]", "M8[ms]", "M8[D]", "m8[s]", "O"]
     kinds = [*map(np.dtype, types), np.dtype(fields), np.dtypes.StringDType()]
     shapes = [(6, 4), (4, 6), (24,), (1, 6, 4), (6, 4, 1), (255,), (256,), (0, 6), ()]
-    keys = {arguments.identify(np.zeros(s, t), ([1], 0)) for s in shapes for t in kinds}
+    keys = {arguments.cache_key(np.zeros(s, t), ([1], 0)) for s in shapes for t in kinds}
     assert len(keys) == len(shapes) * len(kinds)
     assert None not in keys
 
@@ -180,14 +180,14 @@ def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
 def test_equal_types_are_the_same() -> None:
     for make in (lambda: np.dtype("f4").newbyteorder(">"), lambda: np.dtype([("a", "i4")])):
         first, second = (np.zeros(6, make()) for _ in range(2))
-        assert arguments.identify(first, ([1],)) == arguments.identify(second, ([1],))
+        assert arguments.cache_key(first, ([1],)) == arguments.cache_key(second, ([1],))
 
 
-def test_a_remembered_plan_cuts_no_array_of_another_shape() -> None:
+def test_a_remembered_plan_splits_no_array_of_another_shape() -> None:
     assert shapes(ts.split(X, [2, 4])) == [(2, 4), (4, 4)]
     (plan,) = api._split.plans.values()
     for other in (X.T, X[:5], X[None], X[:, :3]):
-        assert plan.cut(other) is None
+        assert plan.views(other) is None
 
 
 def test_a_list_that_has_changed_is_another_list() -> None:
@@ -272,7 +272,7 @@ def test_lengths_that_change_in_the_middle_of_a_call_are_read_once(
 @pytest.mark.parametrize(
     "other", [b"\x02\x00\x00\x00", "2", 2.0, True, np.float32(2), bytearray(8), memoryview(b"2")]
 )
-def test_what_is_spelled_like_lengths_is_not_taken_for_them(other: Any) -> None:
+def test_what_has_the_bytes_of_lengths_is_not_taken_for_them(other: Any) -> None:
     ts.split_to_sequence(X, 2)
     ts.split_to_sequence(X, np.array(2))
     ts.split(X, [2, 4])
@@ -353,7 +353,7 @@ def test_the_memory_is_bounded() -> None:
         assert 0 < parts_remembered() <= api._MOST_PARTS
 
 
-def test_a_cut_into_more_parts_than_are_kept_is_not_remembered() -> None:
+def test_a_split_into_more_parts_than_are_kept_is_not_remembered() -> None:
     x = np.zeros((api._MOST_PARTS, 1))
     for _ in range(2):
         assert len(ts.split(x, num_outputs=api._MOST_PARTS)) == api._MOST_PARTS

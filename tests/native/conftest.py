@@ -12,24 +12,24 @@ from tensorsplit import native
 
 WAYS = {
     "best": ("", sys.maxsize),
-    "best, around the cache": ("", 1),
+    "best, non-temporal": ("", 1),
     "baseline": ("baseline", sys.maxsize),
-    "baseline, around the cache": ("baseline", 1),
+    "baseline, non-temporal": ("baseline", 1),
 }
-"""Kernels, and from how many bytes on they write around the cache."""
+"""Kernels, and from how many bytes on their stores are non-temporal."""
 
 
 @pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
 def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The extension module, set to copy in a certain way."""
+    """The extension module, set to copy in one way."""
     if native.kernel is None:
         pytest.skip("copies go through NumPy here")
-    name, streams_from = request.param
+    name, non_temporal_from = request.param
     native.kernel.use(name)
-    native.kernel.use_streams_from(streams_from)
+    native.kernel.use_non_temporal_from(non_temporal_from)
     yield native.kernel
     native.kernel.use("")
-    native.kernel.use_streams_from(4 << 20)
+    native.kernel.use_non_temporal_from(4 << 20)
 
 
 @pytest.fixture(params=[True, False], ids=["native", "numpy"])

@@ -109,10 +109,10 @@ def test_blocks_are_counted_in_bytes(kernel: Any) -> None:
         kernel.Blocks(1).empty((2,), "f4")
 
 
-def test_only_a_tuple_of_arguments_is_spelled(kernel: Any) -> None:
+def test_only_a_tuple_of_arguments_has_a_key(kernel: Any) -> None:
     for junk in (None, [1], DATA):
         with pytest.raises(TypeError):
-            kernel.spell(DATA, junk)
+            kernel.cache_key(DATA, junk)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2", None, 1 << 70])

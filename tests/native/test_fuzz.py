@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.native.cuts import LINE, Cut, Guarded, cuts, strided
+from tests.native.splits import LINE, Case, Guarded, cases, strided
 from tests.oracle import assert_same
 
 many = settings(max_examples=400, suppress_health_check=list(HealthCheck))
 
 
 @many
-@given(cut=cuts())
-def test_copies(kernel: Any, cut: Cut) -> None:
-    parts = kernel.copies(*cut.arguments)
-    assert_same(parts, cut.parts, cut)
+@given(case=cases())
+def test_copies(kernel: Any, case: Case) -> None:
+    parts = kernel.copies(*case.arguments)
+    assert_same(parts, case.parts, case)
     for part in parts:
         assert part.flags.c_contiguous
         assert part.flags.owndata
@@ -27,13 +27,13 @@ def test_copies(kernel: Any, cut: Cut) -> None:
 
 
 @many
-@given(cut=cuts())
-def test_copies_in_memory_that_was_used_before(kernel: Any, cut: Cut) -> None:
+@given(case=cases())
+def test_copies_in_memory_that_was_used_before(kernel: Any, case: Case) -> None:
     blocks = kernel.Blocks(1 << 20)
     for _ in range(2):
-        parts = blocks.copies(*cut.arguments)
-        assert_same(parts, cut.parts, cut)
-        assert blocks.in_use_bytes >= cut.array.nbytes
+        parts = blocks.copies(*case.arguments)
+        assert_same(parts, case.parts, case)
+        assert blocks.in_use_bytes >= case.array.nbytes
         assert all(part.flags.c_contiguous and part.flags.writeable for part in parts)
         del parts
         blocks.fill(0xA5)
@@ -41,25 +41,25 @@ def test_copies_in_memory_that_was_used_before(kernel: Any, cut: Cut) -> None:
 
 
 @many
-@given(cut=cuts(), shift=st.integers(0, 33))
-def test_copies_into_buffers_at_any_address(kernel: Any, cut: Cut, shift: int) -> None:
-    guarded = [Guarded.like(part, shift) for part in cut.parts]
+@given(case=cases(), shift=st.integers(0, 33))
+def test_copies_into_buffers_at_any_address(kernel: Any, case: Case, shift: int) -> None:
+    guarded = [Guarded.like(part, shift) for part in case.parts]
     buffers = [each.buffer for each in guarded]
-    before = cut.array.tobytes()
-    assert kernel.copy_into(*cut.arguments, buffers)
-    assert_same(buffers, cut.parts, cut)
+    before = case.array.tobytes()
+    assert kernel.copy_into(*case.arguments, buffers)
+    assert_same(buffers, case.parts, case)
     assert all(each.is_intact() for each in guarded)
-    assert cut.array.tobytes() == before
+    assert case.array.tobytes() == before
 
 
 @many
-@given(cut=cuts())
-def test_views_are_what_slicing_gives(kernel: Any, cut: Cut) -> None:
-    start, head = 0, (slice(None),) * cut.axis
-    views = kernel.viewer(cut.array.shape, *cut.arguments[1:])(cut.array)
-    for view, size in zip(views, cut.sizes, strict=True):
-        index: Any = slice(start, start + size) if cut.keepdims else start
-        part = cut.array[(*head, index, ...)]
+@given(case=cases())
+def test_views_are_what_slicing_gives(kernel: Any, case: Case) -> None:
+    start, head = 0, (slice(None),) * case.axis
+    views = kernel.viewer(case.array.shape, *case.arguments[1:])(case.array)
+    for view, size in zip(views, case.sizes, strict=True):
+        index: Any = slice(start, start + size) if case.keepdims else start
+        part = case.array[(*head, index, ...)]
         assert view.__array_interface__ == part.__array_interface__
         assert view.strides == part.strides
         assert view.flags.num == part.flags.num
@@ -75,11 +75,11 @@ def test_columns_whose_lines_begin_with_the_same_row(
 ) -> None:
     for rows, place in ((63, 0), (64, 0), (131, 0), (515, width * 3 % LINE)):
         array = strided(f"V{width}", (rows, count), (step, 1), (0, 1), 0)
-        cut = Cut(array, 1, (1,) * count, keepdims=True)
-        guarded = [Guarded.at_line(part, place) for part in cut.parts]
+        case = Case(array, 1, (1,) * count, keepdims=True)
+        guarded = [Guarded.at_line(part, place) for part in case.parts]
         buffers = [each.buffer for each in guarded]
-        assert kernel.copy_into(*cut.arguments, buffers)
-        assert_same(buffers, cut.parts, (rows, place))
+        assert kernel.copy_into(*case.arguments, buffers)
+        assert_same(buffers, case.parts, (rows, place))
         assert all(each.is_intact() for each in guarded)
 
 
@@ -88,11 +88,11 @@ def test_columns_whose_lines_begin_with_the_same_row(
 def test_lines_of_elements_apart(kernel: Any, dtype: str, stride: int) -> None:
     for count in (33, 64, 1023, 20_000):
         array = strided(dtype, (count,), (stride,), (0,), 1)
-        cut = Cut(array, 0, (count - 32, 32), keepdims=True)
-        guarded = [Guarded.like(part, 1) for part in cut.parts]
+        case = Case(array, 0, (count - 32, 32), keepdims=True)
+        guarded = [Guarded.like(part, 1) for part in case.parts]
         buffers = [each.buffer for each in guarded]
-        assert kernel.copy_into(*cut.arguments, buffers)
-        assert_same(buffers, cut.parts, count)
+        assert kernel.copy_into(*case.arguments, buffers)
+        assert_same(buffers, case.parts, count)
         assert all(each.is_intact() for each in guarded)
 
 
@@ -133,10 +133,10 @@ def test_what_threads_share(
     extent = shape[axis]
     some = min(extent, 5)
     for sizes in ((1,) * some + (extent - some,), (extent // 3, extent - extent // 3)):
-        cut = Cut(array, axis, sizes, True)
-        guarded = [Guarded.like(part, 5) for part in cut.parts]
-        assert kernel.copy_into(*cut.arguments, [each.buffer for each in guarded])
-        assert_same([each.buffer for each in guarded], cut.parts, sizes)
+        case = Case(array, axis, sizes, True)
+        guarded = [Guarded.like(part, 5) for part in case.parts]
+        assert kernel.copy_into(*case.arguments, [each.buffer for each in guarded])
+        assert_same([each.buffer for each in guarded], case.parts, sizes)
         assert all(each.is_intact() for each in guarded)
 
 
@@ -145,19 +145,19 @@ def test_as_many_dimensions_as_numpy_has(kernel: Any, rank: int) -> None:
     shape = (*(2 if i % 5 == 0 else 1 for i in range(rank - 1)), 3)
     array = strided("u2", shape, (2,) * 3 + (1,) * (rank - 3), tuple(reversed(range(rank))), 0)
     for axis in (0, rank - 1):
-        cut = Cut(array, axis, (1,) * shape[axis], keepdims=False)
-        for copy, part in zip(kernel.copies(*cut.arguments), cut.parts, strict=True):
+        case = Case(array, axis, (1,) * shape[axis], keepdims=False)
+        for copy, part in zip(kernel.copies(*case.arguments), case.parts, strict=True):
             assert copy.shape == part.shape
             assert (copy == part).all()  # `tobytes` has fewer dimensions in older NumPys
 
 
 def test_many_parts(kernel: Any) -> None:
     array = strided("f4", (300, 5000), (1, 1), (0, 1), 0)
-    cut = Cut(array, 1, (1,) * 5000, keepdims=False)
-    assert_same(kernel.copies(*cut.arguments), cut.parts)
+    case = Case(array, 1, (1,) * 5000, keepdims=False)
+    assert_same(kernel.copies(*case.arguments), case.parts)
 
 
 def test_one_element_in_all_places(kernel: Any) -> None:
     array = np.broadcast_to(np.float32(7), (300, 400, 5))
-    cut = Cut(array, 1, (100, 300), keepdims=True)
-    assert_same(kernel.copies(*cut.arguments), cut.parts)
+    case = Case(array, 1, (100, 300), keepdims=True)
+    assert_same(kernel.copies(*case.arguments), case.parts)

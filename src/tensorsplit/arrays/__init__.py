@@ -6,7 +6,7 @@ NumPy, and whoever passes another library's array has imported that library alre
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,16 +18,13 @@ from tensorsplit.core.plan import SplitPlan
 
 
 class ArrayLibrary(Protocol):
-    """What a file of this folder defines."""
+    """What the file of each library defines."""
 
     def is_array(self, value: object) -> bool:
         """Whether the value is an array of this library."""
 
     def element_type(self, array: Any) -> str:
-        """The element type in the package's spelling."""
-
-    def fingerprint(self, value: Any) -> Hashable:
-        """What tells one small array from another; TypeError for one too large to be worth it."""
+        """The name of the element type, as in the schemas of ONNX."""
 
     def operand_parts(self, value: Any, name: str) -> tuple[tuple[Any, ...], int, str]:
         """The elements in order, the rank and the element type of an operand."""
@@ -90,7 +87,7 @@ def execute(
     copy: object = False,
     out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
-    """Cut an array along a plan made for its shape.
+    """Split an array by a plan made for its shape.
 
     Args:
         plan: The plan.

@@ -1,6 +1,6 @@
 """The eager functions: operands as Python values in, parts out.
 
-They are thin: values become operands, `resolve` decides, `arrays` cuts.
+They are thin: values become operands, `resolve` decides the plan, `arrays` runs it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.arguments import bind_values, identify, spell
+from tensorsplit.arrays.arguments import bind_values, cache_key, lookup_key
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import ArrayPlan, counted
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
@@ -30,7 +30,7 @@ def split(
     copy: bool = False,
     out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
-    """Cut a tensor along an axis, as ONNX Split does.
+    """Split a tensor along an axis, as ONNX Split does.
 
     Args:
         input: The tensor, of rank 1 or more and an element type that the version allows.
@@ -66,7 +66,7 @@ def split_to_sequence(
     copy: bool = False,
     out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
-    """Cut a tensor into a sequence, as ONNX SplitToSequence does.
+    """Split a tensor into a sequence, as ONNX SplitToSequence does.
 
     Args:
         input: The tensor, of rank 1 or more and an element type that the version allows.
@@ -99,7 +99,7 @@ def variadic_split(
     copy: bool = False,
     out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
-    """Cut a tensor along an axis, as OpenVINO VariadicSplit-1 does.
+    """Split a tensor along an axis, as OpenVINO VariadicSplit-1 does.
 
     Args:
         data: The tensor, of rank 1 or more and any element type.
@@ -129,7 +129,7 @@ def openvino_split(
     copy: bool = False,
     out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
-    """Cut a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
+    """Split a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
 
     Args:
         data: The tensor, of rank 1 or more and any element type.
@@ -177,7 +177,7 @@ _MOST_PARTS = 1 << 16
 
 
 class _Memo:
-    """The plans of the calls of one function, by what tells one call from another."""
+    """The plans of the calls of one function, by the key of the call."""
 
     __slots__ = ("_parts", "bind", "plans")
 
@@ -211,15 +211,15 @@ def _run(
     copy: bool,
     out: Sequence[Any] | BufferPool | None,
 ) -> list[Any]:
-    """Cut an array: at once if a call with the same arguments was validated for one like it."""
+    """Split an array: at once if a call with the same arguments was validated for one like it."""
     try:
-        plan = memo.plans.get(spell(data, arguments))
-    except (MemoryError, TypeError, ValueError):  # what has no spelling, or no hash
+        plan = memo.plans.get(lookup_key(data, arguments))
+    except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed
         plan = None
     if plan is not None:
         if copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
-        parts = plan.cut(data)
+        parts = plan.views(data)
         if parts is not None:
             return parts
     library, plan = _validate(memo, data, tuple(map(_snapshot, arguments)))
@@ -238,8 +238,8 @@ def _snapshot(value: Any) -> Any:
 def _validate(
     memo: _Memo, data: Any, arguments: tuple[Any, ...]
 ) -> tuple[arrays.ArrayLibrary, ArrayPlan]:
-    """Decide the cut, and remember it; nobody else can change the arguments."""
-    key = identify(data, arguments)
+    """Resolve and cache the plan; nobody else can change the arguments."""
+    key = cache_key(data, arguments)
     library, plan = arrays.find_library(data), memo.plans.get(key)
     if library is None or plan is None:
         intent = memo.bind(*arguments)

@@ -1,4 +1,4 @@
-"""Cutting NumPy arrays, and reading operands from them."""
+"""Splitting NumPy arrays, and reading operands from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def is_array(value: object) -> bool:
 
 
 def element_type(array: Array) -> str:
-    """The element type in the package's spelling, whatever the byte order.
+    """The name of the element type, as in the schemas of ONNX, whatever the byte order.
 
     Types that no standard names keep NumPy's name.
     """
@@ -67,17 +67,6 @@ def element_type(array: Array) -> str:
         if len(_cache) < 1024:
             _cache[dtype] = name
     return name
-
-
-def fingerprint(value: Array) -> tuple[object, ...]:
-    """What tells one small array from another: its bytes, element type and shape.
-
-    Raises:
-        TypeError: For an array that is too large to be worth it, or whose bytes are not all.
-    """
-    if value.size > 64 or value.dtype.hasobject or _is_masked_array(value):
-        raise TypeError("no fingerprint")
-    return value.tobytes(), value.dtype, value.shape
 
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
@@ -102,7 +91,9 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
-    """Makes the views of an ``ndarray`` itself, of no subclass; None if its shape is another.
+    """A function that splits an ``ndarray`` into views, and gives None for one of another shape.
+
+    It takes no subclasses.
 
     Raises:
         SplitError: TS309 if a size is symbolic.

@@ -32,7 +32,7 @@ class ArrayPlan(SplitPlan):
         return cls(**made.__getstate__())
 
     @cached_property
-    def cut(self) -> Callable[[Any], list[Any] | None]:
+    def views(self) -> Callable[[Any], list[Any] | None]:
         """What `arrays.numpy.viewer` makes.
 
         Raises:
@@ -52,11 +52,11 @@ class PreparedSplit(ArrayPlan):
     def __call__(
         self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
     ) -> list[Any]:
-        """Cut an array of the planned shape.
+        """Split an array of the planned shape.
 
         Args:
             input: The array. Where the planned shape has symbolic dimensions, any array that
-                agrees with its numbers; its lengths are then decided anew.
+                agrees with its numbers; its lengths are then computed anew.
             copy: Return new C-contiguous arrays and not views.
             out: Arrays to write the parts to, one for each, which are returned; or a
                 `BufferPool` to take them from. Implies a copy.
@@ -70,15 +70,15 @@ class PreparedSplit(ArrayPlan):
         """
         if type(input) is ndarray and input.dtype is self._seen:
             if copy is False and out is None:
-                parts = self.cut(input)
+                parts = self.views(input)
                 if parts is not None:
                     return parts
             elif input.shape == self.input_shape:
                 return arrays.execute(self, input, numpy_arrays, copy, out)
-        return self._cut(input, copy, out)
+        return self._split(input, copy, out)
 
-    def _cut(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:
-        """Cut what is not known to fit."""
+    def _split(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:
+        """Split what is not known to fit."""
         library = arrays.library_of(data, self.operator, self._data)
         check_element_type(
             self.operator, library.element_type(data), self.element_types, self._data
@@ -107,7 +107,7 @@ class PreparedSplit(ArrayPlan):
 
     @cached_property
     def _data(self) -> str:
-        """What the operator version calls the tensor to cut."""
+        """What the operator version calls its data."""
         return self.intent.operator.inputs[0].name if self.intent else "input"
 
 
@@ -130,7 +130,7 @@ def plan(
 
     Returns:
         The plan, with `axis`, `sizes`, `offsets`, `keepdims` and `output_shapes`; call it with
-        an array to cut the array.
+        an array to split it.
 
     Raises:
         SplitError: TS101 to TS309.
@@ -169,7 +169,7 @@ def infer(
     num_outputs: int | None = None,
     **operands: Any,
 ) -> list[Shape] | SequenceShape:
-    """The shapes of the parts, by the same rules that cut.
+    """The shapes of the parts, by the same rules.
 
     Args:
         operator: An identifier such as ``onnx.Split-18``, or a record.

@@ -49,20 +49,21 @@ int part_shape(PyArrayObject* array, const Division& division, npy_intp size, np
     return rank;
 }
 
-// The type, for a function that takes over a reference to it.
+// The type with a new reference, for a function that steals one.
 PyArray_Descr* shared(PyArray_Descr* type) {
     Py_INCREF(reinterpret_cast<PyObject*>(type));
     return type;
 }
 
 bool is_plain(PyArray_Descr* type) {
-    // What is not counted may still be a handle: strings of variable length are. Type numbers of
-    // their own have only NumPy's and those types that are registered the old way, as plain bytes.
+    // Elements that are not reference-counted may still be handles, as StringDType's are. Type
+    // numbers of their own have only NumPy's and those types that are registered the old way, as
+    // plain bytes.
     const bool is_known = type->type_num >= 0 && type->type_num != NPY_VSTRING;
     return is_known && !PyDataType_REFCHK(type) && PyDataType_ELSIZE(type) > 0;
 }
 
-// How many bytes an array has; false with an exception set if there can't be as many.
+// The size of an array in bytes; false with an exception set if it is too large.
 bool count_bytes(PyArray_Descr* type, int rank, const npy_intp* shape, npy_intp& bytes) {
     bytes = PyDataType_ELSIZE(type);
     for (int i = 0; i < rank; ++i) {
@@ -75,14 +76,14 @@ bool count_bytes(PyArray_Descr* type, int rank, const npy_intp* shape, npy_intp&
     return true;
 }
 
-constexpr const char* lent_name = "tensorsplit.native.lent";
+constexpr const char* pooled_name = "tensorsplit.native.pooled";
 
-// Memory of an array, and where it goes afterwards. The blocks may be gone by then.
-struct Lent {
+// The memory of an array, and the blocks that it returns to, which may be gone by then.
+struct Pooled {
     std::weak_ptr<Blocks> from;
     Block block;
 
-    ~Lent() {
+    ~Pooled() {
         if (const auto blocks = from.lock()) {
             blocks->give_back(block);
         } else {
@@ -91,17 +92,17 @@ struct Lent {
     }
 };
 
-// What is the base of an array as long as the array or any view of it lives; null with an
+// The base of an array, which lives as long as the array and all views of it; null with an
 // exception set.
-PyObject* new_base(std::unique_ptr<Lent> lent) {
-    PyObject* base = PyCapsule_New(lent.get(), lent_name, [](PyObject* capsule) {
-        delete static_cast<Lent*>(PyCapsule_GetPointer(capsule, lent_name));
+PyObject* new_base(std::unique_ptr<Pooled> pooled) {
+    PyObject* base = PyCapsule_New(pooled.get(), pooled_name, [](PyObject* capsule) {
+        delete static_cast<Pooled*>(PyCapsule_GetPointer(capsule, pooled_name));
     });
-    if (base != nullptr) static_cast<void>(lent.release());
+    if (base != nullptr) static_cast<void>(pooled.release());
     return base;
 }
 
-// The array with that base, which it takes over; null with an exception set.
+// Set the base of an array, stealing both references; null with an exception set.
 PyObject* with_base(PyObject* array, PyObject* base) {
     Owned made(array);
     if (!made) {
@@ -127,18 +128,18 @@ bool is_plain_array(PyObject* object) { return PyArray_CheckExact(object) != 0; 
 
 bool holds_plain_bytes(PyArrayObject* array) { return is_plain(PyArray_DESCR(array)); }
 
-Cut cut_of(const Request& request) {
-    Cut cut;
-    cut.source = PyArray_BYTES(request.array);
-    cut.width = static_cast<std::size_t>(PyArray_ITEMSIZE(request.array));
-    cut.axis = static_cast<std::size_t>(request.division.axis);
-    cut.dimensions.reserve(static_cast<std::size_t>(PyArray_NDIM(request.array)));
+Split split_of(const Request& request) {
+    Split split;
+    split.source = PyArray_BYTES(request.array);
+    split.width = static_cast<std::size_t>(PyArray_ITEMSIZE(request.array));
+    split.axis = static_cast<std::size_t>(request.division.axis);
+    split.dimensions.reserve(static_cast<std::size_t>(PyArray_NDIM(request.array)));
     for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
         const auto extent = static_cast<std::size_t>(PyArray_DIM(request.array, i));
-        cut.dimensions.push_back({extent, PyArray_STRIDE(request.array, i)});
+        split.dimensions.push_back({extent, PyArray_STRIDE(request.array, i)});
     }
-    cut.parts.reserve(request.division.sizes.size());
-    return cut;
+    split.parts.reserve(request.division.sizes.size());
+    return split;
 }
 
 PyObject* new_part(const Request& request, npy_intp size) {
@@ -148,25 +149,25 @@ PyObject* new_part(const Request& request, npy_intp size) {
                                 nullptr, nullptr, 0, nullptr);
 }
 
-PyObject* new_lent_part(const Request& request, npy_intp size,
-                        const std::shared_ptr<Blocks>& blocks) {
+PyObject* new_pooled_part(const Request& request, npy_intp size,
+                          const std::shared_ptr<Blocks>& blocks) {
     npy_intp shape[NPY_MAXDIMS];
     const int rank = part_shape(request.array, request.division, size, shape);
-    Owned part(new_lent(PyArray_DESCR(request.array), rank, shape, blocks));
+    Owned part(new_pooled(PyArray_DESCR(request.array), rank, shape, blocks));
     return part.get() == Py_None ? new_part(request, size) : part.release();
 }
 
-PyObject* new_lent(PyArray_Descr* type, int rank, const npy_intp* shape,
-                   const std::shared_ptr<Blocks>& blocks) {
+PyObject* new_pooled(PyArray_Descr* type, int rank, const npy_intp* shape,
+                     const std::shared_ptr<Blocks>& blocks) {
     npy_intp bytes = 0;
     if (!is_plain(type)) return new_reference(Py_None);
     if (!count_bytes(type, rank, shape, bytes)) return nullptr;
     if (bytes == 0) return new_reference(Py_None);
-    auto lent = std::make_unique<Lent>();
-    lent->block = blocks->take(static_cast<std::size_t>(bytes));
-    lent->from = blocks;
-    char* data = lent->block.begin;
-    PyObject* base = new_base(std::move(lent));
+    auto pooled = std::make_unique<Pooled>();
+    pooled->block = blocks->take(static_cast<std::size_t>(bytes));
+    pooled->from = blocks;
+    char* data = pooled->block.begin;
+    PyObject* base = new_base(std::move(pooled));
     if (base == nullptr) return nullptr;
     return with_base(PyArray_NewFromDescr(&PyArray_Type, shared(type), rank, shape, nullptr, data,
                                           NPY_ARRAY_CARRAY, nullptr),
@@ -188,7 +189,7 @@ PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offs
                      base);
 }
 
-bool are_plainly_fine(const Request& request, const std::vector<PyObject*>& out) {
+bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& out) {
     if (out.size() != request.division.sizes.size()) return false;
     std::vector<Memory> memories;
     memories.reserve(out.size() + 1);

@@ -15,29 +15,29 @@ namespace tensorsplit {
 // Whether it is an ndarray, and of no subclass.
 bool is_plain_array(PyObject* object);
 
-// Whether the elements are bytes that can be copied without anybody's help.
+// Whether the elements are plain bytes, without references or handles.
 bool holds_plain_bytes(PyArrayObject* array);
 
-// The cut, with no destinations yet.
-Cut cut_of(const Request& request);
+// The split, without destinations.
+Split split_of(const Request& request);
 
 // A new C-contiguous array for a part of that size; null with an exception set.
 PyObject* new_part(const Request& request, npy_intp size);
 
-// The same in memory of `blocks`, which comes back when the array and all views of it are gone.
-PyObject* new_lent_part(const Request& request, npy_intp size,
-                        const std::shared_ptr<Blocks>& blocks);
+// The same in memory of `blocks`, which is returned when the array and all views of it are gone.
+PyObject* new_pooled_part(const Request& request, npy_intp size,
+                          const std::shared_ptr<Blocks>& blocks);
 
 // A C-contiguous array in memory of `blocks`; None if it needs none, or holds more than bytes; null
 // with an exception set.
-PyObject* new_lent(PyArray_Descr* type, int rank, const npy_intp* shape,
-                   const std::shared_ptr<Blocks>& blocks);
+PyObject* new_pooled(PyArray_Descr* type, int rank, const npy_intp* shape,
+                     const std::shared_ptr<Blocks>& blocks);
 
 // A view of the part that begins at `offset` along the axis; null with an exception set.
 PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offset, npy_intp size);
 
-// Whether the objects are just what parts can be written to without looking any closer: ndarrays,
-// C-contiguous, writable, of the type and shape of their parts, each alone with its memory.
-bool are_plainly_fine(const Request& request, const std::vector<PyObject*>& out);
+// Whether parts can be written to these objects without further checks: they are C-contiguous
+// writable ndarrays of the type and shape of their parts, and none shares memory with another.
+bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& out);
 
 }  // namespace tensorsplit

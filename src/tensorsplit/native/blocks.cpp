@@ -15,7 +15,7 @@ constexpr std::size_t alignment = 64;
 constexpr std::size_t large_from = std::size_t{4} << 20;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// An eighth of a power of two more at most, so that parts of about the same size share blocks.
+// Rounded up by at most an eighth, so that parts of about the same size share blocks.
 std::size_t size_class(std::size_t bytes) {
     std::size_t step = alignment;
     while (step <= (bytes - 1) / 16) step *= 2;
@@ -23,8 +23,8 @@ std::size_t size_class(std::size_t bytes) {
 }
 
 #ifdef TENSORSPLIT_MAPS
-// A mapping of its own, so that its pages go back to the system with it; private, so that a child
-// of fork gets its own.
+// A mapping of its own, so that its pages are returned to the system when it is released; private,
+// so that a child of fork gets its own.
 char* map(std::size_t size) {
     const std::size_t whole = size + huge_page;
     void* got = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,7 +35,7 @@ char* map(std::size_t size) {
     if (before != 0) munmap(start, before);
     munmap(start + before + size, whole - before - size);
 #ifdef MADV_HUGEPAGE
-    madvise(start + before, size, MADV_HUGEPAGE);  // a system without them does without
+    madvise(start + before, size, MADV_HUGEPAGE);  // ignored where there are none
 #endif
     return start + before;
 }

@@ -1,4 +1,4 @@
-// Memory that is used again.
+// Memory that is reused.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +8,27 @@
 
 namespace tensorsplit {
 
-// Aligned to 64 bytes; from 4 MiB on to huge pages, which it has where the system knows them.
+// Aligned to 64 bytes; from 4 MiB on to huge pages, and made of them where the system can.
 struct Block {
     char* begin = nullptr;
     std::size_t size = 0;
 };
 
-// Give the memory of a block, or of none, back to the system.
+// Return the memory of a block to the system; nothing for an empty block.
 void release(const Block& block) noexcept;
 
-// Blocks that wait for their next use. Python's lock guards them: nothing here lets it go, or runs
-// anything of Python's, in which the garbage collector could give back another block.
+// Blocks that wait for their next use. The GIL guards them: nothing here releases it, or runs
+// Python code, in which the garbage collector could return another block.
 class Blocks {
   public:
-    // `most_idle`: how many bytes are kept at most. What comes back beyond that is released, the
-    // longest unused first.
+    // `most_idle`: how many bytes are kept at most. Beyond that, blocks are released, the longest
+    // unused first.
     explicit Blocks(std::size_t most_idle) : most_idle_(most_idle) {}
     Blocks(const Blocks&) = delete;
     Blocks& operator=(const Blocks&) = delete;
     ~Blocks() { clear(); }
 
-    // A block of that many bytes or an eighth more; std::bad_alloc if there is none to be had.
+    // A block of that many bytes or up to an eighth more; throws std::bad_alloc.
     Block take(std::size_t bytes);
     void give_back(const Block& block) noexcept;
 

@@ -12,42 +12,43 @@
 namespace tensorsplit {
 namespace {
 
-// Below this, waking a thread takes longer than it saves.
+// Below this size, waking a thread takes longer than it saves.
 constexpr std::size_t worth_a_thread = 512 * 1024;
 
-// What a thread takes at a time: enough that taking it costs nothing, and little enough that all
-// are done at about the same time.
+// The unit of work of a thread: large enough that taking one costs next to nothing, small enough
+// that all threads finish at about the same time.
 constexpr std::size_t smallest_piece = 128 * 1024;
 constexpr std::size_t largest_piece = 2 * 1024 * 1024;
 constexpr std::size_t pieces_each = 8;
 
-// From here on, parts are written around the cache.
-constexpr std::size_t usually_streamed = 4 * 1024 * 1024;
+// From this size on, parts are written by non-temporal stores.
+constexpr std::size_t usual_non_temporal_from = 4 * 1024 * 1024;
 
-std::atomic<std::size_t> streamed_from{streams_are_fast() ? usually_streamed : SIZE_MAX};
+std::atomic<std::size_t> non_temporal_from{non_temporal_is_fast() ? usual_non_temporal_from
+                                                                  : SIZE_MAX};
 
 struct Task {
     const Job* job;
     Piece piece;
 };
 
-std::size_t bytes_of(const Cut& cut) {
-    std::size_t bytes = cut.width;
-    for (const Dimension& dimension : cut.dimensions) bytes *= dimension.extent;
+std::size_t bytes_of(const Split& split) {
+    std::size_t bytes = split.width;
+    for (const Dimension& dimension : split.dimensions) bytes *= dimension.extent;
     return bytes;
 }
 
 }  // namespace
 
-void stream_from(std::size_t bytes) { streamed_from.store(bytes); }
+void set_non_temporal_from(std::size_t bytes) { non_temporal_from.store(bytes); }
 
-void copy_parts(const Kernels& kernels, const Cut& cut) {
-    const std::size_t bytes = bytes_of(cut);
-    const auto jobs = make_jobs(cut);
-    const Way way{kernels, bytes >= streamed_from.load(std::memory_order_relaxed)};
+void copy_parts(const Kernels& kernels, const Split& split) {
+    const std::size_t bytes = bytes_of(split);
+    const auto jobs = make_jobs(split);
+    const Mode mode{kernels, bytes >= non_temporal_from.load(std::memory_order_relaxed)};
     if (bytes < worth_a_thread || threads() == 1) {
-        for (const auto& job : jobs) job->run(way, job->whole());
-        if (way.around) kernels.finish();
+        for (const auto& job : jobs) job->run(mode, job->whole());
+        if (mode.non_temporal) kernels.finish();
         return;
     }
     const std::size_t share = bytes / (threads() * pieces_each);
@@ -57,8 +58,8 @@ void copy_parts(const Kernels& kernels, const Cut& cut) {
         for (const Piece& piece : job->pieces(piece_bytes)) tasks.push_back({job.get(), piece});
     }
     run_parallel(tasks.size(), [&](std::size_t index) {
-        tasks[index].job->run(way, tasks[index].piece);
-        if (way.around) kernels.finish();
+        tasks[index].job->run(mode, tasks[index].piece);
+        if (mode.non_temporal) kernels.finish();
     });
 }
 

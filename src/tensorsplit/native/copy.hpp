@@ -1,4 +1,4 @@
-// Doing a cut, with as many threads as it is worth.
+// Copying the parts of a split, with as many threads as are worth it.
 #pragma once
 
 #include "geometry.hpp"
@@ -6,9 +6,9 @@
 
 namespace tensorsplit {
 
-// From how many bytes on parts are written around the cache, whatever the processor; for tests.
-void stream_from(std::size_t bytes);
+// From how many bytes on stores are non-temporal, whatever the processor; for tests.
+void set_non_temporal_from(std::size_t bytes);
 
-void copy_parts(const Kernels& kernels, const Cut& cut);
+void copy_parts(const Kernels& kernels, const Split& split);
 
 }  // namespace tensorsplit

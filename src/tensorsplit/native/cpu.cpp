@@ -21,8 +21,8 @@ bool has_avx2() {
     __cpuid(words, 0);
     if (words[0] < 7) return false;
     __cpuid(words, 1);
-    const bool saves = (words[2] & (1 << 27)) != 0;     // the system saves wide registers, and
-    if (!saves || (_xgetbv(0) & 6) != 6) return false;  // says so for SSE and AVX
+    const bool saves = (words[2] & (1 << 27)) != 0;     // the system saves wide registers,
+    if (!saves || (_xgetbv(0) & 6) != 6) return false;  // those of SSE and AVX
     __cpuidex(words, 7, 0);
     return (words[1] & (1 << 5)) != 0;
 #else
@@ -48,7 +48,7 @@ bool has_fast_short_moves() {
 
 }  // namespace
 
-bool streams_are_fast() {
+bool non_temporal_is_fast() {
     static const bool fast = has_fast_short_moves();
     return fast;
 }

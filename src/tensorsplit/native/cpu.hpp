@@ -5,15 +5,15 @@
 
 namespace tensorsplit {
 
-// The best ones.
+// The best kernels for this processor.
 const Kernels& best_kernels();
 
-// The ones of that name; null if there are none, or the processor can't run them.
+// The kernels of that name; null if there are none, or the processor can't run them.
 const Kernels* find_kernels(const char* name);
 
-// Whether writing around the cache is faster than writing through it, for large copies. It was
-// measured so on Intel's servers since Ice Lake, which "fast short rep mov" tells from the older
-// ones, on which it was slower.
-bool streams_are_fast();
+// Whether non-temporal stores are faster than ordinary ones for large copies. They were measured to
+// be on Intel's servers since Ice Lake, and to be slower on older ones; the CPU flag "fast short
+// rep mov" tells these apart.
+bool non_temporal_is_fast();
 
 }  // namespace tensorsplit

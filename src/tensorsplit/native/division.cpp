@@ -7,8 +7,8 @@
 namespace tensorsplit {
 namespace {
 
-// Read an integer; false with an exception set. Of other kinds none is taken, so that no code of
-// theirs runs, which could change the array in the meantime.
+// Read an integer; false with an exception set. Objects with `__index__` are not accepted: their
+// code could change the array in the meantime.
 bool read_integer(PyObject* object, npy_intp& value) {
     if (!PyLong_Check(object)) return refuse(PyExc_TypeError, "not an integer");
     value = PyLong_AsSsize_t(object);

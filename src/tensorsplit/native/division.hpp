@@ -1,4 +1,4 @@
-// How an axis is divided, as Python says it.
+// How an axis is divided, read from Python objects.
 #pragma once
 
 #include "numpy.hpp"
@@ -20,8 +20,8 @@ struct Request {
     Division division;
 };
 
-// Whether the sizes are those of the array still; false with an exception set. What makes lists or
-// looks into those of others may run anything, even what gives the array another shape.
+// Whether the sizes still fit the array; false with an exception set. Creating a list, or reading
+// one of the caller's, may run any Python code, even code that changes the shape of the array.
 bool still_fits(PyArrayObject* array, const Division& division);
 
 // Read a tuple of integers; false with an exception set.

@@ -10,15 +10,15 @@ namespace {
 
 using Jobs = std::vector<std::unique_ptr<Job>>;
 
-// A short dimension is unrolled: each of its indices becomes a column.
+// Dimensions up to this extent are unrolled: each index becomes a column.
 constexpr std::size_t few = 16;
 
-// So many parts, or indices of the axis, are copied in one pass over what lies between them.
+// Up to this many parts, or indices of the axis, are copied in one pass over the source.
 constexpr std::size_t most_columns = 4096;
 
 std::ptrdiff_t signed_of(std::size_t number) { return static_cast<std::ptrdiff_t>(number); }
 
-// The cut in as few dimensions as possible.
+// The split in as few dimensions as possible.
 struct Geometry {
     const char* source;
     std::size_t width;
@@ -28,20 +28,20 @@ struct Geometry {
     std::vector<Part> parts;
     std::size_t longest = 0;  // of the sizes of the parts
 
-    explicit Geometry(const Cut& cut)
-        : source(cut.source),
-          width(cut.width),
-          outer(merge(cut.dimensions.data(), cut.dimensions.data() + cut.axis)),
-          axis(cut.dimensions[cut.axis]),
-          inner(merge(cut.dimensions.data() + cut.axis + 1,
-                      cut.dimensions.data() + cut.dimensions.size())) {
-        for (const Part& part : cut.parts) {
+    explicit Geometry(const Split& split)
+        : source(split.source),
+          width(split.width),
+          outer(merge(split.dimensions.data(), split.dimensions.data() + split.axis)),
+          axis(split.dimensions[split.axis]),
+          inner(merge(split.dimensions.data() + split.axis + 1,
+                      split.dimensions.data() + split.dimensions.size())) {
+        for (const Part& part : split.parts) {
             if (part.size != 0) parts.push_back(part);
             longest = std::max(longest, part.size);
         }
     }
 
-    // Elements for each index of the axis, and for each index before it.
+    // The number of elements for one index of the axis and of the dimensions before it.
     std::size_t inner_count() const { return count_elements(inner); }
 
     bool inner_is_contiguous() const {
@@ -56,7 +56,7 @@ struct Geometry {
     }
 };
 
-// Where rows are few and there are others before them, each row's columns become columns.
+// Unroll a short last outer dimension: the columns of each of its rows become columns.
 void unroll_short_rows(Shape& outer, std::vector<Column>& columns) {
     if (outer.size() < 2 || outer.back().extent > few || columns.size() > few) return;
     const Dimension row = outer.back();
@@ -77,51 +77,51 @@ void add_rows(Jobs& jobs, const char* source, Shape outer, std::vector<Column> c
 }
 
 // Each part is a strip of every row.
-void add_strips(Jobs& jobs, const Geometry& cut) {
-    const std::size_t bytes = cut.inner_count() * cut.width;
+void add_strips(Jobs& jobs, const Geometry& split) {
+    const std::size_t bytes = split.inner_count() * split.width;
     std::vector<Column> columns;
-    columns.reserve(cut.parts.size());
+    columns.reserve(split.parts.size());
     std::size_t offset = 0;
-    for (const Part& part : cut.parts) {
+    for (const Part& part : split.parts) {
         const std::size_t width = part.size * bytes;
-        columns.push_back({signed_of(offset) * cut.axis.stride, width, part.to, width});
+        columns.push_back({signed_of(offset) * split.axis.stride, width, part.to, width});
         offset += part.size;
     }
-    add_rows(jobs, cut.source, cut.outer, std::move(columns));
+    add_rows(jobs, split.source, split.outer, std::move(columns));
 }
 
-// Each index of the axis is a strip of every row, and a part takes some of them.
-void add_indices(Jobs& jobs, const Geometry& cut) {
-    const std::size_t bytes = cut.inner_count() * cut.width;
+// Each index of the axis is a strip of every row; a part consists of several of them.
+void add_indices(Jobs& jobs, const Geometry& split) {
+    const std::size_t bytes = split.inner_count() * split.width;
     std::vector<Column> columns;
-    columns.reserve(cut.axis.extent);
-    for (const Part& part : cut.parts) {
+    columns.reserve(split.axis.extent);
+    for (const Part& part : split.parts) {
         for (std::size_t i = 0; i < part.size; ++i) {
-            columns.push_back({signed_of(columns.size()) * cut.axis.stride, bytes,
+            columns.push_back({signed_of(columns.size()) * split.axis.stride, bytes,
                                part.to + i * bytes, part.size * bytes});
         }
     }
-    add_rows(jobs, cut.source, cut.outer, std::move(columns));
+    add_rows(jobs, split.source, split.outer, std::move(columns));
 }
 
-// Each index of the axis is an element of every row, and the rows are what the axis holds.
-void add_planes(Jobs& jobs, const Geometry& cut) {
-    const std::size_t bytes = cut.inner_count() * cut.width;
+// Each index of the axis is an element of every row, and the inner dimensions are the rows.
+void add_planes(Jobs& jobs, const Geometry& split) {
+    const std::size_t bytes = split.inner_count() * split.width;
     std::vector<Column> columns;
     std::vector<std::ptrdiff_t> leaps;
-    for (const Part& part : cut.parts) {
+    for (const Part& part : split.parts) {
         for (std::size_t i = 0; i < part.size; ++i) {
-            columns.push_back({signed_of(columns.size()) * cut.axis.stride, cut.width,
-                               part.to + i * bytes, cut.width});
+            columns.push_back({signed_of(columns.size()) * split.axis.stride, split.width,
+                               part.to + i * bytes, split.width});
             leaps.push_back(signed_of(part.size * bytes));
         }
     }
-    if (cut.axis.stride < 0) {  // in the order in which they lie in the source
+    if (split.axis.stride < 0) {  // in the order of the source
         std::reverse(columns.begin(), columns.end());
         std::reverse(leaps.begin(), leaps.end());
     }
-    jobs.push_back(std::make_unique<RowsJob>(cut.source, cut.outer, cut.inner, std::move(columns),
-                                             std::move(leaps)));
+    jobs.push_back(std::make_unique<RowsJob>(split.source, split.outer, split.inner,
+                                             std::move(columns), std::move(leaps)));
 }
 
 // One part by itself, of any shape.
@@ -154,26 +154,26 @@ void add_part(Jobs& jobs, const char* source, std::size_t width, Shape shape, ch
     }
 }
 
-void add_part_by_part(Jobs& jobs, const Geometry& cut) {
-    const char* source = cut.source;
-    for (const Part& part : cut.parts) {
-        Shape shape(cut.outer);
-        shape.push_back({part.size, cut.axis.stride});
-        shape.insert(shape.end(), cut.inner.begin(), cut.inner.end());
+void add_part_by_part(Jobs& jobs, const Geometry& split) {
+    const char* source = split.source;
+    for (const Part& part : split.parts) {
+        Shape shape(split.outer);
+        shape.push_back({part.size, split.axis.stride});
+        shape.insert(shape.end(), split.inner.begin(), split.inner.end());
         Shape merged = merge(shape.data(), shape.data() + shape.size());
-        add_part(jobs, source, cut.width, std::move(merged), part.to);
-        source += signed_of(part.size) * cut.axis.stride;
+        add_part(jobs, source, split.width, std::move(merged), part.to);
+        source += signed_of(part.size) * split.axis.stride;
     }
 }
 
 }  // namespace
 
-Jobs make_jobs(const Cut& cut) {
+Jobs make_jobs(const Split& split) {
     Jobs jobs;
-    for (const Dimension& dimension : cut.dimensions) {
+    for (const Dimension& dimension : split.dimensions) {
         if (dimension.extent == 0) return jobs;
     }
-    const Geometry geometry(cut);
+    const Geometry geometry(split);
     const std::ptrdiff_t axis = std::abs(geometry.axis.stride);
     const bool unrollable = geometry.axis.extent <= most_columns;
     if (geometry.inner_is_contiguous()) {

@@ -1,4 +1,4 @@
-// How a cut is best done, from its extents and strides.
+// Choosing how to copy the parts of a split, from its extents and strides.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Part {
 };
 
 // An array, and where the parts of its axis go: one after the other, they are all of the axis.
-struct Cut {
+struct Split {
     const char* source;
     std::size_t width;  // bytes of an element
     std::vector<Dimension> dimensions;
@@ -24,7 +24,7 @@ struct Cut {
     std::vector<Part> parts;
 };
 
-// What there is to do; nothing if the array is empty.
-std::vector<std::unique_ptr<Job>> make_jobs(const Cut& cut);
+// The jobs of a copy; none if the array is empty.
+std::vector<std::unique_ptr<Job>> make_jobs(const Split& split);
 
 }  // namespace tensorsplit

@@ -6,12 +6,12 @@
 namespace tensorsplit {
 namespace {
 
-// Strips longer than this are shared among threads. They stay short enough for what a thread
-// reads next to be brought in while it writes.
+// Longer strips are divided among threads. Strips of this length are short enough for the hardware
+// to prefetch what a thread reads next while it writes.
 constexpr std::size_t longest_strip = 256 * 1024;
 
-// A tile has so many rows, each on a page of its own, so that much of each is read: so many bytes,
-// or so many columns where these are wide.
+// The rows of a tile may each lie on a page of their own, so a good part of each is read: this many
+// bytes, or this many columns where those are wide.
 constexpr std::size_t tile_rows = 1024;
 constexpr std::size_t tile_row_bytes = 1024;
 constexpr std::size_t fewest_tile_columns = 64;
@@ -21,7 +21,7 @@ std::size_t columns_of_tile(std::size_t width) {
     return std::max(tile_row_bytes / width, fewest_tile_columns);
 }
 
-// So many strips, or a multiple of them, end where a line of the cache does if they begin so.
+// This many strips end at the boundary of a cache line if they begin at one.
 constexpr std::size_t whole_lines = 64;
 
 std::size_t divide_up(std::size_t number, std::size_t by) { return (number + by - 1) / by; }
@@ -36,7 +36,7 @@ std::vector<Piece> equal_pieces(std::size_t units, std::size_t unit_bytes, std::
     return pieces;
 }
 
-// The columns, the very wide ones in several.
+// The columns, with the very wide ones divided.
 std::vector<Column> shorten(std::vector<Column> columns) {
     const auto is_long = [](const Column& column) { return column.width > longest_strip; };
     if (std::none_of(columns.begin(), columns.end(), is_long)) return columns;
@@ -78,8 +78,8 @@ RowsJob::RowsJob(const char* source, Shape leading, Shape outer, std::vector<Col
 Piece RowsJob::whole() const { return {0, count_elements(leading_) * rows_, 0, columns_.size()}; }
 
 std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
-    // Where rows are long, a piece is some of the columns of some rows, and of enough rows for
-    // narrow columns to be copied in tiles.
+    // Where rows are long, a piece is some columns of some rows: enough rows for narrow columns to
+    // be copied in tiles.
     const Piece all = whole();
     const std::size_t part_of_row =
         std::max(bytes / std::min<std::size_t>(all.end, 32), bytes / 16);
@@ -97,14 +97,14 @@ std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
         }
         first = last;
     }
-    // From front to back, as far as the rows go.
+    // In the order of the rows.
     const auto is_before = [](const Piece& a, const Piece& b) { return a.begin < b.begin; };
     std::stable_sort(pieces.begin(), pieces.end(), is_before);
     return pieces;
 }
 
-void RowsJob::run(const Way& way, const Piece& piece) const {
-    if (leaps_.empty()) return run_rows(way, source_, piece, columns_.data());
+void RowsJob::run(const Mode& mode, const Piece& piece) const {
+    if (leaps_.empty()) return run_rows(mode, source_, piece, columns_.data());
     std::vector<Column> columns(columns_);
     for (std::size_t begin = piece.begin; begin < piece.end;) {
         const std::size_t index = begin / rows_;
@@ -114,12 +114,12 @@ void RowsJob::run(const Way& way, const Piece& piece) const {
             columns[i].to = columns_[i].to + static_cast<std::ptrdiff_t>(index) * leaps_[i];
         }
         const Piece rows{begin - start, end - start, piece.first_column, piece.last_column};
-        run_rows(way, source_ + offset_of(leading_, index), rows, columns.data());
+        run_rows(mode, source_ + offset_of(leading_, index), rows, columns.data());
         begin = end;
     }
 }
 
-void RowsJob::run_rows(const Way& way, const char* source, const Piece& piece,
+void RowsJob::run_rows(const Mode& mode, const char* source, const Piece& piece,
                        const Column* columns) const {
     for (std::size_t begin = piece.begin; begin < piece.end;) {
         const std::size_t index = begin / row_.extent;
@@ -127,9 +127,9 @@ void RowsJob::run_rows(const Way& way, const char* source, const Piece& piece,
         const std::size_t end = std::min(begin - skipped + row_.extent, piece.end);
         const char* first =
             source + offset_of(outer_, index) + static_cast<std::ptrdiff_t>(skipped) * row_.stride;
-        way.kernels.copy_rows({first, row_.stride, end - begin, begin},
-                              columns + piece.first_column, piece.last_column - piece.first_column,
-                              way.around);
+        mode.kernels.copy_rows({first, row_.stride, end - begin, begin},
+                               columns + piece.first_column, piece.last_column - piece.first_column,
+                               mode.non_temporal);
         begin = end;
     }
 }
@@ -147,7 +147,7 @@ TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, 
         }
         step *= static_cast<std::ptrdiff_t>(shape[i].extent);
     }
-    if (column_.stride < 0) {  // the same columns, in the order in which they lie in the source
+    if (column_.stride < 0) {  // the same columns, in the order of the source
         const auto last = static_cast<std::ptrdiff_t>(column_.extent) - 1;
         source_ += last * column_.stride;
         to_ += last * column_step_;
@@ -168,11 +168,11 @@ std::vector<Piece> TilesJob::pieces(std::size_t bytes) const {
     return equal_pieces(whole().end, tile, bytes);
 }
 
-void TilesJob::run(const Way& way, const Piece& piece) const {
-    for (std::size_t unit = piece.begin; unit < piece.end; ++unit) run_tile(way, unit);
+void TilesJob::run(const Mode& mode, const Piece& piece) const {
+    for (std::size_t unit = piece.begin; unit < piece.end; ++unit) run_tile(mode, unit);
 }
 
-void TilesJob::run_tile(const Way& way, std::size_t unit) const {
+void TilesJob::run_tile(const Mode& mode, std::size_t unit) const {
     const std::size_t most = columns_of_tile(width_);
     const std::size_t first_column = unit % column_blocks_ * most;
     unit /= column_blocks_;
@@ -188,7 +188,7 @@ void TilesJob::run_tile(const Way& way, std::size_t unit) const {
     const char* from =
         source_ + offset_of(outer_, unit) + static_cast<std::ptrdiff_t>(first_row) * row_.stride;
     const std::size_t rows = std::min(tile_rows, row_.extent - first_row);
-    way.kernels.copy_rows({from, row_.stride, rows, first_row}, columns, count, way.around);
+    mode.kernels.copy_rows({from, row_.stride, rows, first_row}, columns, count, mode.non_temporal);
 }
 
 }  // namespace tensorsplit

@@ -1,4 +1,4 @@
-// The ways to copy: what geometry.cpp breaks a cut into, and what threads share among them.
+// The kinds of jobs that a split is broken into, and their division among threads.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace tensorsplit {
 
-// Some of the units that a job consists of, and of its columns.
+// A range of a job's units, and of its columns.
 struct Piece {
     std::size_t begin, end;
     std::size_t first_column, last_column;
 };
 
-// What copies, and whether around the cache.
-struct Way {
+// Which kernels copy, and whether by non-temporal stores.
+struct Mode {
     const Kernels& kernels;
-    bool around;
+    bool non_temporal;
 };
 
 class Job {
@@ -31,13 +31,13 @@ class Job {
 
     virtual Piece whole() const = 0;
 
-    // The whole in pieces of about so many bytes, that any thread may run in any order.
+    // The whole in pieces of about `bytes` bytes, which may run on any thread and in any order.
     virtual std::vector<Piece> pieces(std::size_t bytes) const = 0;
 
-    virtual void run(const Way& way, const Piece& piece) const = 0;
+    virtual void run(const Mode& mode, const Piece& piece) const = 0;
 };
 
-// Rows cut into columns. The rows are those of `outer`, whose last dimension is the one that
+// Rows split into columns. The rows are those of `outer`, whose last dimension is the one that
 // changes from row to row, once for each index of `leading`; from one such index to the next,
 // column i moves by `leaps[i]` bytes at the destination.
 class RowsJob final : public Job {
@@ -48,10 +48,10 @@ class RowsJob final : public Job {
 
     Piece whole() const override;
     std::vector<Piece> pieces(std::size_t bytes) const override;
-    void run(const Way& way, const Piece& piece) const override;
+    void run(const Mode& mode, const Piece& piece) const override;
 
   private:
-    void run_rows(const Way& way, const char* source, const Piece& piece,
+    void run_rows(const Mode& mode, const char* source, const Piece& piece,
                   const Column* columns) const;
 
     const char* source_;
@@ -63,7 +63,7 @@ class RowsJob final : public Job {
     std::size_t rows_;  // for each index of `leading_`
 };
 
-// A part whose elements lie close together along another dimension than the one that comes last.
+// A part whose elements are closest together along a dimension that is not the last one.
 class TilesJob final : public Job {
   public:
     // The source is a part of shape `shape`, to be put in C order at `to`; the elements are closest
@@ -73,10 +73,10 @@ class TilesJob final : public Job {
 
     Piece whole() const override;
     std::vector<Piece> pieces(std::size_t bytes) const override;
-    void run(const Way& way, const Piece& piece) const override;
+    void run(const Mode& mode, const Piece& piece) const override;
 
   private:
-    void run_tile(const Way& way, std::size_t unit) const;
+    void run_tile(const Mode& mode, std::size_t unit) const;
 
     const char* source_;
     Shape outer_;     // the other dimensions in the source

@@ -1,8 +1,8 @@
-// What the instruction-set specific files offer: rows of bytes into columns.
+// The interface of the instruction-set specific files: copying rows of bytes into columns.
 //
-// Each instruction set is a file compiled with flags of its own, so nothing in this header may be
-// an inline function or a template: the linker keeps one body of those, and it could be the one
-// that the processor can't run.
+// Each of those files is compiled with flags of its own, so this header may have no inline function
+// or template: the linker keeps only one body of those, which could be one that the processor can't
+// run.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,12 @@ struct Rows {
     std::size_t first;
 };
 
-// Each function takes care to write around the cache if `around` says so, where it can.
+// Stores are non-temporal if `non_temporal` is set and the instruction set has them.
 struct Kernels {
     const char* name;
-    void (*copy_rows)(const Rows& rows, const Column* columns, std::size_t count, bool around);
-    // To be called by each thread that has written around the cache, before others read that.
+    void (*copy_rows)(const Rows& rows, const Column* columns, std::size_t count,
+                      bool non_temporal);
+    // A fence, to be called by each thread after non-temporal stores, before others read them.
     void (*finish)();
 };
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "deal.hpp"
+#include "deinterleave.hpp"
 #include "kernels.hpp"
 #include "rows.hpp"
 #include "shuffle.hpp"
@@ -63,19 +63,20 @@ struct Vector256 {
 struct Avx2 {
     using Vector = Vector256;
 
-    template <bool around>
+    template <bool non_temporal>
     static bool try_few(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
-        return try_deal<Vector, around>(rows, columns, count, end);
+        return try_deinterleave<Vector, non_temporal>(rows, columns, count, end);
     }
 
     static bool try_odd(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
         if (!Shuffles::fit(rows, *columns) || rows.count < 2 * group) return false;
-        if (count == 1 && columns->width % 4 == 0) return false;  // the compiler does that well
+        if (count == 1 && columns->width % 4 == 0)
+            return false;  // the compiler vectorises that well
         thread_local Shuffles shuffles;
         shuffles.prepare(columns->width, rows.stride);
-        // Little enough to be read by all columns from the first-level cache.
+        // Few enough rows for all columns to read them from the first-level cache.
         const auto apart = static_cast<std::size_t>(std::abs(rows.stride));
         const std::size_t together = near_bytes / (group * apart) * group;
         for (std::size_t row = 0; row < rows.count; row += together) {
@@ -83,7 +84,7 @@ struct Avx2 {
             for (std::size_t i = 0; i < count; ++i) {
                 const Rows inside = readable(some, columns[i], end, shuffles.reach(), group);
                 shuffles.copy<Vector>(source_of(inside, 0, columns[i]), inside.count / group,
-                                      place_of(inside, 0, columns[i]));
+                                      target_of(inside, 0, columns[i]));
                 copy_others(some, inside, columns + i, 1);
             }
         }

@@ -59,7 +59,7 @@ struct Vector128 {
 
 #else
 
-// Written so that a compiler can see the interleaving instructions that its processor has.
+// Written so that compilers recognise the interleaving instructions of their processor.
 struct Vector128 {
     struct type {
         char bytes[16];
@@ -105,13 +105,13 @@ struct Vector128 {
 
 #endif
 
-// All columns of rows that lie one after the other, in one pass with distances known to the
-// compiler, which has instructions for some of them.
+// All columns of contiguous rows in one pass, with distances known to the compiler, which has
+// instructions for some of them.
 template <class Element, std::size_t columns>
-void deal(const Rows& rows, const Column* to) {
+void deinterleave(const Rows& rows, const Column* to) {
     const char* from = source_of(rows, 0, *to);
     char* places[columns];
-    for (std::size_t i = 0; i < columns; ++i) places[i] = place_of(rows, 0, to[i]);
+    for (std::size_t i = 0; i < columns; ++i) places[i] = target_of(rows, 0, to[i]);
     for (std::size_t row = 0; row < rows.count; ++row) {
         for (std::size_t i = 0; i < columns; ++i) {
             const char* element = from + (row * columns + i) * sizeof(Element);
@@ -121,17 +121,17 @@ void deal(const Rows& rows, const Column* to) {
 }
 
 template <class Element>
-bool try_deal(const Rows& rows, const Column* to, std::size_t columns) {
+bool try_deinterleave(const Rows& rows, const Column* to, std::size_t columns) {
     if (rows.stride != static_cast<std::ptrdiff_t>(columns * sizeof(Element))) return false;
     switch (columns) {
         case 2:
-            deal<Element, 2>(rows, to);
+            deinterleave<Element, 2>(rows, to);
             return true;
         case 3:
-            deal<Element, 3>(rows, to);
+            deinterleave<Element, 3>(rows, to);
             return true;
         case 4:
-            deal<Element, 4>(rows, to);
+            deinterleave<Element, 4>(rows, to);
             return true;
         default:
             return false;
@@ -149,9 +149,9 @@ struct Baseline {
     static bool try_odd(const Rows& rows, const Column* columns, std::size_t count, const char*) {
         switch (columns->width) {
             case 1:
-                return try_deal<std::uint8_t>(rows, columns, count);
+                return try_deinterleave<std::uint8_t>(rows, columns, count);
             case 2:
-                return try_deal<std::uint16_t>(rows, columns, count);
+                return try_deinterleave<std::uint16_t>(rows, columns, count);
             default:
                 return false;
         }

@@ -1,8 +1,8 @@
-// Lines of the cache: writing them whole, and asking for those that are read next. Included by the
+// Cache lines: writing them whole, and prefetching those that are read next. Included by the
 // instruction-set specific files only.
 //
-// `Vector` offers `stream`, which writes a vector around the cache to an address that is a multiple
-// of its size, and `prefetch`.
+// `Vector` has `stream`, a non-temporal store to an address that is a multiple of the vector's
+// size, and `prefetch`.
 #pragma once
 
 #include <algorithm>
@@ -16,48 +16,47 @@
 namespace tensorsplit {
 namespace {
 
-constexpr std::size_t line = 64;  // bytes of a line of the cache
+constexpr std::size_t line = 64;  // bytes of a cache line
 
-// So many lines of a column are written one after the other, before those of others: then memory is
-// written in longer pieces, and columns that are a multiple of 4 KiB apart don't drive each other
-// out of the first-level cache.
+// This many lines of a column are written in succession: so memory is written in longer pieces, and
+// columns that are a multiple of 4 KiB apart don't evict each other from the first-level cache.
 constexpr std::size_t lines_together = 2;
 
-inline std::size_t place_in_line(const void* address) {
+inline std::size_t offset_in_line(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address) % line;
 }
 
-template <class Vector, bool around>
+template <class Vector, bool non_temporal>
 void write(char* to, typename Vector::type value) {
-    if constexpr (around) {
+    if constexpr (non_temporal) {
         Vector::stream(to, value);
     } else {
         Vector::store(to, value);
     }
 }
 
-// Asks for what is read next, line by line, while something else is written.
+// Prefetches what is read next, line by line, while something else is written.
 template <class Vector>
-class Ahead {
+class Prefetcher {
   public:
     // `bytes` of each of up to `most` rows, from row `begin` and `column` on.
-    Ahead(const Rows& rows, std::size_t begin, std::size_t most, const Column& column,
-          std::size_t bytes)
+    Prefetcher(const Rows& rows, std::size_t begin, std::size_t most, const Column& column,
+               std::size_t bytes)
         : row_(source_of(rows, begin, column)),
           stride_(rows.stride),
           rows_(std::min(rows.count - begin, most)),
           bytes_(bytes) {
         const auto apart = static_cast<std::size_t>(std::abs(stride_));
         if (rows_ == 0 || apart > bytes + line) return;
-        // No line between the first row and the last is left out.
+        // The rows are close: all lines from the first row to the last are read.
         if (stride_ < 0) row_ += static_cast<std::ptrdiff_t>(rows_ - 1) * stride_;
         lines_ = std::max<std::size_t>(apart / bytes, 1);
         bytes_ = rows_ * apart;
         rows_ = 1;
     }
 
-    // For a line that is written.
-    void ask() {
+    // To be called for each line that is written.
+    void next() {
         for (std::size_t i = 0; i < lines_ && rows_ != 0; ++i) {
             Vector::prefetch(row_ + at_);
             at_ += line;
@@ -72,11 +71,11 @@ class Ahead {
     const char* row_;
     std::ptrdiff_t stride_;
     std::size_t rows_, bytes_, at_ = 0;
-    std::size_t lines_ = 1;  // that are read for each that is written
+    std::size_t lines_ = 1;  // prefetched for each line written
 };
 
-// The rows of which `bytes` can be read, from the column on, without reading at `end` or beyond;
-// what is before them and they themselves are a multiple of `unit` rows.
+// The rows of which `bytes` bytes from the column on can be read without reaching `end`. Their
+// number and the number of rows before them are multiples of `unit`.
 inline Rows readable(const Rows& rows, const Column& column, const char* end, std::ptrdiff_t bytes,
                      std::size_t unit) {
     const std::ptrdiff_t room = end - source_of(rows, 0, column) - bytes;
@@ -91,7 +90,7 @@ inline Rows readable(const Rows& rows, const Column& column, const char* end, st
     return some_of(rows, first, (last - first) / unit * unit);
 }
 
-// The rows that are not among those `inside`.
+// Copy the rows of `rows` that are not in `inside`.
 inline void copy_others(const Rows& rows, const Rows& inside, const Column* columns,
                         std::size_t count) {
     const std::size_t before = inside.first - rows.first, done = before + inside.count;

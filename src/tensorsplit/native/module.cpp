@@ -1,4 +1,4 @@
-// What Python sees.
+// The functions of the module.
 #define TENSORSPLIT_IMPORTS_NUMPY
 #include "numpy.hpp"
 
@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
+#include "blocks_type.hpp"
+#include "cache_key.hpp"
 #include "copy.hpp"
 #include "cpu.hpp"
 #include "parts.hpp"
 #include "pool.hpp"
-#include "pooling.hpp"
 #include "python.hpp"
-#include "spelling.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -34,49 +34,49 @@ PyObject* copy_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     });
 }
 
-// A division of all arrays of one shape.
-struct Cutter {
+// The division of all arrays of one shape.
+struct Viewer {
     std::vector<npy_intp> shape;
     Division division;
 };
 
-constexpr const char* cutter_name = "tensorsplit.native.cutter";
+constexpr const char* viewer_name = "tensorsplit.native.viewer";
 
 PyObject* views_of(PyObject* self, PyObject* object) {
-    const auto* cutter = static_cast<const Cutter*>(PyCapsule_GetPointer(self, cutter_name));
-    if (cutter == nullptr) return nullptr;
+    const auto* viewer = static_cast<const Viewer*>(PyCapsule_GetPointer(self, viewer_name));
+    if (viewer == nullptr) return nullptr;
     if (!is_plain_array(object)) return new_reference(Py_None);
     auto* array = reinterpret_cast<PyArrayObject*>(object);
     const npy_intp* shape = PyArray_DIMS(array);
     const bool fits =
-        std::equal(cutter->shape.begin(), cutter->shape.end(), shape, shape + PyArray_NDIM(array));
-    return fits ? list_views(array, cutter->division) : new_reference(Py_None);
+        std::equal(viewer->shape.begin(), viewer->shape.end(), shape, shape + PyArray_NDIM(array));
+    return fits ? list_views(array, viewer->division) : new_reference(Py_None);
 }
 
 PyMethodDef views_method = {
     "views", views_of, METH_O,
-    "views(array)\n--\n\nThe parts; None if it is no ndarray itself, or of another shape."};
+    "views(array)\n--\n\nThe parts; None for a subclass of ndarray or another shape."};
 
-PyObject* viewer(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* make_viewer(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&]() -> PyObject* {
-        auto cutter = std::make_unique<Cutter>();
-        if (!count_is(count, 4) || !read_shape(arguments[0], cutter->shape)) return nullptr;
-        const int rank = static_cast<int>(cutter->shape.size());
-        if (!read_division(arguments + 1, rank, cutter->shape.data(), cutter->division)) {
+        auto viewer = std::make_unique<Viewer>();
+        if (!count_is(count, 4) || !read_shape(arguments[0], viewer->shape)) return nullptr;
+        const int rank = static_cast<int>(viewer->shape.size());
+        if (!read_division(arguments + 1, rank, viewer->shape.data(), viewer->division)) {
             return nullptr;
         }
-        Owned self(PyCapsule_New(cutter.get(), cutter_name, [](PyObject* capsule) {
-            delete static_cast<Cutter*>(PyCapsule_GetPointer(capsule, cutter_name));
+        Owned self(PyCapsule_New(viewer.get(), viewer_name, [](PyObject* capsule) {
+            delete static_cast<Viewer*>(PyCapsule_GetPointer(capsule, viewer_name));
         }));
         if (!self) return nullptr;
-        static_cast<void>(cutter.release());
+        static_cast<void>(viewer.release());
         return PyCFunction_NewEx(&views_method, self.get(), nullptr);
     });
 }
 
-PyObject* spell_call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* key_of_call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&]() -> PyObject* {
-        return count_is(count, 2) ? spell(arguments[0], arguments[1]) : nullptr;
+        return count_is(count, 2) ? cache_key(arguments[0], arguments[1]) : nullptr;
     });
 }
 
@@ -108,10 +108,10 @@ PyObject* use_threads(PyObject*, PyObject* argument) {
     Py_RETURN_NONE;
 }
 
-PyObject* use_streams_from(PyObject*, PyObject* argument) {
+PyObject* use_non_temporal_from(PyObject*, PyObject* argument) {
     const std::size_t bytes = read_count(argument);
     if (bytes == 0) return nullptr;
-    stream_from(bytes);
+    set_non_temporal_from(bytes);
     Py_RETURN_NONE;
 }
 
@@ -121,18 +121,18 @@ PyMethodDef methods[] = {
      "The parts as new arrays; None if NumPy has to copy them."},
     {"copy_into", as_method(copy_into), METH_FASTCALL,
      "copy_into(array, axis, sizes, keepdims, out)\n--\n\n"
-     "Write the parts; False, with nothing written, unless all of `out` is plainly fine."},
-    {"viewer", as_method(viewer), METH_FASTCALL,
+     "Write the parts; False, with nothing written, if `out` needs a closer look."},
+    {"viewer", as_method(make_viewer), METH_FASTCALL,
      "viewer(shape, axis, sizes, keepdims)\n--\n\n"
-     "A function that gives the parts of an ndarray itself of that shape as views, and None for"
-     " anything else."},
-    {"spell", as_method(spell_call), METH_FASTCALL,
-     "spell(array, arguments)\n--\n\n"
+     "A function that gives the parts of an ndarray of that shape as views, and None for anything"
+     " else, subclasses too."},
+    {"cache_key", as_method(key_of_call), METH_FASTCALL,
+     "cache_key(array, arguments)\n--\n\n"
      "What tells a call from all others; None where that takes a closer look."},
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
-    {"use_streams_from", use_streams_from, METH_O,
-     "use_streams_from(bytes)\n--\n\nHow large copies are that are written around the cache."},
+    {"use_non_temporal_from", use_non_temporal_from, METH_O,
+     "use_non_temporal_from(bytes)\n--\n\nFrom how many bytes on stores are non-temporal."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -13,21 +13,21 @@ namespace {
 
 const Kernels* in_use = &best_kernels();
 
-// Below this, letting other Python threads run takes longer than the copy.
+// Below this size, releasing the GIL takes longer than the copy.
 constexpr npy_intp worth_releasing = 64 * 1024;
 
-// Copy to arrays that hold the parts in C order and that somebody keeps alive.
+// Copy to C-contiguous arrays, which the caller keeps alive.
 void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
-    Cut cut = cut_of(request);
+    Split split = split_of(request);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
         const auto size = static_cast<std::size_t>(request.division.sizes[i]);
-        cut.parts.push_back({size, PyArray_BYTES(part)});
+        split.parts.push_back({size, PyArray_BYTES(part)});
     }
-    if (PyArray_NBYTES(request.array) < worth_releasing) return copy_parts(*in_use, cut);
+    if (PyArray_NBYTES(request.array) < worth_releasing) return copy_parts(*in_use, split);
     PyThreadState* state = PyEval_SaveThread();
     try {
-        copy_parts(*in_use, cut);
+        copy_parts(*in_use, split);
     } catch (const std::bad_alloc&) {
         PyEval_RestoreThread(state);
         throw;
@@ -50,7 +50,7 @@ PyObject* list_parts(PyArrayObject* array, const Division& division, Make make) 
     return list.release();
 }
 
-// What holds references; false with an exception set.
+// Copy elements that hold references; false with an exception set.
 bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) {
     Owned views(list_views(request.array, request.division));
     for (std::size_t i = 0; views && i < parts.size(); ++i) {
@@ -73,7 +73,7 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
     std::vector<PyObject*> parts;
     parts.reserve(request.division.sizes.size());
     Owned made(list_parts(request.array, request.division, [&](npy_intp, npy_intp size) {
-        parts.push_back(blocks ? new_lent_part(request, size, blocks) : new_part(request, size));
+        parts.push_back(blocks ? new_pooled_part(request, size, blocks) : new_part(request, size));
         return parts.back();
     }));
     if (!made) return nullptr;
@@ -83,7 +83,7 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
 
 PyObject* copy_to_each(const Request& request, PyObject* out) {
     if (!PyList_Check(out) && !PyTuple_Check(out)) return new_reference(Py_False);
-    // A tuple of our own: a list could be emptied by another thread while we copy.
+    // A tuple of our own: another thread could empty a list while we copy.
     Owned tuple(PySequence_Tuple(out));
     if (!tuple || !still_fits(request.array, request.division)) return nullptr;
     std::vector<PyObject*> buffers;
@@ -91,7 +91,7 @@ PyObject* copy_to_each(const Request& request, PyObject* out) {
     buffers.reserve(static_cast<std::size_t>(count));
     for (Py_ssize_t i = 0; i < count; ++i) buffers.push_back(PyTuple_GetItem(tuple.get(), i));
     if (!is_plain_array(reinterpret_cast<PyObject*>(request.array)) ||
-        !are_plainly_fine(request, buffers)) {
+        !are_simple_buffers(request, buffers)) {
         return new_reference(Py_False);
     }
     if (holds_plain_bytes(request.array)) {

@@ -8,15 +8,15 @@
 
 namespace tensorsplit {
 
-// What copies from now on.
+// Use these kernels from now on.
 void use_kernels(const Kernels& kernels);
 
 // New arrays, in memory of `blocks` if that is not null; None if NumPy has to copy; null with an
 // exception set.
 PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blocks);
 
-// Copy to each of `out`: True; False, with nothing written, unless all of it is plainly fine; null
-// with an exception set.
+// Copy to each of `out`: True; False, with nothing written, if they need a closer look; null with
+// an exception set.
 PyObject* copy_to_each(const Request& request, PyObject* out);
 
 // Views; null with an exception set.

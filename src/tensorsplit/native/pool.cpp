@@ -21,11 +21,11 @@ namespace {
 
 std::atomic<std::size_t> allowed{1};
 
-// How long a thread looks for what comes next before it sleeps: copies often come one after the
-// other, and one that sleeps comes too late for a copy of a megabyte.
-constexpr std::chrono::microseconds patience{20};
+// How long a thread spins before it sleeps: copies often follow each other, and a thread that has
+// to be woken comes too late for a copy of a megabyte.
+constexpr std::chrono::microseconds spin_timeout{20};
 
-// Wait a moment. Yielding instead made copies of a megabyte slower, and other libraries' too.
+// One turn of a spin loop. Yielding instead made copies of a megabyte slower, and other libraries'.
 void relax() {
 #ifdef TENSORSPLIT_SSE2
     _mm_pause();
@@ -33,14 +33,14 @@ void relax() {
 }
 
 template <class Ready>
-void look_for(Ready ready) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+void spin_until(Ready ready) {
+    const auto end = std::chrono::steady_clock::now() + spin_timeout;
     while (!ready() && std::chrono::steady_clock::now() < end) relax();
 }
 
 class Pool {
   public:
-    // Whether the pool took the job; it does one at a time.
+    // Whether the pool ran the job; it runs one at a time.
     bool run(std::size_t count, const std::function<void(std::size_t)>& work) {
         std::unique_lock<std::mutex> turn(busy_, std::try_to_lock);
         if (!turn.owns_lock()) return false;
@@ -55,9 +55,9 @@ class Pool {
         take_all(job_, 0);
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            wanted_ = 0;  // whoever has not woken by now is not needed any more
+            wanted_ = 0;  // threads that have not woken by now are not needed
         }
-        look_for([this] { return working_ == 0; });
+        spin_until([this] { return working_ == 0; });
         std::unique_lock<std::mutex> lock(mutex_);
         done_.wait(lock, [this] { return working_ == 0; });
         return true;
@@ -77,17 +77,17 @@ class Pool {
                 std::thread([this, number = started_ + 1] { help(number); }).detach();
                 ++started_;
             }
-        } catch (const std::system_error&) {  // the system has no more threads to give
+        } catch (const std::system_error&) {  // the system has no more threads
         }
         return std::min(started_, wanted);
     }
 
     void help(std::size_t number) {
         for (;;) {
-            look_for([this] { return wanted_ > 0; });
+            spin_until([this] { return wanted_ > 0; });
             std::unique_lock<std::mutex> lock(mutex_);
             if (wanted_ == 0) wake_.wait(lock);
-            if (wanted_ == 0) continue;  // too late: the next time it is awake
+            if (wanted_ == 0) continue;  // too late for this job
             --wanted_;
             ++working_;
             const Work job = job_;
@@ -98,9 +98,9 @@ class Pool {
         }
     }
 
-    // Each thread begins with the same pieces in each copy of as many: what was in the cache of its
-    // processor may still be there. They lie between those of the others, so that all threads are
-    // at about the same place.
+    // Each thread begins with the same pieces in every copy of the same size, which may still be in
+    // the cache of its processor. The pieces are interleaved, so that all threads work at about the
+    // same place.
     static void take_all(const Work& job, std::size_t number) {
         for (std::size_t other = 0; other < job.threads; ++other) {
             std::size_t index = (number + other) % job.threads;
@@ -120,11 +120,11 @@ class Pool {
     std::atomic<std::size_t> wanted_{0}, working_{0};  // changed while the mutex is held
 };
 
-// Never destroyed: its threads wait in it until the process ends, whatever ends it.
+// Never destroyed: its threads wait in it until the process ends.
 std::atomic<Pool*> current{nullptr};
 
 #ifndef _WIN32
-// A child of fork has none of its parent's threads, and its locks as they happened to be.
+// A child of fork has none of its parent's threads, and locks in any state.
 [[maybe_unused]] const int registered =
     pthread_atfork(nullptr, nullptr, [] { current.store(nullptr); });
 #endif

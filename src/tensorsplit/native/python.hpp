@@ -1,4 +1,4 @@
-// What all code that talks to Python needs.
+// Helpers for code that uses the Python API.
 #pragma once
 
 #include "numpy.hpp"
@@ -7,7 +7,7 @@
 
 namespace tensorsplit {
 
-// A reference that is given up at the end of a scope.
+// A reference that is released at the end of a scope.
 class Owned {
   public:
     explicit Owned(PyObject* object) : object_(object) {}
@@ -23,8 +23,8 @@ class Owned {
     }
     explicit operator bool() const { return object_ != nullptr; }
 
-    // Run what lets other Python threads run. When Python ends in the meantime it may end this
-    // thread too, by unwinding it (until 3.13); then the object must not be touched any more.
+    // Run an action that releases the GIL. If Python ends in the meantime, it may unwind this
+    // thread (until 3.13); then the object must not be touched any more.
     template <class Action>
     void keep_during(Action action) {
         PyObject* object = release();
@@ -55,7 +55,7 @@ inline bool count_is(Py_ssize_t given, Py_ssize_t wanted) {
     return given == wanted || refuse(PyExc_TypeError, "wrong number of arguments");
 }
 
-// What `action` returns, which may lack memory; null with an exception set.
+// What `action` returns; null with an exception set if memory runs out.
 template <class Action>
 PyObject* guarded(Action action) {
     try {
@@ -67,7 +67,7 @@ PyObject* guarded(Action action) {
 
 template <class Function>
 PyCFunction as_method(Function function) {
-    // The way that Python itself suggests; a direct cast would be warned of.
+    // As Python's documentation suggests; compilers warn of a direct cast.
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 

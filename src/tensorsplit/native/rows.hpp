@@ -12,8 +12,8 @@
 namespace tensorsplit {
 namespace {
 
-// Every column reads the same rows, so they are taken in blocks that stay in the second-level cache
-// from column to column.
+// Every column reads the same rows, so rows are copied in blocks that stay in the second-level
+// cache from column to column.
 constexpr std::size_t block_bytes = 256 * 1024;
 constexpr std::size_t fewest_rows = 64;
 
@@ -24,7 +24,7 @@ inline std::size_t rows_of_block(const Column* columns, std::size_t count) {
     return rows < fewest_rows ? fewest_rows : rows;
 }
 
-// Strips of medium width are copied column by column for so many rows: that few lines of the cache
+// Strips of medium width are copied column by column for this many rows, so that few cache lines
 // are touched by two columns.
 constexpr std::size_t rows_of_strips = 16;
 
@@ -48,14 +48,14 @@ inline void copy_wide(const Rows& rows, const Column* columns, std::size_t count
     for (std::size_t row = 0; row < rows.count; ++row) {
         for (std::size_t i = 0; i < count; ++i) {
             const Column& column = columns[i];
-            std::memcpy(place_of(rows, row, column), source_of(rows, row, column), column.width);
+            std::memcpy(target_of(rows, row, column), source_of(rows, row, column), column.width);
         }
     }
 }
 
-// Copy some of the first columns, which are narrow, and say how many. `Isa` offers a Vector for
-// transposes, `try_few` for columns that are too few for them to be best, and `try_odd` for what is
-// left. No byte of the source lies at `end` or beyond.
+// Copy some of the first columns, which are narrow, and return how many. `Isa` has a Vector for
+// transposes, `try_few` for columns that are too few for a transpose to be fastest, and `try_odd`
+// for the rest. No byte of the source lies at `end` or beyond.
 template <class Isa>
 std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
@@ -117,7 +117,7 @@ void copy_through_cache(const Rows& rows, const Column* columns, std::size_t cou
                         const char* end) {
     const std::size_t block = rows_of_block(columns, count);
     for (std::size_t row = 0; row < rows.count;) {
-        // A remainder that is too short for a block of its own is added to the block before it.
+        // A remainder that is too short for a block of its own is added to the last block.
         const std::size_t left = rows.count - row;
         const std::size_t taken = left < 2 * block ? left : block;
         copy_block<Isa>(some_of(rows, row, taken), columns, count, end);
@@ -125,8 +125,8 @@ void copy_through_cache(const Rows& rows, const Column* columns, std::size_t cou
     }
 }
 
-// Copy some of the first columns straight to whole lines, and say how many: those that are narrow
-// and alike, if the lines of all of them begin with the same row.
+// Copy some of the first columns directly to whole cache lines, and return how many: columns that
+// are narrow and alike, if the lines of all of them begin with the same row.
 template <class Isa>
 std::size_t stream_narrow(const Rows& rows, const Column* columns, std::size_t count,
                           const char* end) {
@@ -134,9 +134,9 @@ std::size_t stream_narrow(const Rows& rows, const Column* columns, std::size_t c
     if (line % width != 0) return 0;
     const std::size_t alike = count_alike(columns, count);
     const auto is_parallel = [columns](const Column& column) {
-        return place_in_line(column.to) == place_in_line(columns->to);
+        return offset_in_line(column.to) == offset_in_line(columns->to);
     };
-    const std::size_t head = (line - place_in_line(place_of(rows, 0, *columns))) % line;
+    const std::size_t head = (line - offset_in_line(target_of(rows, 0, *columns))) % line;
     if (alike == 0 || head % width != 0 || rows.count * width < head + line ||
         count_while(columns, alike, is_parallel) != alike) {
         return 0;
@@ -151,12 +151,12 @@ std::size_t stream_narrow(const Rows& rows, const Column* columns, std::size_t c
     return alike;
 }
 
-// So few columns of single bytes are written a vector at a time as they are: staged, they would be
-// copied twice, which takes longer than fetching the lines that they go to.
+// Up to this many columns of single bytes are written by ordinary stores: staging would copy them
+// twice, which takes longer than fetching the lines that they are written to.
 constexpr std::size_t few_bytes = 4;
 
 template <class Isa>
-void copy_around_cache(const Rows& rows, const Column* columns, std::size_t count,
+void copy_non_temporal(const Rows& rows, const Column* columns, std::size_t count,
                        const char* end) {
     using Vector = typename Isa::Vector;
     const auto copy = [end](const Rows& some, const Column* staged, std::size_t number) {
@@ -197,11 +197,11 @@ void copy_around_cache(const Rows& rows, const Column* columns, std::size_t coun
 }
 
 template <class Isa>
-void copy_rows(const Rows& rows, const Column* columns, std::size_t count, bool around) {
+void copy_rows(const Rows& rows, const Column* columns, std::size_t count, bool non_temporal) {
     if (rows.count == 0 || count == 0) return;
     const char* end = end_of_source(rows, columns, count);
-    if (around && Isa::Vector::can_stream) {
-        copy_around_cache<Isa>(rows, columns, count, end);
+    if (non_temporal && Isa::Vector::can_stream) {
+        copy_non_temporal<Isa>(rows, columns, count, end);
     } else {
         copy_through_cache<Isa>(rows, columns, count, end);
     }

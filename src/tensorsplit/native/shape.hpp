@@ -1,4 +1,4 @@
-// Dimensions: an extent and how far apart the elements are.
+// Dimensions: extents and strides.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ std::size_t count_elements(const Shape& shape);
 // The same elements in the same order in as few dimensions as possible.
 Shape merge(const Dimension* begin, const Dimension* end);
 
-// How far the element number `index` in C order is from the first one, in bytes.
+// The offset in bytes of element number `index` in C order.
 std::ptrdiff_t offset_of(const Shape& shape, std::size_t index);
 
 }  // namespace tensorsplit

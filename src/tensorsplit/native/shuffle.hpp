@@ -14,9 +14,9 @@
 namespace tensorsplit {
 namespace {
 
-// How 16 rows of a column come together: each vector of 16 bytes at the destination is the union of
-// some vectors of the source, each with its bytes moved to their places and all others cleared. The
-// pattern is the same for every 16 rows.
+// Each vector of 16 bytes at the destination is the bitwise OR of some vectors of the source, each
+// shuffled so that the column's bytes are in their places and all others are zero. The pattern
+// repeats every 16 rows.
 class Shuffles {
   public:
     static constexpr std::size_t rows = 16;
@@ -28,7 +28,7 @@ class Shuffles {
                column.step == column.width;
     }
 
-    // Make the patterns, unless those at hand are the ones.
+    // Compute the patterns, unless they are those of the last call.
     void prepare(std::size_t width, std::ptrdiff_t stride) {
         if (width == width_ && stride == stride_) return;
         width_ = width;
@@ -39,12 +39,12 @@ class Shuffles {
         }
     }
 
-    // Bytes from the start of a row on that are read for it.
+    // How many bytes are read from the start of a row on.
     std::ptrdiff_t reach() const {
         return static_cast<std::ptrdiff_t>(reach_) - last * std::abs(stride_);
     }
 
-    // Copy groups of 32 rows, a lane of each vector for each half of them.
+    // Copy groups of 32 rows; a lane of each vector holds one half of them.
     template <class Vector>
     void copy(const char* from, std::size_t groups, char* to) const {
         switch (loads_) {
@@ -70,13 +70,13 @@ class Shuffles {
 
     struct Load {
         std::uint16_t from = 0;
-        alignas(16) std::uint8_t places[16];  // which byte comes to each place; 0x80 for none
+        alignas(16) std::uint8_t places[16];  // the source byte of each place; 0x80 for zero
     };
 
     static constexpr std::ptrdiff_t last = rows - 1;
 
-    // Work out one vector; how many loads it needs. The loads that it does not need read what the
-    // first one reads, and clear it. All offsets are from the row that is the lowest in memory.
+    // Compute the pattern of one vector; return how many loads it needs. The others repeat the
+    // first load and contribute zeros. All offsets are from the row that is lowest in memory.
     std::size_t fill(std::size_t vector) {
         Load* loads = loads_of_[vector];
         const auto apart = static_cast<std::size_t>(std::abs(stride_));
@@ -87,7 +87,8 @@ class Shuffles {
             const std::size_t source = start + byte % width_;
             if (used == 0 || source < loads[used - 1].from ||
                 source >= loads[used - 1].from + 16u) {
-                // As much as possible of what follows: if that is lower, from the last byte down.
+                // Cover as many of the following bytes as possible; with a negative stride those
+                // lie lower.
                 clear(loads[used],
                       stride_ > 0 ? source : std::max<std::size_t>(start + width_, 16) - 16);
                 ++used;
@@ -107,7 +108,7 @@ class Shuffles {
 
     template <class Vector, std::size_t count>
     void copy_by(const char* from, std::size_t groups, char* to) const {
-        // Held here, where the compiler knows that no byte that is stored can change them.
+        // Local copies: the compiler knows that no store can change them.
         const std::size_t vectors = width_;
         const std::ptrdiff_t half_source = static_cast<std::ptrdiff_t>(rows) * stride_;
         const char* lowest = stride_ > 0 ? from : from + last * stride_;

@@ -17,7 +17,7 @@ inline const char* source_of(const Rows& rows, std::size_t row, const Column& co
     return rows.source + static_cast<std::ptrdiff_t>(row) * rows.stride + column.from;
 }
 
-inline char* place_of(const Rows& rows, std::size_t row, const Column& column) {
+inline char* target_of(const Rows& rows, std::size_t row, const Column& column) {
     return column.to + (rows.first + row) * column.step;
 }
 
@@ -26,8 +26,8 @@ inline Rows some_of(const Rows& rows, std::size_t begin, std::size_t count) {
             rows.first + begin};
 }
 
-// Elements of a width known to the compiler, and apart by a distance that may be: the compiler can
-// make vector code of those.
+// Elements of a width known to the compiler; where the stride is known too, it can vectorise the
+// loop.
 template <std::size_t width>
 void copy_elements(const char* from, std::ptrdiff_t stride, char* to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -45,11 +45,11 @@ void copy_elements_by_stride(const char* from, std::ptrdiff_t stride, char* to, 
     copy_elements<width>(from, stride, to, count);
 }
 
-// Of a width known to the compiler, so that a strip is a load and a store.
+// Strips of a width known to the compiler: a load and a store each.
 template <std::size_t width>
 void copy_strips(const Rows& rows, const Column& column) {
     const char* from = source_of(rows, 0, column);
-    char* to = place_of(rows, 0, column);
+    char* to = target_of(rows, 0, column);
     const std::ptrdiff_t stride = rows.stride;
     const std::size_t step = column.step, count = rows.count;
     if (step == width) return copy_elements_by_stride<width>(from, stride, to, count);
@@ -60,11 +60,11 @@ void copy_strips(const Rows& rows, const Column& column) {
     }
 }
 
-// Of a width between `half` and twice that: two copies, which overlap.
+// Strips of a width between `half` and twice that: two overlapping copies.
 template <std::size_t half>
 void copy_halves(const Rows& rows, const Column& column) {
     const char* from = source_of(rows, 0, column);
-    char* to = place_of(rows, 0, column);
+    char* to = target_of(rows, 0, column);
     const std::ptrdiff_t stride = rows.stride;
     const std::size_t step = column.step, count = rows.count, second = column.width - half;
     for (std::size_t row = 0; row < count; ++row) {
@@ -101,7 +101,7 @@ inline void copy_column(const Rows& rows, const Column& column) {
     if (column.width < 64) return copy_halves<32>(rows, column);
     if (column.width < 128) return copy_halves<64>(rows, column);
     for (std::size_t row = 0; row < rows.count; ++row) {
-        std::memcpy(place_of(rows, row, column), source_of(rows, row, column), column.width);
+        std::memcpy(target_of(rows, row, column), source_of(rows, row, column), column.width);
     }
 }
 

@@ -1,6 +1,6 @@
 // Copying many narrow columns at once, as transposes of small tiles in registers.
 //
-// `Vector` has one or two lanes of 16 bytes. It offers `load` of a lane each from two places,
+// `Vector` has one or two lanes of 16 bytes. It has `load` of a lane each from two addresses,
 // `store`, and `low<width>` and `high<width>`, which interleave the elements of the lower or upper
 // halves of the lanes of two vectors. Included by the instruction-set specific files only.
 #pragma once
@@ -44,10 +44,11 @@ struct Tile {
     }
 };
 
-// Adjacent columns of at least as many rows as `tiles` tiles have one below the other; exactly some
-// multiple if `around`. Where the rows are no multiple, the last tiles begin earlier and copy some
-// elements again; where the columns are none, they read some of them again, or what lies behind.
-template <class Vector, std::size_t width, std::size_t tiles, bool around>
+// Adjacent columns of at least `height` rows; if `non_temporal`, of a multiple of it. Where the
+// rows are no multiple, the last tiles begin earlier and copy some elements again; where the
+// columns are no multiple of a tile's, the last tile reads some columns again, or what follows
+// them.
+template <class Vector, std::size_t width, std::size_t tiles, bool non_temporal>
 class Transpose {
   public:
     static constexpr std::size_t height = tiles * Tile<Vector, width>::rows;
@@ -56,27 +57,28 @@ class Transpose {
         constexpr std::size_t together = lines_together * height;
         for (std::size_t block = 0; block < rows.count; block += together) {
             const std::size_t end = std::min(block + together, rows.count);
-            Ahead<Vector> ahead(rows, end, around ? together : 0, *columns, count * width);
+            Prefetcher<Vector> prefetcher(rows, end, non_temporal ? together : 0, *columns,
+                                          count * width);
             std::size_t done = 0;
             for (; done + of_tile <= count; done += of_tile) {
-                copy_tiles<true>(rows, columns + done, block, end, 0, of_tile, ahead);
+                copy_tiles<true>(rows, columns + done, block, end, 0, of_tile, prefetcher);
             }
             if (done == count) continue;
             const std::size_t first = done == 0 ? 0 : count - of_tile;
             copy_tiles<false>(rows, columns + first, block, end, done - first, count - first,
-                              ahead);
+                              prefetcher);
         }
     }
 
   private:
     static constexpr std::size_t of_tile = Tile<Vector, width>::columns;
 
-    // The rows from `row` up to `last`, of as many columns as a tile has; from number `begin` up to
-    // `end` they are stored, or all of them.
+    // The rows from `row` up to `last` of as many columns as a tile has. Those from number `begin`
+    // up to `end` are stored, or all of them.
     template <bool all>
     static void copy_tiles(const Rows& rows, const Column* columns, std::size_t row,
                            std::size_t last, std::size_t begin, std::size_t end,
-                           Ahead<Vector>& ahead) {
+                           Prefetcher<Vector>& prefetcher) {
         char* places[of_tile];
         for (std::size_t i = 0; i < of_tile; ++i) {
             places[i] =
@@ -93,15 +95,15 @@ class Transpose {
                 if (!all && (k < begin || k >= end)) continue;
                 for (std::size_t i = 0; i < tiles; ++i) {
                     char* to = places[k] + from * width + i * sizeof(lines[i][k]);
-                    write<Vector, around>(to, lines[i][k]);
+                    write<Vector, non_temporal>(to, lines[i][k]);
                 }
-                if constexpr (around) ahead.ask();
+                if constexpr (non_temporal) prefetcher.next();
             }
         }
     }
 };
 
-// How many columns, from the first on, lie side by side and are as wide as the first.
+// How many of the first columns are adjacent and of the same width.
 inline std::size_t count_alike(const Column* columns, std::size_t count) {
     const std::size_t width = columns->width;
     std::size_t alike = columns->step == width ? 1 : 0;
@@ -113,7 +115,7 @@ inline std::size_t count_alike(const Column* columns, std::size_t count) {
     return alike;
 }
 
-// For fewer columns than this, something else is faster.
+// For fewer columns than this, other methods are faster.
 template <std::size_t width>
 constexpr std::size_t fewest = width == 1   ? 5
                                : width == 2 ? 3
@@ -122,19 +124,19 @@ constexpr std::size_t fewest = width == 1   ? 5
 
 constexpr std::size_t enough = fewest<1>;  // for any width
 
-template <class Vector, std::size_t width, bool around>
+template <class Vector, std::size_t width, bool non_temporal>
 bool try_transpose_of(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     using Tile = Tile<Vector, width>;
-    using Lines = Transpose<Vector, width, line / (Tile::rows * width), around>;
+    using Lines = Transpose<Vector, width, line / (Tile::rows * width), non_temporal>;
     using Short = Transpose<Vector, width, 1, false>;
     if (count < fewest<width> || rows.count < Tile::rows) return false;
-    // Fewer columns than a tile has are read together with what lies behind them.
+    // If there are fewer columns than a tile has, what follows them is read as well.
     const Rows inside = count >= Tile::columns
                             ? rows
-                            : readable(rows, *columns, end, 16, around ? Lines::height : 1);
+                            : readable(rows, *columns, end, 16, non_temporal ? Lines::height : 1);
     if (inside.count >= Lines::height) {
         Lines::copy(inside, columns, count);
-    } else if (!around && inside.count >= Short::height) {
+    } else if (!non_temporal && inside.count >= Short::height) {
         Short::copy(inside, columns, count);
     } else {
         return false;
@@ -143,19 +145,19 @@ bool try_transpose_of(const Rows& rows, const Column* columns, std::size_t count
     return true;
 }
 
-template <class Vector, bool around>
+template <class Vector, bool non_temporal>
 bool try_transpose(const Rows& rows, const Column* columns, std::size_t alike, const char* end) {
     switch (columns->width) {
         case 1:
-            return try_transpose_of<Vector, 1, around>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 1, non_temporal>(rows, columns, alike, end);
         case 2:
-            return try_transpose_of<Vector, 2, around>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 2, non_temporal>(rows, columns, alike, end);
         case 4:
-            return try_transpose_of<Vector, 4, around>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 4, non_temporal>(rows, columns, alike, end);
         case 8:
-            return try_transpose_of<Vector, 8, around>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 8, non_temporal>(rows, columns, alike, end);
         case 16:
-            return try_transpose_of<Vector, 16, around>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 16, non_temporal>(rows, columns, alike, end);
         default:
             return false;
     }

@@ -1,4 +1,4 @@
-// Blocks as a type of Python.
+// `Blocks` as a Python type.
 #pragma once
 
 #include "numpy.hpp"

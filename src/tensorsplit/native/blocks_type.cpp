@@ -1,4 +1,4 @@
-#include "pooling.hpp"
+#include "blocks_type.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -61,8 +61,8 @@ PyObject* empty(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
             refuse(PyExc_TypeError, "not a dtype");
             return nullptr;
         }
-        return new_lent(reinterpret_cast<PyArray_Descr*>(arguments[1]),
-                        static_cast<int>(shape.size()), shape.data(), blocks_of(self));
+        return new_pooled(reinterpret_cast<PyArray_Descr*>(arguments[1]),
+                          static_cast<int>(shape.size()), shape.data(), blocks_of(self));
     });
 }
 
@@ -90,7 +90,7 @@ PyMethodDef methods[] = {
      "The parts as new arrays in these blocks; None if NumPy has to copy them."},
     {"empty", as_method(empty), METH_FASTCALL,
      "empty($self, shape, dtype, /)\n--\n\n"
-     "An array; None if it needs no memory, or holds more than bytes."},
+     "An array; None if it has no elements, or elements that are no plain bytes."},
     {"clear", clear, METH_NOARGS, "clear($self, /)\n--\n\nGive back all that is idle."},
     {"fill", fill, METH_O, "fill($self, byte, /)\n--\n\nOverwrite all that is idle; for tests."},
     {nullptr, nullptr, 0, nullptr},
@@ -103,7 +103,7 @@ PyGetSetDef attributes[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("Blocks(most_idle, /)\n--\n\nMemory that is used again.")},
+    {Py_tp_doc, const_cast<char*>("Blocks(most_idle, /)\n--\n\nMemory that is reused.")},
     {Py_tp_new, reinterpret_cast<void*>(make)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
     {Py_tp_methods, methods},

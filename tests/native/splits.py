@@ -1,4 +1,4 @@
-"""Cuts for the kernel: arrays of every layout, and sizes of every kind."""
+"""Splits for the kernel: arrays of every layout, and sizes of every kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GUARD = 64
 
 
 @dataclass(frozen=True)
-class Cut:
+class Case:
     """What is given to the kernel, and what must come out."""
 
     array: Array
@@ -72,7 +72,7 @@ def sizes_of(extent: int) -> st.SearchStrategy[tuple[int, ...]]:
     ones = st.just((1,) * extent)
     alike = st.integers(1, 9).map(lambda size: _chunks(extent, size))
     ends = st.lists(st.integers(0, extent), max_size=12).map(sorted)
-    ragged = ends.map(lambda cuts: tuple(np.diff([0, *cuts, extent]).tolist()))
+    ragged = ends.map(lambda inner: tuple(np.diff([0, *inner, extent]).tolist()))
     return st.one_of(ones, alike, ragged)
 
 
@@ -82,12 +82,12 @@ def _chunks(extent: int, size: int) -> tuple[int, ...]:
 
 
 @st.composite
-def cuts(draw: st.DrawFn) -> Cut:
+def cases(draw: st.DrawFn) -> Case:
     array = draw(arrays())
     axis = draw(st.integers(0, array.ndim - 1))
     sizes = draw(sizes_of(array.shape[axis]))
     keepdims = not all(size == 1 for size in sizes) or draw(st.booleans())
-    return Cut(array, axis, sizes, keepdims)
+    return Case(array, axis, sizes, keepdims)
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class Guarded:
 
     @classmethod
     def at_line(cls, part: Array, place: int) -> Guarded:
-        """So many bytes behind the beginning of a line of the cache."""
+        """So many bytes behind the beginning of a cache line."""
         room = np.empty(part.nbytes + 2 * GUARD + 2 * LINE, np.uint8)
         return cls.like(part, (place - room.ctypes.data - GUARD) % LINE, room)
 
     def is_intact(self) -> bool:
         shift = self.raw.size - self.buffer.nbytes - 2 * GUARD
-        around = np.concatenate([self.raw[: GUARD + shift], self.raw[self.raw.size - GUARD :]])
-        return bool((around == 0xA5).all())
+        guards = np.concatenate([self.raw[: GUARD + shift], self.raw[self.raw.size - GUARD :]])
+        return bool((guards == 0xA5).all())

@@ -1,4 +1,4 @@
-// Copying a few columns that are all of their rows, by byte shuffles (AVX2).
+// Copying rows of a few columns by byte shuffles (AVX2).
 #pragma once
 
 #include <immintrin.h>
@@ -13,17 +13,17 @@
 namespace tensorsplit {
 namespace {
 
-// As many vectors of 16 bytes as there are columns are some whole rows, and 16 bytes of each
-// column. These are the union of the source's vectors, each with its bytes moved to their places
-// and all others cleared.
+// As many vectors of 16 bytes as there are columns hold some whole rows, and 16 bytes of each
+// column. The vector of a column is the bitwise OR of the source's vectors, each shuffled so that
+// the bytes of the column are in their places and all others are zero.
 template <std::size_t columns, std::size_t width>
-class Deal {
+class Deinterleave {
   public:
-    // Rows that are copied at a time, a lane of each vector for each half of them.
+    // Rows per step: a lane of each vector holds one half of them.
     static constexpr std::size_t rows = 2 * 16 / width;
 
-    // `halves` times so many rows go to each of the places, but for those that are null.
-    template <class Vector, bool around, std::size_t halves>
+    // Copy `halves` times `rows` rows to each of the targets that is not null.
+    template <class Vector, bool non_temporal, std::size_t halves>
     static void copy(const char* from, char* const* to, std::size_t at) {
         __m256i source[halves][columns];
         for (std::size_t half = 0; half < halves; ++half) {
@@ -35,21 +35,21 @@ class Deal {
         for (std::size_t i = 0; i < columns; ++i) {
             if (to[i] == nullptr) continue;
             for (std::size_t half = 0; half < halves; ++half) {
-                write<Vector, around>(to[i] + at + 32 * half, join(source[half], i));
+                write<Vector, non_temporal>(to[i] + at + 32 * half, join(source[half], i));
             }
         }
     }
 
   private:
     struct Patterns {
-        alignas(32) std::uint8_t places[columns][columns][32];  // which byte comes to each place
+        alignas(32) std::uint8_t places[columns][columns][32];  // the source byte of each place
     };
 
     static constexpr Patterns make_patterns() {
         Patterns patterns{};
         for (auto& of_column : patterns.places) {
             for (auto& of_vector : of_column) {
-                for (std::uint8_t& place : of_vector) place = 0x80;  // no byte
+                for (std::uint8_t& place : of_vector) place = 0x80;  // zero
             }
         }
         for (std::size_t byte = 0; byte < 16 * columns; ++byte) {
@@ -78,19 +78,19 @@ class Deal {
     }
 };
 
-// `count` is that of all columns, or 1 if only one is wanted.
-template <class Vector, bool around, std::size_t columns, std::size_t width>
-bool deal(const Rows& rows, const Column* to, std::size_t count, const char* end) {
-    using Deal = Deal<columns, width>;
-    constexpr std::size_t halves = 2, together = halves * Deal::rows;  // lines of the cache
-    // Behind the last strip of the only column the others may lie outside.
+// `count` is the number of all columns, or 1 if only one of them is wanted.
+template <class Vector, bool non_temporal, std::size_t columns, std::size_t width>
+bool deinterleave(const Rows& rows, const Column* to, std::size_t count, const char* end) {
+    using Deinterleave = Deinterleave<columns, width>;
+    constexpr std::size_t halves = 2, together = halves * Deinterleave::rows;  // lines of the cache
+    // What follows the last strip of the only column may lie outside the source.
     const Rows inside = readable(rows, *to, end, rows.stride, together);
-    // Held here, where the compiler knows that no byte that is stored can change them.
+    // Local copies: the compiler knows that no store can change them.
     char* places[columns] = {};
-    for (std::size_t i = 0; i < count; ++i) places[i] = place_of(inside, 0, to[i]);
+    for (std::size_t i = 0; i < count; ++i) places[i] = target_of(inside, 0, to[i]);
     const char* from = source_of(inside, 0, *to);
     for (std::size_t group = 0; group < inside.count / together; ++group) {
-        Deal::template copy<Vector, around, halves>(from, places, group * line);
+        Deinterleave::template copy<Vector, non_temporal, halves>(from, places, group * line);
         from += line * columns;
     }
     copy_others(rows, inside, to, count);
@@ -98,42 +98,45 @@ bool deal(const Rows& rows, const Column* to, std::size_t count, const char* end
 }
 
 // For more columns, transposes are faster.
-template <class Vector, bool around, std::size_t width>
-bool try_deal_of(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+template <class Vector, bool non_temporal, std::size_t width>
+bool try_deinterleave_of(const Rows& rows, const Column* columns, std::size_t count,
+                         const char* end) {
     switch (static_cast<std::size_t>(rows.stride) / width) {
         case 2:
-            return deal<Vector, around, 2, width>(rows, columns, count, end);
+            return deinterleave<Vector, non_temporal, 2, width>(rows, columns, count, end);
         case 3:
-            return deal<Vector, around, 3, width>(rows, columns, count, end);
+            return deinterleave<Vector, non_temporal, 3, width>(rows, columns, count, end);
         case 4:
-            return deal<Vector, around, 4, width>(rows, columns, count, end);
+            return deinterleave<Vector, non_temporal, 4, width>(rows, columns, count, end);
         case 5:
-            return deal<Vector, around, 5, width>(rows, columns, count, end);
+            return deinterleave<Vector, non_temporal, 5, width>(rows, columns, count, end);
         case 6:
-            return width <= 2 && deal<Vector, around, 6, width>(rows, columns, count, end);
+            return width <= 2 &&
+                   deinterleave<Vector, non_temporal, 6, width>(rows, columns, count, end);
         case 7:
-            return width == 1 && deal<Vector, around, 7, width>(rows, columns, count, end);
+            return width == 1 &&
+                   deinterleave<Vector, non_temporal, 7, width>(rows, columns, count, end);
         default:
             return false;
     }
 }
 
-// Adjacent columns of one width that are all of their rows, or one column of them.
-template <class Vector, bool around>
-bool try_deal(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+// Adjacent columns of one width that make up whole rows, or one column of such rows.
+template <class Vector, bool non_temporal>
+bool try_deinterleave(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     const std::size_t width = columns->width;
     const auto apart = static_cast<std::size_t>(rows.stride);
     if (rows.count < 64 || rows.stride <= 0 || apart % width != 0) return false;
     if (count != 1 && count != apart / width) return false;
     switch (width) {
         case 1:
-            return try_deal_of<Vector, around, 1>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, non_temporal, 1>(rows, columns, count, end);
         case 2:
-            return try_deal_of<Vector, around, 2>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, non_temporal, 2>(rows, columns, count, end);
         case 4:
-            return try_deal_of<Vector, around, 4>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, non_temporal, 4>(rows, columns, count, end);
         case 8:
-            return try_deal_of<Vector, around, 8>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, non_temporal, 8>(rows, columns, count, end);
         default:
             return false;
     }
