@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.openvino_ir.ir import read_ir, run_ir
+from tensorsplit import run as run_model
 
 X = np.arange(1, 49, dtype=np.float32).reshape(6, 8)
 
@@ -130,7 +130,7 @@ def cut_file(
 
 def run(path: Path, **feeds: Any) -> dict[str, Any]:
     """The outputs of a file."""
-    return run_ir(read_ir(path), feeds)
+    return run_model(path, feeds)
 
 
 def refused(path: Path, **feeds: Any) -> SplitError:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.openvino_ir.ir import check_ir_feeds, read_ir, run_ir, validate_ir
+from tensorsplit import run as run_model
+from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.run.validate import validate
 from tests.model.ir_files import IrFile, Out, X, cut_file, refused, run
 
 
@@ -191,22 +193,22 @@ def test_inputs_are_fed_by_layer_name_or_tensor_name(tmp_path: Path) -> None:
     ir.result(ir.parameter("in", "f32", "...", names=r"a\,b,c"))
     path = ir.save(tmp_path)
     for name in ("in", "a,b", "c"):
-        assert run_ir(read_ir(path), {name: X})["a,b"] is not None
+        assert run_model(path, {name: X})["a,b"] is not None
     with pytest.raises(SplitError, match=r"TS506.*another name of the input 'in'"):
-        run_ir(read_ir(path), {"in": X, "c": X})
+        run_model(path, {"in": X, "c": X})
     with pytest.raises(SplitError, match="TS506"):
-        run_ir(read_ir(path), {"a": X, "in": X})
+        run_model(path, {"a": X, "in": X})
     with pytest.raises(SplitError, match="TS505"):
-        run_ir(read_ir(path), {})
+        run_model(path, {})
     with pytest.raises(SplitError, match="TS703"):
-        run_ir(read_ir(path), [X])  # type: ignore[arg-type]
+        run_model(path, [X])  # type: ignore[arg-type]
 
 
 def test_a_parameter_without_name_is_called_by_its_tensor_or_its_id(tmp_path: Path) -> None:
     ir = IrFile()
     ir.result(ir.parameter("", "f32", "...", names="t"))
     ir.result(ir.parameter("", "f32", "..."))
-    assert [declared.name for declared in read_ir(ir.save(tmp_path)).inputs] == ["t", "2"]
+    assert [declared.name for declared in read_model(ir.save(tmp_path)).inputs] == ["t", "2"]
 
 
 def test_two_inputs_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -229,7 +231,7 @@ def test_outputs_are_called_by_tensor_then_result_then_producer(tmp_path: Path) 
     ir.result(parts[0])
     ir.result(parts[0])
     ir.result(x)
-    assert read_ir(ir.save(tmp_path)).output_names == (
+    assert read_model(ir.save(tmp_path)).output_names == (
         "first", "second", "cut.2", "fourth", "other", "cut.0", "x.0",
     )  # fmt: skip
 
@@ -286,8 +288,7 @@ def test_split_layers_of_other_versions_are_refused(tmp_path: Path, version: str
 
 
 def validated(path: Path, **feeds: Any) -> list[str]:
-    model = read_ir(path)
-    return validate_ir(model, check_ir_feeds(model, feeds))
+    return validate(read_model(path), feeds)
 
 
 def with_relu(lengths: Out | None, ir: IrFile) -> IrFile:

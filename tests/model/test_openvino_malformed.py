@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.openvino_ir.ir import read_ir, run_ir
+from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.run.evaluate import run_onnx
 from tests.model.ir_files import IrFile, X, cut_file, refused, run
 
 Change = Callable[[IrFile], str]
@@ -145,10 +146,10 @@ def test_malformed_strings_are_refused(tmp_path: Path, data: bytes) -> None:
 
 def test_weights_cut_short_after_reading_are_refused(tmp_path: Path) -> None:
     path = cut_file().save(tmp_path)
-    model = read_ir(path)
+    model = read_model(path)
     path.with_suffix(".bin").write_bytes(b"")
     with pytest.raises(SplitError, match="TS504"):
-        run_ir(model, {"x": X})
+        run_onnx(model, {"x": X})
 
 
 def test_bodies_without_end_are_refused(tmp_path: Path) -> None:

@@ -102,11 +102,11 @@ def test_inputs_as_declared() -> None:
         [tensor("d", [1, 2])],
     )
     declared = {entry.name: entry for entry in onnx_model(model(made)).inputs}
-    assert declared["x"] == ("x", "float", (2, "N", None, None, 0), "tensor", False)
-    assert declared["r"] == ("r", "int64", None, "tensor", False)
-    assert declared["u"] == ("u", None, None, "tensor", False)
-    assert declared["q"] == ("q", "bool", None, "sequence", False)
-    assert declared["d"] == ("d", "int64", (2,), "tensor", True)
+    assert declared["x"][:5] == ("x", "float", (2, "N", None, None, 0), "tensor", False)
+    assert declared["r"][:5] == ("r", "int64", None, "tensor", False)
+    assert declared["u"][:5] == ("u", None, None, "tensor", False)
+    assert declared["q"][:5] == ("q", "bool", None, "sequence", False)
+    assert declared["d"][:5] == ("d", "int64", (2,), "tensor", True)
 
 
 def test_two_inputs_of_one_name_are_refused(x: Any) -> None:

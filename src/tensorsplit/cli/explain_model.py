@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, GraphProto, ValueInfoProto
 
@@ -21,9 +20,6 @@ from tensorsplit.model.graph.nodes import domain_name
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.graph.tensors import Constant
 from tensorsplit.pages.layout import dim_text
-
-if TYPE_CHECKING:
-    from tensorsplit.model.openvino_ir.ir import OpenVinoModel
 
 
 @dataclass(slots=True)
@@ -48,11 +44,10 @@ def explanations(path: str) -> list[Explanation]:
     Raises:
         SplitError: TS501 to TS504 for the model; TS101 to TS308 for a split node that is wrong.
     """
-    model = read_model(path)
-    return list(_onnx_cuts(model) if isinstance(model, OnnxModel) else _ir_cuts(model))
+    return list(_splits(read_model(path)))
 
 
-def _onnx_cuts(model: OnnxModel) -> Iterator[Explanation]:
+def _splits(model: OnnxModel) -> Iterator[Explanation]:
     known: dict[str, _Facts] = {}
     seen: set[int] = set()
     for site in walk(model.original):
@@ -143,16 +138,3 @@ def _given(intent: Intent) -> str:
         more = ", ..." if len(intent.given) > 12 else ""
         words.append(f"{intent.source} = {shown}{more}")
     return ", ".join(words)
-
-
-def _ir_cuts(model: OpenVinoModel) -> Iterator[Explanation]:
-    from tensorsplit.model.openvino_ir.walk import Value, Walk
-
-    walker = Walk(model.weights, load_all=False)
-    declared = zip(model.parameters, model.inputs, strict=True)
-    walker.run(
-        model.graph,
-        {layer.id: Value(entry.shape, entry.element_type) for layer, entry in declared},
-    )
-    for path, intent, shape in walker.cuts:
-        yield _planned(path, intent, shape, intent.operator.inputs[0].name)

@@ -51,15 +51,12 @@ def run(
     """
     check_engine(engine)
     from tensorsplit.model.graph.reading import read_model
-    from tensorsplit.model.openvino_ir.ir import OpenVinoModel, run_ir
 
     content = read_model(model)
     if engine != "numpy":
         from tensorsplit.engines.outside import run_outside
 
-        return run_outside(engine, model, content, inputs)
-    if isinstance(content, OpenVinoModel):
-        return run_ir(content, inputs)
+        return run_outside(engine, content, inputs)
     from tensorsplit.model.run.evaluate import run_onnx
 
     return run_onnx(content, inputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tensorsplit.engines.process import process_of
 from tensorsplit.model.graph.message import walk
 from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.graph.tensors import check_external, inlined
-from tensorsplit.model.openvino_ir.ir import OpenVinoModel, check_ir_feeds, validate_ir
 from tensorsplit.model.run.evaluate import run_onnx
 from tensorsplit.model.run.validate import validate
 
@@ -55,16 +53,14 @@ class Request:
 
 def run_outside(
     engine: str,
-    source: str | PathLike[str] | Any,
-    model: OnnxModel | OpenVinoModel,
+    model: OnnxModel,
     inputs: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Run a model in the process of an engine.
 
     Args:
         engine: Any engine but ``numpy``.
-        source: What the caller gave as the model.
-        model: What was read from it.
+        model: The model.
         inputs: What is fed, by name.
 
     Returns:
@@ -73,10 +69,7 @@ def run_outside(
     Raises:
         SplitError: TS1xx to TS5xx before the engine sees the model; TS602 to TS604.
     """
-    if isinstance(model, OpenVinoModel):
-        request = _ir_request(engine, model, inputs)
-    else:
-        request = _onnx_request(engine, source, model, inputs)
+    request = (_onnx_request if model.openvino is None else _ir_request)(engine, model, inputs)
     process = process_of(engine, _ADAPTERS[engine])
     outputs: dict[str, Any] = process.call(
         (request.model, b"", request.feeds, request.outputs), adapter=request.adapter
@@ -86,7 +79,7 @@ def run_outside(
     return outputs
 
 
-def _ir_request(engine: str, model: OpenVinoModel, inputs: Mapping[str, Any]) -> Request:
+def _ir_request(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
     if engine not in _READS_IR:
         raise SplitError(
             ENGINE_REFUSED,
@@ -94,24 +87,22 @@ def _ir_request(engine: str, model: OpenVinoModel, inputs: Mapping[str, Any]) ->
             f"use engine={' or '.join(map(repr, ('numpy', *_READS_IR)))}",
             parameter="engine",
         )
-    feeds = check_ir_feeds(model, inputs)
+    feeds = check_feeds(model.inputs, inputs)
     return Request(
-        str(model.path.resolve()),
+        str((model.path or Path()).resolve()),
         {name: _plain(value) for name, value in feeds.items()},
         model.output_names,
-        _PROBE if validate_ir(model, feeds) else "",
+        _PROBE if validate(model, feeds) else "",
     )
 
 
-def _onnx_request(
-    engine: str, source: object, model: OnnxModel, inputs: Mapping[str, Any]
-) -> Request:
+def _onnx_request(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
     feeds = check_feeds(model.inputs, inputs)
     if validate(model, feeds) or any(
         site.node.op_type in _INDEXED for site in walk(model.original)
     ):
         _try_here(model, feeds)
-    path = Path(fspath(source)).resolve() if isinstance(source, (str, PathLike)) else None
+    path = None if model.path is None else model.path.resolve()
     if engine in _FOLDS_DEFAULTS and any(entry.has_default for entry in model.inputs):
         path, model = None, _without_defaults(model, feeds)
     outside = list(tensors_outside(model.original))

@@ -18,7 +18,13 @@ from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_vendor_split
+from tensorsplit.model.graph.nodes import (
+    VENDOR_SPLIT,
+    NodeRef,
+    constant,
+    domain_name,
+    is_vendor_split,
+)
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import bind_facts, is_split
 
@@ -110,6 +116,18 @@ def features_of(place: NodeRef, facts: Facts) -> Features:
     if sequences and node.op_type in _BODIES:
         return {"operator": node.op_type, "sequence_in_body": True}
     return {"operator": node.op_type} | dict(_of_sequences(place, facts)) if sequences else {}
+
+
+def layer_features(place: NodeRef, facts: Facts) -> Features:
+    """The features of a split layer; ONNX's Split is such a layer too, once OpenVINO read it."""
+    node = place.node
+    if not is_vendor_split(node):
+        return {}
+    version = in_force(node.op_type, VENDOR_SPLIT.since_version, vendor=VENDOR_SPLIT.vendor)
+    found: Features = {"operator": "Split", "version": version.id} | dict(_of_data(node, facts))
+    if any(constant(value) is None for value in node.inputs[2:]):
+        found["runtime_lengths"] = True
+    return found
 
 
 def model_features(model: ir.Model) -> Features:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from onnx import ModelProto
 
-from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, UNKNOWN_COUNT, SplitError
+from tensorsplit.core.errors import (
+    EXTERNAL_DATA,
+    MALFORMED_MODEL,
+    UNKNOWN_COUNT,
+    UNKNOWN_OPERATOR,
+    SplitError,
+)
 from tensorsplit.core.resolve import part_sizes
 from tensorsplit.model import profiles
 from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
@@ -16,12 +22,12 @@ from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import Site, walk
 from tensorsplit.model.graph.nodes import domain_name
-from tensorsplit.model.graph.reading import OnnxModel, read_model
+from tensorsplit.model.graph.reading import read_model
 
 if TYPE_CHECKING:
     import onnx_ir
 
-_BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA)
+_BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA, UNKNOWN_OPERATOR)
 """Refusals of a model that can be read, and whose fault is a finding."""
 
 
@@ -66,10 +72,6 @@ def examine(
         if error.kind not in _BROKEN:
             raise
         return gathered([of_error(error)], 0)
-    if not isinstance(read, OnnxModel):
-        from tensorsplit.model.check.layers import examine_layers
-
-        return examine_layers(read, profile)
     from tensorsplit.model.check.nodes import examine_nodes
 
     try:

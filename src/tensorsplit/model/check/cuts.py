@@ -14,7 +14,7 @@ from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, constant
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, constant, is_vendor_split
 from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import bind_facts
@@ -87,6 +87,10 @@ def look_at(place: NodeRef, facts: Facts) -> Cut:
 
 def _in_force(place: NodeRef, errors: list[SplitError]) -> Operator | None:
     try:
+        if is_vendor_split(place.node):
+            return in_force(
+                place.node.op_type, VENDOR_SPLIT.since_version, vendor=VENDOR_SPLIT.vendor
+            )
         return in_force(place.node.op_type, place.opset)
     except SplitError as error:
         errors.append(error)

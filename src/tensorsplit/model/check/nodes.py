@@ -12,8 +12,8 @@ from tensorsplit.model.check.declared import contradictions
 from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
 from tensorsplit.model.check.sequences import misfits
 from tensorsplit.model.check.splits import oddities
-from tensorsplit.model.check.targets import of_model, of_node
-from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_split, walk
+from tensorsplit.model.check.targets import of_ir, of_model, of_node
+from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_split, is_vendor_split, walk
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
@@ -33,7 +33,7 @@ def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
     Raises:
         SplitError: TS502 for a model whose nodes can't be put together to a graph.
     """
-    model = read.model
+    model, is_layer = read.model, read.openvino is not None
     facts = analyse(model)
     findings = [of_error(error) for error in _structure(read)]
     refused = _by_node(facts.errors)
@@ -43,17 +43,17 @@ def examine_nodes(read: OnnxModel, profile: Profile | None) -> Report:
         if _is_open(place, called):
             refused.pop(place.path, None)
         findings += refused.pop(place.path, ())
-        if is_split(place.node):
+        if is_split(place.node) or is_vendor_split(place.node):
             count += 1
             findings += _of_split(place, facts)
         else:
             findings += misfits(place, facts)
         if profile is not None:
-            findings += of_node(profile, place, facts)
+            findings += of_node(profile, place, facts, is_layer=is_layer)
     for rest in refused.values():
         findings += rest
     if profile is not None:
-        findings += of_model(profile, model)
+        findings += of_ir(profile) if is_layer else of_model(profile, model)
     return gathered(findings, count)
 
 

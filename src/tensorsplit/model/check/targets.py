@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.check.finding import Finding, of_check
 from tensorsplit.model.check.table import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG, Check
-from tensorsplit.model.features import features_of, model_features
+from tensorsplit.model.features import features_of, layer_features, model_features
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.profiles import Entry, Profile
@@ -18,14 +18,21 @@ _ORDINARY = ("all", "some")
 """The extents of what ordinary inputs run into."""
 
 
-def of_node(profile: Profile, place: NodeRef, facts: Facts) -> Iterator[Finding]:
+def of_node(
+    profile: Profile, place: NodeRef, facts: Facts, *, is_layer: bool = False
+) -> Iterator[Finding]:
     """What the engine does not do right of a node.
 
     Args:
         profile: What was measured of the engine.
         place: The node.
         facts: What is known of the values of the model.
+        is_layer: Whether the node is a layer of an OpenVINO IR, which can't be lowered.
     """
+    if is_layer:
+        if profile.engine == "openvino":
+            yield from of_features(profile, layer_features(place, facts), place.path)
+        return
     yield from of_features(profile, features_of(place, facts), place.path, _LOWER)
 
 

@@ -35,6 +35,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     FAMILY,
+    VENDOR_FAMILY,
     VENDOR_SPLIT,
     constant,
     domain_name,
@@ -216,7 +217,7 @@ def is_split(node: NodeProto) -> bool:
     """Whether the node is one of the operators of this package."""
     if domain_name(node.domain) == "":
         return node.op_type in FAMILY
-    return node.op_type == VENDOR_SPLIT.name and node.domain == DOMAIN
+    return node.op_type in VENDOR_FAMILY and node.domain == DOMAIN
 
 
 def call_of(

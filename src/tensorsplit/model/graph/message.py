@@ -24,7 +24,7 @@ from tensorsplit.model.graph.nodes import (
     check_depth,
     domain_name,
     function_label,
-    node_label,
+    node_path,
     restore_outputs,
 )
 
@@ -75,7 +75,7 @@ def _nodes(
 ) -> Iterator[Site]:
     check_depth(depth, path, MAX_BODIES)
     for index, node in enumerate(graph.node):
-        here = f"{path}/{node_label(node, index)}"
+        here = node_path(path, node, index)
         yield Site(node, here, opsets, graph, function)
         for label, body in bodies(node.attribute):
             yield from _nodes(body, f"{here}.{label}", opsets, function, depth + 1)

@@ -17,11 +17,17 @@ from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import check_external
+from tensorsplit.model.openvino_ir.translation import LAYER_PATH
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
 
 FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "onnx")
 """The operator types of ONNX's own domain that this package defines."""
+
+VENDOR_FAMILY = frozenset(
+    record.name for record in operators.values() if record.vendor == "openvino"
+)
+"""The operator types of OpenVINO that this package defines."""
 
 VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
 """The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
@@ -108,7 +114,7 @@ def _walk(
     check_depth(depth, path)
     nodes = tuple(scope)
     for index, node in enumerate(counted(what, nodes) if what else nodes):
-        here = f"{path}/{node_label(node, index)}"
+        here = node_path(path, node, index)
         yield NodeRef(node, here, opsets, scope, function)
         for label, body in bodies(node):
             yield from _walk(body, f"{here}.{label}", opsets, function, depth=depth + 1)
@@ -141,6 +147,10 @@ class _Named(Protocol):
     """A node, as a message or in onnx-ir."""
 
     @property
+    def metadata_props(self) -> Any:
+        """What tools note of it: a mapping, or a list of entries in a message."""
+
+    @property
     def name(self) -> str | None:
         """Its name, if it has one."""
 
@@ -165,9 +175,25 @@ class _NamedFunction(Protocol):
         """Which of several of one name it is."""
 
 
-def node_label(node: _Named, index: int) -> str:
-    """A node's name, or its operator and its place among its siblings if it has none."""
-    return short_name(node.name or "") or f"{short_name(node.op_type)}[{index}]"
+def node_path(parent: str, node: _Named, index: int) -> str:
+    """What messages call a node.
+
+    Args:
+        parent: The path of the graph or function.
+        node: The node.
+        index: Its place among its siblings.
+
+    Returns:
+        The parent's path with the node's name, or its operator and place if it has none; of the
+        layer of an OpenVINO IR the layer's own path.
+    """
+    noted = node.metadata_props
+    if noted:
+        if not isinstance(noted, Mapping):
+            noted = {entry.key: entry.value for entry in noted}
+        if LAYER_PATH in noted:
+            return str(noted[LAYER_PATH])
+    return f"{parent}/{short_name(node.name or '') or f'{short_name(node.op_type)}[{index}]'}"
 
 
 def function_label(function: _NamedFunction) -> str:
@@ -192,8 +218,8 @@ def is_split(node: ir.Node) -> bool:
 
 
 def is_vendor_split(node: ir.Node) -> bool:
-    """Whether the node is OpenVINO's VariadicSplit in an ONNX model."""
-    return node.op_type == VENDOR_SPLIT.name and node.domain == DOMAIN
+    """Whether the node is one of OpenVINO's splits."""
+    return node.op_type in VENDOR_FAMILY and node.domain == DOMAIN
 
 
 def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:

@@ -28,21 +28,24 @@ from tensorsplit.core.errors import (
     MISSING_INPUT,
     UNKNOWN_INPUT,
     UNREADABLE_MODEL,
+    UNSUPPORTED_NODE,
     USAGE,
     Kind,
     SplitError,
     short_name,
     show,
 )
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import check_text, graphs, message_of
+from tensorsplit.model.graph.nodes import VENDOR_FAMILY, node_path
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name
 
 if TYPE_CHECKING:
-    from tensorsplit.model.openvino_ir.ir import OpenVinoModel
+    from tensorsplit.model.openvino_ir.translation import IrFile, IrInput, Range
 
-Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel | OpenVinoModel"
+Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
 """What can be read as a model: a path, a model in memory, or what was read before."""
 
 _MAX_MESSAGE = (1 << 31) - 1
@@ -50,19 +53,24 @@ _MAX_MESSAGE = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """An ONNX model.
+    """An ONNX model, or an OpenVINO IR as one.
 
     Attributes:
         original: The message that was read; nobody changes it.
         folder: Where external data is looked for; None if the model came without a place.
         name: What to call it: the path, or the graph's name.
         was_ir: Whether an onnx-ir model came in.
+        path: The file that it was read from, if any.
+        openvino: The OpenVINO IR that it was read from; its layers are nodes of the domain
+            ``org.openvinotoolkit``.
     """
 
     original: ModelProto
     folder: Path | None
     name: str
     was_ir: bool = False
+    path: Path | None = None
+    openvino: IrFile | None = None
 
     @cached_property
     @collector_paused()
@@ -83,6 +91,8 @@ class OnnxModel:
                 "repair the model",
                 node="graph",
             ) from error
+        if self.openvino is not None:
+            _drop_undefined(made.graph)
         return made
 
     @cached_property
@@ -92,6 +102,8 @@ class OnnxModel:
         Raises:
             SplitError: TS502 for an input that is there twice.
         """
+        if self.openvino is not None:
+            return tuple(map(_declared_by_ir, self.openvino.inputs))
         graph = self.original.graph
         defaults = {tensor.name for tensor in graph.initializer}
         defaults |= {tensor.values.name for tensor in graph.sparse_initializer}
@@ -102,6 +114,22 @@ class OnnxModel:
                 MALFORMED_MODEL, "two inputs have one name", "rename one", node="graph"
             )
         return declared
+
+    def check_runs_here(self) -> None:
+        """Refuse an OpenVINO IR with layers that only OpenVINO can run.
+
+        Raises:
+            SplitError: TS509.
+        """
+        for node in self.original.graph.node if self.openvino is not None else ():
+            if node.domain == DOMAIN and node.op_type not in VENDOR_FAMILY:
+                raise SplitError(
+                    UNSUPPORTED_NODE,
+                    f"the layer is of type {short_name(node.op_type)}",
+                    'use engine="openvino", or a model of Parameter, Const, VariadicSplit, Split,'
+                    " Result",
+                    node=node_path("graph", node, 0),
+                )
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -145,6 +173,14 @@ class OnnxModel:
         return made
 
 
+def _drop_undefined(graph: ir.Graph) -> None:
+    """Leave only the shape of values of which no type is known; a message can't say so."""
+    made = (value for node in graph.all_nodes() for value in node.outputs)
+    for value in (*graph.inputs, *made):
+        if value.dtype is ir.DataType.UNDEFINED:
+            value.type = None
+
+
 def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
     """Remove what onnx-ir says of each initializer, where the original did not say it."""
     drop = {tensor.name for tensor in graph.initializer} - keep
@@ -154,7 +190,7 @@ def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
         graph.value_info.extend(kept)
 
 
-def read_model(source: Source) -> OnnxModel | OpenVinoModel:
+def read_model(source: Source) -> OnnxModel:
     """Read a model without its external data.
 
     Args:
@@ -176,10 +212,6 @@ def read_model(source: Source) -> OnnxModel | OpenVinoModel:
         return _from_ir(source)
     if isinstance(source, (str, os.PathLike)):
         return _read_path(source)
-    from tensorsplit.model.openvino_ir.ir import OpenVinoModel
-
-    if isinstance(source, OpenVinoModel):
-        return source
     raise SplitError(
         UNREADABLE_MODEL,
         f"it is {show(source)} of type {type(source).__name__}",
@@ -188,13 +220,14 @@ def read_model(source: Source) -> OnnxModel | OpenVinoModel:
     )
 
 
-def _read_path(source: str | os.PathLike[str]) -> OnnxModel | OpenVinoModel:
+def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
     name = os.fsdecode(source)
     path = Path(name)
     if path.suffix.lower() == ".xml":
-        from tensorsplit.model.openvino_ir.ir import read_ir
+        from tensorsplit.model.openvino_ir.translation import read_ir
 
-        return read_ir(path)
+        file = read_ir(path)
+        return OnnxModel(file.message, file.weights.parent, name, path=path, openvino=file)
     proto = ModelProto()
     try:
         if not path.is_file():
@@ -215,7 +248,7 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel | OpenVinoModel:
         raise _unreadable(
             name, f"it is no ONNX model ({_reason(error)})", "give a whole .onnx file, or an .xml"
         ) from error
-    return _checked(proto, path.parent, name)
+    return replace(_checked(proto, path.parent, name), path=path)
 
 
 def _checked(
@@ -275,7 +308,7 @@ def open_model(source: Source) -> OnnxModel:
     """
     begin("reading")
     read = read_model(source)
-    if not isinstance(read, OnnxModel):
+    if read.openvino is not None:
         raise SplitError(
             UNREADABLE_MODEL,
             f"{show(str(read.path))} is an OpenVINO IR",
@@ -297,6 +330,8 @@ class DeclaredInput(NamedTuple):
         kind: ``tensor``, ``sequence`` (of tensors), ``optional`` (tensor), ``optional sequence``,
             or ``other`` for what is passed on unchecked, such as a map.
         has_default: Whether the model holds a value that is used if the input is not fed.
+        aliases: Other names of it.
+        ranges: The least and the largest length of each dimension, if the model gives bounds.
     """
 
     name: str
@@ -304,12 +339,16 @@ class DeclaredInput(NamedTuple):
     shape: tuple[int | str | None, ...] | None
     kind: str = "tensor"
     has_default: bool = False
+    aliases: tuple[str, ...] = ()
+    ranges: tuple[Range, ...] | None = None
 
     def __str__(self) -> str:
         element = self.element_type or "any element type"
         tensor = f"tensor of {element}"
         if self.shape is not None:
-            tensor += f" and shape {show_shape(self.shape)}"
+            ranges = self.ranges or (None,) * len(self.shape)
+            dims = (_bounds(*pair) for pair in zip(self.shape, ranges, strict=True))
+            tensor += f" and shape {show_shape(tuple(dims))}"
         if self.kind == "tensor":
             return tensor
         return {
@@ -317,6 +356,20 @@ class DeclaredInput(NamedTuple):
             "optional": f"{tensor}, or None",
             "optional sequence": f"list of arrays, each a {tensor}, or None",
         }.get(self.kind, "value")
+
+
+def _bounds(dim: int | str | None, bounds: Range | None) -> int | str | None:
+    """A dimension for a message: its bounds, such as ``1..8``, where it has some."""
+    if dim is not None or bounds is None or bounds == (0, None):
+        return dim
+    low, high = bounds
+    return f"{low}..{'' if high is None else high}"
+
+
+def _declared_by_ir(entry: IrInput) -> DeclaredInput:
+    return DeclaredInput(
+        entry.name, entry.element_type, entry.shape, aliases=entry.aliases, ranges=entry.ranges
+    )
 
 
 def _declared(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
@@ -378,6 +431,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
             parameter="inputs",
         )
     names = [entry.name for entry in declared]
+    feeds = _by_name(declared, feeds)
     for name in feeds:
         if name not in names:
             raise SplitError(
@@ -394,6 +448,24 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
     return {
         entry.name: _check(entry, feeds[entry.name]) for entry in declared if entry.name in feeds
     }
+
+
+def _by_name(declared: Sequence[DeclaredInput], feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """What is fed by the names of the inputs, whichever of their names was used."""
+    known = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
+    known |= {entry.name: entry.name for entry in declared}
+    found: dict[Any, Any] = {}
+    for key, value in feeds.items():
+        name = known.get(key, key)
+        if name in found:
+            raise SplitError(
+                UNKNOWN_INPUT,
+                f"{show(key)} is another name of the input {show(name)}, which is given twice",
+                "give it once",
+                parameter=short_name(str(key)),
+            )
+        found[name] = value
+    return found
 
 
 def _check(entry: DeclaredInput, value: Any) -> Any:
@@ -417,7 +489,9 @@ def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, A
         raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
     if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are no strings")
-    if entry.shape is not None and not _fits(entry.shape, array.shape):
+    if entry.shape is not None and not (
+        _fits(entry.shape, array.shape) and _lies_in(entry.ranges, array.shape)
+    ):
         raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")
     return array
 
@@ -432,6 +506,13 @@ def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _fits(declared: tuple[int | str | None, ...], shape: tuple[int, ...]) -> bool:
     return len(declared) == len(shape) and all(
         not isinstance(dim, int) or dim == seen for dim, seen in zip(declared, shape, strict=True)
+    )
+
+
+def _lies_in(ranges: tuple[Range, ...] | None, shape: tuple[int, ...]) -> bool:
+    return ranges is None or all(
+        low <= size and (high is None or size <= high)
+        for size, (low, high) in zip(shape, ranges, strict=True)
     )
 
 

@@ -26,7 +26,7 @@ from tensorsplit.model.graph.nodes import (
     domain_name,
     domain_opsets,
     function_label,
-    node_label,
+    node_path,
     readable_constant,
 )
 from tensorsplit.model.graph.progress import counted
@@ -113,7 +113,7 @@ class Analysis:
                     self.facts.set(value, of_constant(value))
         is_main = scope is self.model.graph
         for index, node in enumerate(counted("finding shapes", scope) if is_main else scope):
-            path = f"{frame.path}/{node_label(node, index)}"
+            path = node_path(frame.path, node, index)
             found = self._node(node, path, frame)
             for position, value in enumerate(node.outputs):
                 fact = found[position] if position < len(found) else UNKNOWN
@@ -218,6 +218,8 @@ def declared(value: ir.Value) -> Fact:
     """What the model says of a value."""
     if isinstance(value.type, ir.TensorType):
         return Tensor(value.dtype, _shape(value))
+    if value.type is None and value.shape is not None:
+        return Tensor(None, _shape(value))
     if isinstance(value.type, ir.SequenceType) and isinstance(value.type.elem_type, ir.TensorType):
         return Sequence(value.dtype, _shape(value))
     return UNKNOWN if value.type is None else Other(value.type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import onnx
 import onnx_ir as ir
@@ -11,10 +12,9 @@ from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import Scope, bodies
-from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
+from tensorsplit.model.graph.nodes import Scope, bodies, is_vendor_split, readable_constant, walk
+from tensorsplit.model.graph.reading import Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
-from tensorsplit.model.openvino_ir.export import as_onnx
 
 
 @collector_paused()
@@ -44,13 +44,22 @@ def infer_shapes(
             TS507 for a shape that fits no input.
     """
     read = read_model(model)
-    if not isinstance(read, OnnxModel):
-        return as_onnx(read)
-    opened = open_model(read)
+    opened = open_model(read) if read.openvino is None else replace(read)
     for name, shape in (input_shapes or {}).items():
         _give_shape(opened.model, name, shape)
     changed = fill(opened.model, analyse(opened.model, strict=True))
+    if read.openvino is not None:
+        _hold_operands(opened.model)
     return opened.back(changed or bool(input_shapes))
+
+
+def _hold_operands(model: ir.Model) -> None:
+    """Take the constants into the model that hold an axis or lengths; they lie in a ``.bin``."""
+    for entry in walk(model):
+        for value in entry.node.inputs[1:] if is_vendor_split(entry.node) else ():
+            held = readable_constant(value)
+            if value is not None and held is not None:
+                value.const_value = ir.tensor(held, name=value.name)
 
 
 def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:

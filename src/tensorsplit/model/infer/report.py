@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import onnx
 
 from tensorsplit.model.graph.message import graphs
-from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
+from tensorsplit.model.graph.reading import Source, read_model
 
 
 def filled_in(source: Source, made: onnx.ModelProto) -> list[str]:
@@ -20,8 +20,7 @@ def filled_in(source: Source, made: onnx.ModelProto) -> list[str]:
     Returns:
         A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
     """
-    read = read_model(source)
-    before = dict(_described(read.original)) if isinstance(read, OnnxModel) else {}
+    before = dict(_described(read_model(source).original))
     return [line for name, line in _described(made) if before.get(name) != line]
 
 

@@ -34,6 +34,7 @@ def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
             TS509 to TS511 for what else of the model is wrong or can't be run. Nothing runs
             before all that constants and what is fed tell about split nodes has been checked.
     """
+    model.check_runs_here()
     fed = check_feeds(model.inputs, feeds)
     block = compile_model(model)
     check_block(block, fed_facts(model, fed))

@@ -17,7 +17,7 @@ from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.model.graph.binding import bind_node, is_split
 from tensorsplit.model.graph.constants import constant_of, initializers
 from tensorsplit.model.graph.message import bodies, model_opsets, opset_imports, walk
-from tensorsplit.model.graph.nodes import check_depth, domain_name, function_label, node_label
+from tensorsplit.model.graph.nodes import check_depth, domain_name, function_label, node_path
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.run.blocks import Block, Step, plan_release
 from tensorsplit.model.run.functions import Functions, passed_attributes
@@ -143,7 +143,7 @@ class _Compiler:
         produced = {name for node in nodes for name in node.output if name}
         inside = replace(scope, names=local)
         for index, node in enumerate(nodes):
-            path = f"{scope.path}/{node_label(node, index)}"
+            path = node_path(scope.path, node, index)
             try:
                 reads = self._add(block, node, replace(inside, path=path), produced)
             except SplitError as error:

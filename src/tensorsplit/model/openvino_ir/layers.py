@@ -1,12 +1,13 @@
-"""Reading the ``.xml`` of an OpenVINO IR into plain data, without trusting a word of it."""
+"""The layers of an OpenVINO IR as plain data, read from its ``.xml`` without trusting it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from xml.etree.ElementTree import ParseError
 
 from defusedxml import DefusedXmlException
@@ -14,7 +15,6 @@ from defusedxml.ElementTree import parse as parse_xml
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, UNSAFE_XML, SplitError
-from tensorsplit.model.openvino_ir.graph import Graph, Layer, Port, Source, in_order
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -22,20 +22,90 @@ if TYPE_CHECKING:
 VERSIONS = (10, 11)
 """The versions of the format that are read."""
 
+CONSTANTS = ("Const", "Constant")
+"""How the type of a constant is spelled."""
+
 _BODIES = ("body", "then_body", "else_body")
 _EDGE = ("from-layer", "from-port", "to-layer", "to-port")
 _MAX_DEPTH = 32
 _LARGEST = 1 << 63
 
 
-def read_xml(path: Path) -> Graph:
+class Port(NamedTuple):
+    """One input or output of a layer.
+
+    Attributes:
+        id: The number that edges name; unique within the layer.
+        names: The tensor names of an output, in the order of the file; mostly one or none.
+        shape: What the file's ``<dim>`` elements say, with None for unknown dimensions. A scalar
+            and a tensor of unknown rank look alike here (both have none) and are both None.
+    """
+
+    id: int
+    names: tuple[str, ...] = ()
+    shape: Shape | None = None
+
+
+class Source(NamedTuple):
+    """Where an input comes from: the id of a layer, and the position of one of its outputs."""
+
+    layer: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer.
+
+    Attributes:
+        id: The number that edges name; unique within its graph.
+        name: The layer's name; empty where the file has none.
+        type: Such as ``VariadicSplit``.
+        version: The opset that the type belongs to, such as ``opset1``.
+        path: How messages call the layer, with the layers whose bodies it lies in.
+        attributes: The attributes of its ``<data>`` element, as text.
+        inputs: The input ports in order.
+        outputs: The output ports in order.
+        output_names: The tensor names that a Result adds.
+        sources: For each input port, what feeds it.
+        bodies: The graphs that it runs by name, for such layers as ``Loop`` and ``If``.
+    """
+
+    id: int
+    name: str
+    type: str
+    version: str
+    path: str
+    attributes: Mapping[str, str]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    output_names: tuple[str, ...]
+    sources: tuple[Source, ...] = ()
+    bodies: Mapping[str, LayerGraph] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGraph:
+    """A network, or the body of a layer.
+
+    Attributes:
+        layers: Every layer by its id, in the order of the file.
+        order: The layers so that each comes after those that feed it.
+    """
+
+    layers: Mapping[int, Layer]
+    order: tuple[Layer, ...]
+
+    def of_type(self, type: str) -> tuple[Layer, ...]:
+        """The layers of a type, in the order of the file."""
+        return tuple(layer for layer in self.layers.values() if layer.type == type)
+
+
+def read_layers(path: Path) -> LayerGraph:
     """Read the network of an IR file.
 
     Args:
         path: The ``.xml`` file.
-
-    Returns:
-        The network.
 
     Raises:
         SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
@@ -90,7 +160,7 @@ def _root(path: Path) -> Element:
     return root
 
 
-def _graph(element: Element, prefix: str, depth: int) -> Graph:
+def _graph(element: Element, prefix: str, depth: int) -> LayerGraph:
     if depth > _MAX_DEPTH:
         raise _malformed(
             f"bodies lie {depth} deep in each other", f"use at most {_MAX_DEPTH}", prefix
@@ -98,35 +168,22 @@ def _graph(element: Element, prefix: str, depth: int) -> Graph:
     listed = element.find("layers")
     if listed is None:
         raise _malformed("a graph has no <layers>", "IR files list them", prefix)
-    items: dict[int, Element] = {}
+    layers: dict[int, Layer] = {}
     for item in listed.findall("layer"):
         number = whole(item.get("id"), "the id of a layer", prefix or None)
-        if number in items:
+        if number in layers:
             raise _malformed(f"two layers have the id {number}", "give each its own", prefix)
-        items[number] = item
-    drafts = {number: _layer(number, item, prefix) for number, item in items.items()}
-    edges = _edges(element.find("edges"), drafts, prefix)
-    layers = {
-        number: replace(
-            draft,
-            sources=_sources(draft, edges),
-            bodies=_bodies(items[number], draft.path, depth),
-        )
-        for number, draft in drafts.items()
-    }
-    return Graph(layers, in_order(layers.values()))
+        layers[number] = _layer(number, item, prefix, depth)
+    edges = _edges(element.find("edges"), layers, prefix)
+    for number, layer in layers.items():
+        layers[number] = replace(layer, sources=_sources(layer, edges))
+    return LayerGraph(layers, _in_order(layers))
 
 
-def _bodies(item: Element, path: str, depth: int) -> tuple[Graph, ...]:
-    found = (item.find(tag) for tag in _BODIES)
-    return tuple(_graph(body, f"{path} / ", depth + 1) for body in found if body is not None)
-
-
-def _layer(number: int, item: Element, prefix: str) -> Layer:
+def _layer(number: int, item: Element, prefix: str, depth: int) -> Layer:
     name = item.get("name", "")
     path = f"{prefix}layer '{name}' (id {number})"
     data = item.find("data")
-    inputs, outputs = (_ports(item.find(tag), path) for tag in ("input", "output"))
     return Layer(
         id=number,
         name=name,
@@ -134,9 +191,14 @@ def _layer(number: int, item: Element, prefix: str) -> Layer:
         version=item.get("version", ""),
         path=path,
         attributes={} if data is None else dict(data.attrib),
-        inputs=inputs,
-        outputs=outputs,
-        output_names=split_names(item.get("output_names", "")),
+        inputs=_ports(item.find("input"), path),
+        outputs=_ports(item.find("output"), path),
+        output_names=_split_names(item.get("output_names", "")),
+        bodies={
+            tag: _graph(body, f"{path} / ", depth + 1)
+            for tag in _BODIES
+            if (body := item.find(tag)) is not None
+        },
     )
 
 
@@ -146,7 +208,7 @@ def _ports(item: Element | None, path: str) -> tuple[Port, ...]:
     ports = tuple(
         Port(
             whole(port.get("id"), "the id of a port", path),
-            split_names(port.get("names", "")),
+            _split_names(port.get("names", "")),
             _port_shape(port, path),
         )
         for port in item.findall("port")
@@ -163,7 +225,7 @@ def _port_shape(port: Element, path: str) -> Shape | None:
     return tuple(None if text == "-1" else whole(text, "a <dim>", path) for text in texts)
 
 
-def split_names(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     """The names in a list separated by commas, in which a comma of a name has a backslash."""
     names = (name.replace("\\,", ",") for name in re.split(r"(?<!\\),", text))
     return tuple(name for name in names if name)
@@ -199,7 +261,31 @@ def _sources(layer: Layer, edges: _Edges) -> tuple[Source, ...]:
     for port in layer.inputs:
         if (layer.id, port.id) not in edges:
             raise _malformed(f"nothing feeds its input port {port.id}", "add an edge", layer.path)
+    has = (len(layer.inputs), len(layer.outputs))
+    is_start = layer.type in ("Parameter", *CONSTANTS)
+    if (is_start and has != (0, 1)) or (layer.type == "Result" and has[0] != 1):
+        raise _malformed(
+            f"a {layer.type} has {has[0]} inputs and {has[1]} outputs",
+            "Parameter and Const have one output, Result has one input",
+            layer.path,
+        )
     return tuple(edges[layer.id, port.id] for port in layer.inputs)
+
+
+def _in_order(layers: Mapping[int, Layer]) -> tuple[Layer, ...]:
+    """The layers so that each comes after those that feed it."""
+    feeding = {
+        number: [source.layer for source in layer.sources] for number, layer in layers.items()
+    }
+    try:
+        return tuple(layers[number] for number in TopologicalSorter(feeding).static_order())
+    except CycleError as error:
+        circle = error.args[1]
+        raise _malformed(
+            f"{len(circle) - 1} layers wait for each other's outputs, this one among them",
+            "the edges of a graph form no circle",
+            layers[circle[0]].path,
+        ) from None
 
 
 def _malformed(problem: str, fix: str, path: str) -> SplitError:

@@ -1,0 +1,433 @@
+"""An OpenVINO IR as an ONNX message: each layer is a node of the domain ``org.openvinotoolkit``.
+
+So one graph, one analysis and one interpreter serve both formats. The data of constants stays in
+the ``.bin`` file as external data. Bodies of layers such as ``Loop`` become graph attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TypeAlias
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import (
+    EXTERNAL_DATA,
+    MALFORMED_MODEL,
+    UNKNOWN_OPERATOR,
+    SplitError,
+    show_int,
+)
+from tensorsplit.core.records import operators
+from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
+from tensorsplit.core.schema import Operator
+from tensorsplit.model.openvino_ir.layers import (
+    CONSTANTS,
+    Layer,
+    LayerGraph,
+    Source,
+    read_layers,
+    whole,
+)
+from tensorsplit.model.openvino_ir.packing import byte_count, decode_strings
+
+Range: TypeAlias = "tuple[int, int | None]"
+"""The least and the largest length of a dimension; None where there is no largest."""
+
+LAYER_PATH = "org.openvinotoolkit.layer"
+"""The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
+
+_OPSET = 18
+_IR_VERSION = 10
+_FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "openvino")
+_TYPES = frozenset(TensorProto.DataType.keys())
+_OF_NO_TYPE = ("dynamic", "undefined")
+_DIMENSION = re.compile(r"(?P<exact>[0-9]{1,18})|(?P<low>[0-9]{0,18})\.\.(?P<high>[0-9]{0,18})")
+_INTEGER = re.compile("-?[0-9]{1,18}")
+_SINK = re.compile(r"/sink_port_[0-9]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class IrInput:
+    """A Parameter.
+
+    Attributes:
+        name: Its layer name, else its tensor name, else its id.
+        aliases: Its tensor names.
+        element_type: The element type in the package's spelling; None if it may be any.
+        ranges: The bounds of each dimension; None for any rank.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    element_type: str | None
+    ranges: tuple[Range, ...] | None
+
+    @property
+    def shape(self) -> Shape | None:
+        """The shape, with None for each dimension that is not fixed; None for any rank."""
+        if self.ranges is None:
+            return None
+        return tuple(low if low == high else None for low, high in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class IrFile:
+    """An OpenVINO IR that was read.
+
+    Attributes:
+        path: The ``.xml`` file.
+        weights: The ``.bin`` file, links followed; it need not exist if no constant has data.
+        message: The model as ONNX.
+        inputs: Its Parameters, in the order of the file.
+    """
+
+    path: Path
+    weights: Path
+    message: ModelProto
+    inputs: tuple[IrInput, ...]
+
+
+def read_ir(path: str | PathLike[str]) -> IrFile:
+    """Read an OpenVINO IR model.
+
+    Args:
+        path: The ``.xml`` file; its ``.bin`` lies beside it. Only constants of strings are read.
+
+    Raises:
+        SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
+            well-formed, TS503 for XML with a document type, TS504 for a ``.bin`` that is missing
+            or does not hold what the ``.xml`` says; TS101 for a split layer of an unknown version.
+    """
+    file = Path(fspath(path))
+    layers = read_layers(file)
+    weights = file.with_suffix(".bin")
+    inputs = {layer.id: _input(layer) for layer in layers.of_type("Parameter")}
+    taken: set[str] = set()
+    for number, entry in inputs.items():
+        if entry.name in taken:
+            raise SplitError(
+                MALFORMED_MODEL,
+                f"two inputs are called '{entry.name}'",
+                "give each its own name",
+                node=layers.layers[number].path,
+            )
+        taken.add(entry.name)
+    names = {number: entry.name for number, entry in inputs.items()}
+    outputs = _output_names(layers, names)
+    graph = _Writer(weights, {*taken, *outputs}).graph(layers, names, outputs)
+    graph.input.extend(
+        _described(entry.name, entry.element_type, entry.shape) for entry in inputs.values()
+    )
+    graph.name = file.stem
+    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
+    message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+    return IrFile(file, weights.resolve(), message, tuple(inputs.values()))
+
+
+def _input(layer: Layer) -> IrInput:
+    names = tuple(name for port in layer.outputs for name in port.names)
+    element_type = _element_type(layer)
+    return IrInput(
+        name=layer.name or next(iter(names), str(layer.id)),
+        aliases=names,
+        element_type=None if element_type is None else ELEMENT_TYPES[element_type],
+        ranges=_ranges(layer),
+    )
+
+
+def _element_type(layer: Layer) -> str | None:
+    """OpenVINO's name of the type that a Parameter or Const declares; None if it may be any."""
+    name = layer.attributes.get("element_type")
+    if name in _OF_NO_TYPE:
+        return None
+    if name not in ELEMENT_TYPES:
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"its element type is {'missing' if name is None else repr(name[:40])}",
+            f"it is one of {', '.join(ELEMENT_TYPES)}",
+            node=layer.path,
+        )
+    return name
+
+
+def _ranges(layer: Layer) -> tuple[Range, ...] | None:
+    """The shape that a Parameter or Const declares; None for any rank."""
+    text = layer.attributes.get("shape")
+    if text is None:
+        raise SplitError(
+            MALFORMED_MODEL, "its shape is missing", "a scalar has shape=''", node=layer.path
+        )
+    inner = text.strip().removeprefix("[").removesuffix("]").strip()
+    if inner == "...":
+        return None
+    return tuple(_range(item.strip(), layer) for item in inner.split(",")) if inner else ()
+
+
+def _range(text: str, layer: Layer) -> Range:
+    """One of ``?``, ``-1``, ``3``, ``1..8``, ``1..`` and ``..8``."""
+    if text in {"?", "-1"}:
+        return 0, None
+    match = _DIMENSION.fullmatch(text)
+    if match is not None and match["exact"]:
+        return int(text), int(text)
+    if match is not None and text != "..":
+        low, high = int(match["low"] or 0), int(match["high"]) if match["high"] else None
+        if high is None or low <= high:
+            return low, high
+    raise SplitError(
+        MALFORMED_MODEL,
+        f"its shape has the dimension {text[:40]!r}",
+        "a dimension is a number >= 0, a range such as 1..8, or ?",
+        node=layer.path,
+    )
+
+
+def _output_names(graph: LayerGraph, inputs: Mapping[int, str]) -> tuple[str, ...]:
+    """What each Result is called, in the order of the file; every name once.
+
+    A Result is called by its own tensor name, else by one of the port that feeds it, else as its
+    layer, else as the producing layer and the position of the output. It has the name of an input
+    only if it is that input.
+    """
+    taken: dict[str, None] = {}
+    for layer in graph.of_type("Result"):
+        others = {name for key, name in inputs.items() if key != layer.sources[0].layer}
+        names = _possible_names(graph, layer)
+        taken[next(name for name in names if name not in taken and name not in others)] = None
+    return tuple(taken)
+
+
+def _possible_names(graph: LayerGraph, result: Layer) -> Iterator[str]:
+    (source,) = result.sources
+    producer = graph.layers[source.layer]
+    yield from result.output_names
+    yield from producer.outputs[source.output].names
+    if result.name:
+        yield _SINK.sub("", result.name) or result.name
+        yield result.name
+    place = f"{producer.name or producer.id}.{source.output}"
+    yield place
+    yield f"{place}.{result.id}"
+    number = 0
+    while True:
+        number += 1
+        yield f"{place}.{result.id}.{number}"
+
+
+class _Writer:
+    """Writes layers as messages, with names that are unique in the whole model.
+
+    Args:
+        weights: The ``.bin`` file.
+        taken: The names of the model's inputs and outputs.
+    """
+
+    def __init__(self, weights: Path, taken: set[str]) -> None:
+        self._weights = weights
+        self._held = weights.stat().st_size if weights.is_file() else None
+        self._taken = taken
+
+    def graph(
+        self, layers: LayerGraph, inputs: Mapping[int, str], outputs: Iterable[str]
+    ) -> GraphProto:
+        """A graph without its inputs.
+
+        Args:
+            layers: The layers.
+            inputs: What each Parameter is called, by its id.
+            outputs: What each Result is called.
+        """
+        graph = GraphProto()
+        names = {Source(number, 0): name for number, name in inputs.items()}
+        results = list(zip(layers.of_type("Result"), outputs, strict=True))
+        for result, name in results:
+            (source,) = result.sources
+            if layers.layers[source.layer].type not in ("Parameter", *CONSTANTS):
+                names.setdefault(source, name)  # of several Results, the first one names the value
+        for layer in layers.order:
+            for place in range(len(layer.outputs)):
+                source = Source(layer.id, place)
+                names[source] = names.get(source) or self._new_name(layer, place)
+            if layer.type in CONSTANTS:
+                self._add_constant(graph, layer, names[Source(layer.id, 0)])
+            elif layer.type not in ("Parameter", "Result"):
+                self._add_node(graph, layer, names)
+        for result, name in results:
+            (source,) = result.sources
+            if names[source] != name:
+                node = graph.node.add(op_type="Identity", input=[names[source]], output=[name])
+                node.metadata_props.add(key=LAYER_PATH, value=result.path)
+            shape = layers.layers[source.layer].outputs[source.output].shape
+            graph.output.append(_described(name, None, shape))
+        return graph
+
+    def _body(self, layers: LayerGraph) -> GraphProto:
+        """A body; what its Parameters are is known only to the layer around it."""
+        inputs = {layer.id: self._new_name(layer, 0) for layer in layers.of_type("Parameter")}
+        outputs = [self._new_name(layer, 0) for layer in layers.of_type("Result")]
+        graph = self.graph(layers, inputs, outputs)
+        graph.name = "body"
+        graph.input.extend(ValueInfoProto(name=name) for name in inputs.values())
+        return graph
+
+    def _new_name(self, layer: Layer, place: int) -> str:
+        name = base = f"{layer.name or layer.type}/{layer.id}.{place}"
+        number = 1
+        while name in self._taken:
+            number += 1
+            name = f"{base}-{number}"
+        self._taken.add(name)
+        return name
+
+    def _add_node(self, graph: GraphProto, layer: Layer, names: Mapping[Source, str]) -> None:
+        node = graph.node.add(op_type=layer.type, domain=DOMAIN, name=layer.name)
+        node.metadata_props.add(key=LAYER_PATH, value=layer.path)
+        node.input.extend(names[source] for source in layer.sources)
+        node.output.extend(names[Source(layer.id, place)] for place in range(len(layer.outputs)))
+        record = _record_of(layer)
+        if record is None:
+            _add_attributes(node, layer.attributes, skip=layer.bodies)
+        else:
+            texts = {entry.name: layer.attributes.get(entry.name) for entry in record.attributes}
+            for name, text in texts.items():
+                if text is not None:
+                    node.attribute.append(helper.make_attribute(name, _integer(name, text, layer)))
+        for name, body in layer.bodies.items():
+            node.attribute.append(helper.make_attribute(name, self._body(body)))
+        for name, port in zip(node.output, layer.outputs, strict=True):
+            if port.shape is not None:
+                graph.value_info.append(_described(name, None, port.shape))
+
+    def _add_constant(self, graph: GraphProto, layer: Layer, name: str) -> None:
+        """A Const as an initializer, or as a node for OpenVINO alone if ONNX lacks its type."""
+        element_type, shape, offset, size = _declared_constant(layer)
+        self._check_weights(layer, offset, size)
+        data_type = _data_type(ELEMENT_TYPES[element_type])
+        tensor = TensorProto(name=name, data_type=data_type, dims=shape)
+        strings = self._strings(layer, shape, offset, size) if element_type == "string" else None
+        if data_type == TensorProto.UNDEFINED or (strings is None and element_type == "string"):
+            node = graph.node.add(op_type=layer.type, domain=DOMAIN, name=layer.name, output=[name])
+            node.metadata_props.add(key=LAYER_PATH, value=layer.path)
+            _add_attributes(node, layer.attributes)
+            graph.value_info.append(_described(name, None, shape))
+            return
+        if strings is not None:
+            tensor.string_data.extend(strings)
+        else:
+            tensor.data_location = TensorProto.EXTERNAL
+            entries = {"location": self._weights.resolve().name, "offset": offset, "length": size}
+            for key, value in entries.items():
+                tensor.external_data.add(key=key, value=str(value))
+        graph.initializer.append(tensor)
+
+    def _check_weights(self, layer: Layer, offset: int, size: int) -> None:
+        """Check that data lies in the ``.bin`` file."""
+        end = offset + size
+        if size and (self._held is None or end > self._held):
+            raise SplitError(
+                EXTERNAL_DATA,
+                f"its data ends at byte {end}, but {self._weights.name} "
+                + ("is missing" if self._held is None else f"has {self._held} bytes"),
+                "keep the .bin that was written with the .xml beside it",
+                node=layer.path,
+            )
+
+    def _strings(
+        self, layer: Layer, shape: tuple[int, ...], offset: int, size: int
+    ) -> list[bytes] | None:
+        """The strings of a constant; None if not all of them are UTF-8, as ONNX wants them."""
+        data = b""
+        try:
+            if size:
+                with self._weights.open("rb") as file:
+                    file.seek(offset)
+                    data = file.read(size)
+            strings = decode_strings(data, prod(shape))
+            "".join(text.decode() for text in strings)
+        except OSError as error:
+            raise SplitError(
+                EXTERNAL_DATA,
+                f"{self._weights.name} can't be read: {error.strerror}",
+                "keep the .bin that was written with the .xml",
+                node=layer.path,
+            ) from None
+        except UnicodeDecodeError:
+            return None
+        except SplitError as error:
+            raise error.located(node=layer.path) from None
+        return strings
+
+
+def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
+    """OpenVINO's name of a constant's type, its shape, and where its data is and how long."""
+    element_type, ranges = _element_type(layer), _ranges(layer)
+    if element_type is None or ranges is None or any(low != high for low, high in ranges):
+        raise SplitError(
+            MALFORMED_MODEL,
+            "a constant has no fixed shape or element type",
+            "constants have both",
+            node=layer.path,
+        )
+    offset, size = (
+        whole(layer.attributes.get(name), f"its {name}", layer.path) for name in ("offset", "size")
+    )
+    shape = tuple(low for low, _ in ranges)
+    needed = byte_count(element_type, shape)
+    if needed not in (None, size):
+        raise SplitError(
+            EXTERNAL_DATA,
+            f"{element_type} of shape {list(shape)} takes {show_int(needed or 0)} bytes, but its"
+            f" size is {size}",
+            "the .xml is damaged: save it again",
+            node=layer.path,
+        )
+    return element_type, shape, offset, size
+
+
+def _record_of(layer: Layer) -> Operator | None:
+    """The record of a split layer; None for a layer of another type."""
+    if layer.type not in _FAMILY:
+        return None
+    try:
+        return operators[f"openvino.{layer.type}-{layer.version.removeprefix('opset')}"]
+    except SplitError:
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"the layer is {layer.type} of version {layer.version[:40]!r}",
+            f"the versions are {', '.join(op for op in operators if op.startswith('openvino.'))}",
+            node=layer.path,
+        ) from None
+
+
+def _integer(name: str, text: str, layer: Layer) -> int:
+    digits = text.strip().removeprefix("-")
+    number = whole(digits, f"its {name}", layer.path)
+    return number if digits == text.strip() else -number
+
+
+def _add_attributes(node: NodeProto, texts: Mapping[str, str], skip: Container[str] = ()) -> None:
+    """The attributes of a layer that is passed on: integers where they look so, else text."""
+    for name, text in texts.items():
+        if name not in skip:
+            value = int(text) if _INTEGER.fullmatch(text.strip()) else text
+            node.attribute.append(helper.make_attribute(name, value))
+
+
+def _described(name: str, element_type: str | None, shape: Shape | None) -> ValueInfoProto:
+    """What is declared of a value; nothing is said of an unknown type of unknown rank."""
+    if element_type is None and shape is None:
+        return ValueInfoProto(name=name)
+    return helper.make_tensor_value_info(name, _data_type(element_type), shape)
+
+
+def _data_type(element_type: str | None) -> int:
+    """ONNX's number of an element type; undefined for those that ONNX lacks."""
+    name = (element_type or "undefined").upper()
+    return int(TensorProto.DataType.Value(name)) if name in _TYPES else TensorProto.UNDEFINED
