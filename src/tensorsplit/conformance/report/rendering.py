@@ -23,6 +23,7 @@ from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report.summary import (
     OUTCOMES,
     PASS,
+    WORST,
     Group,
     Summary,
     by_outcome,
@@ -102,7 +103,7 @@ def markdown(document: Document, known: Iterable[Deviation] = ()) -> str:
             summary=Summary(document),
             document=document,
             known={entry.id: entry for entry in known},
-            worst=next(document.deviations(), None),
+            first=next(document.deviations(), None),
             decisions_of=decisions_of,
         )
     )
@@ -114,6 +115,7 @@ def _environment() -> Environment:
         "outcomes": OUTCOMES,
         "passed": OUTCOMES[PASS],
         "deviant": OUTCOMES[:PASS],
+        "worst": WORST,
         "address": _address,
         "last_decision": DECISIONS[-1].id,
     }

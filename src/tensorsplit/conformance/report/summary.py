@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, product
 
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 
@@ -17,57 +17,42 @@ class Outcome:
 
     Attributes:
         key: How it is written in a link, and in the class of a style.
-        title: What a reader sees.
-        sign: A letter that stands for it where there is little room.
         style: Its style in a terminal.
         meaning: What it means, in one sentence.
     """
 
     key: str
-    title: str
-    sign: str
     style: str
     meaning: str
 
+    @property
+    def title(self) -> str:
+        """What a reader sees."""
+        return "wrong, memory" if self.key == "memory" else self.key.replace("-", " ")
 
-OUTCOMES = (
-    Outcome(
-        "memory",
-        "wrong, memory",
-        "M",
-        "bold magenta",
-        "Ran, and returned as a result what was read or written outside a buffer.",
-    ),
-    Outcome(
-        "crash", "crash", "C", "bold red", "The process died: a signal, an abort, a corrupted heap."
-    ),
-    Outcome("wrong", "wrong", "W", "red", "Ran without an error and returned something else."),
-    Outcome(
-        "accepted-but-illegal",
-        "accepted but illegal",
-        "A",
-        "yellow",
-        "Ran a model that the standard, or a decision where it is silent, refuses.",
-    ),
-    Outcome("hang", "hang", "H", "bold yellow", "Did not return within the time allowed."),
-    Outcome(
-        "refused-but-legal", "refused but legal", "R", "cyan", "Refused a model that is right."
-    ),
-    Outcome(
-        "unsupported-type",
-        "unsupported type",
-        "U",
-        "dim",
-        "Refused because it lacks this element type or operator.",
-    ),
-    Outcome("pass", "pass", "P", "green", "Did what the standard says."),
-    Outcome(
-        "skipped",
-        "skipped",
-        "S",
-        "dim",
-        "A file format that the subject does not read; not counted.",
-    ),
+    @property
+    def sign(self) -> str:
+        """A letter that stands for it where there is little room."""
+        return self.key[0].upper()
+
+
+OUTCOMES = tuple(
+    Outcome(key, style, meaning)
+    for key, style, meaning in (
+        ("memory", "bold magenta", "Ran, and returned what was read or written outside a buffer."),
+        ("crash", "bold red", "The process died: a signal, an abort, a corrupted heap."),
+        ("wrong", "red", "Ran without an error and returned something else."),
+        (
+            "accepted-but-illegal",
+            "yellow",
+            "Ran a model that the standard, or a decision, refuses.",
+        ),
+        ("hang", "bold yellow", "Did not return within the time allowed."),
+        ("refused-but-legal", "cyan", "Refused a model that is right."),
+        ("unsupported-type", "dim", "Refused because it lacks this element type or operator."),
+        ("pass", "green", "Did what the standard says."),
+        ("skipped", "dim", "A file format that the subject does not read; not counted."),
+    )
 )
 """Every outcome, worst first; an outcome's place here is the `severity` of its results."""
 
@@ -103,17 +88,6 @@ class Counts:
     def deviations(self) -> list[tuple[Outcome, int]]:
         """The outcomes other than a pass that came up, worst first."""
         return [(OUTCOMES[at], self.numbers[at]) for at in range(PASS) if self.numbers[at]]
-
-    @property
-    def shares(self) -> list[tuple[Outcome, str, str]]:
-        """The outcomes from best to worst, each with the start and the length of its share in %."""
-        found, at = list[tuple[Outcome, str, str]](), 0.0
-        for outcome, number in reversed(list(zip(OUTCOMES[:SKIPPED], self.numbers, strict=False))):
-            if number:
-                share = 100 * number / self.judged
-                found.append((outcome, f"{at:.2f}", f"{share:.2f}"))
-                at += share
-        return found
 
     def of(self, outcome: Outcome) -> int:
         """How often one outcome came up."""
@@ -152,7 +126,6 @@ class Summary:
         groups: The deviations in groups, worst first.
         known: How many deviations are known.
         news: How many are not.
-        used: The outcomes other than a pass that came up, worst first.
     """
 
     def __init__(self, document: Document) -> None:
@@ -160,39 +133,21 @@ class Summary:
         operators = {case.id: case.operator for case in document.cases}
         self._counts: dict[tuple[str, str], Counts] = defaultdict(Counts)
         for result in document.results:
-            for operator in (operators[result.case], ""):
-                self._counts[result.subject, operator].numbers[result.severity] += 1
+            for key in product((result.subject, ""), (operators[result.case], "")):
+                self._counts[key].numbers[result.severity] += 1
         self.operators = sorted(set(operators.values()), key=_by_version)
         self.groups = _groups(document)
         self.news = sum(group.news for group in self.groups)
         self.known = sum(len(group.results) for group in self.groups) - self.news
-        shown = {group.outcome for group in self.groups}
-        self.used = [outcome for outcome in OUTCOMES if outcome in shown]
 
-    def counts(self, subject: SubjectInfo, operator: str = "") -> Counts:
-        """The counts of a subject, with one operator or all."""
-        return self._counts[subject.name, operator]
+    def counts(self, subject: SubjectInfo | None = None, operator: str = "") -> Counts:
+        """The counts of one subject or all, with one operator or all."""
+        return self._counts[subject.name if subject else "", operator]
 
     @property
-    def total(self) -> Counts:
-        """The counts of all subjects with all operators."""
-        rows = [self.counts(subject).numbers for subject in self.document.subjects]
-        return Counts([sum(column) for column in zip(*rows, strict=True)] or Counts().numbers)
-
-    @property
-    def worst(self) -> list[tuple[Outcome, list[tuple[SubjectInfo, list[Group]]]]]:
-        """The groups of the worst outcomes, by outcome and subject."""
-        return list(by_outcome(group for group in self.groups if group.outcome in WORST))
-
-    @property
-    def kinds(self) -> list[tuple[str, list[SubjectInfo]]]:
-        """The subjects by kind, engines first."""
-        subjects = sorted(self.document.subjects, key=lambda subject: subject.kind != "engine")
-        titles = {"engine": "Engines", "tool": "Tools"}
-        return [
-            (titles.get(kind, kind), list(same))
-            for kind, same in groupby(subjects, key=lambda subject: subject.kind)
-        ]
+    def used(self) -> list[Outcome]:
+        """The outcomes other than a pass that came up, worst first."""
+        return [outcome for outcome, _ in self.counts().deviations]
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
