@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tensorsplit.engines import run
     from tensorsplit.model.check.checker import check
     from tensorsplit.model.convert import convert
-    from tensorsplit.model.infer.fill import infer_shapes
+    from tensorsplit.model.infer.filling import infer_shapes
     from tensorsplit.model.lower import lower
 
 __version__ = "0.1.0"
@@ -54,7 +54,7 @@ __all__ = [
 _ON_DEMAND = {
     "check": "tensorsplit.model.check.checker",
     "convert": "tensorsplit.model.convert",
-    "infer_shapes": "tensorsplit.model.infer.fill",
+    "infer_shapes": "tensorsplit.model.infer.filling",
     "lower": "tensorsplit.model.lower",
     "run": "tensorsplit.engines",
 }

@@ -20,9 +20,10 @@ from onnx import (
     numpy_helper,
 )
 
-from tensorsplit.model.graph.reading import OnnxModel, read_model
+from tensorsplit.model.graph.reading import OnnxModel, check_feeds, read_model
+from tensorsplit.model.infer.validation import validate
 from tensorsplit.model.run.evaluate import run_onnx
-from tensorsplit.model.run.validate import validate
+from tensorsplit.model.run.program import compile_model
 
 FLOAT, INT64, BOOL, STRING = (
     TensorProto.FLOAT,
@@ -154,4 +155,7 @@ def outputs(made: ModelProto | Any, **feeds: Any) -> list[Any]:
 
 def check(made: ModelProto | Any, feeds: Mapping[str, Any] | None = None) -> list[str]:
     """The split nodes that can't be decided before the model runs."""
-    return validate(onnx_model(made), feeds)
+    read = onnx_model(made)
+    fed = None if feeds is None else check_feeds(read.inputs, feeds)
+    compile_model(read)
+    return list(validate(read.model, fed).undecided)

@@ -12,7 +12,7 @@ import pytest
 from tensorsplit import SplitError
 from tensorsplit import run as run_model
 from tensorsplit.model.graph.reading import read_model
-from tensorsplit.model.run.validate import validate
+from tests.model.build import check
 from tests.model.ir_files import IrFile, Out, X, cut_file, refused, run
 
 
@@ -288,7 +288,7 @@ def test_split_layers_of_other_versions_are_refused(tmp_path: Path, version: str
 
 
 def validated(path: Path, **feeds: Any) -> list[str]:
-    return validate(read_model(path), feeds)
+    return check(path, feeds)
 
 
 def with_relu(lengths: Out | None, ir: IrFile) -> IrFile:

@@ -171,8 +171,7 @@ def infer(*, model: str, shapes: Sequence[str], output: _Output) -> None:
     from onnx import ModelProto
 
     from tensorsplit.model.graph.reading import read_model
-    from tensorsplit.model.infer.fill import infer_shapes
-    from tensorsplit.model.infer.report import filled_in
+    from tensorsplit.model.infer.filling import filled_in, infer_shapes
 
     source = read_model(source_of(model))
     given = read_input_shapes(shapes, source.inputs) if shapes else None

@@ -14,11 +14,11 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
 from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
-from tensorsplit.model.graph.message import walk
-from tensorsplit.model.graph.reading import OnnxModel, check_feeds
+from tensorsplit.model.graph.reading import OnnxModel, check_feeds, open_model
 from tensorsplit.model.graph.tensors import check_external, inlined
+from tensorsplit.model.infer.validation import part_for, validate, values_needed
 from tensorsplit.model.run.evaluate import run_onnx
-from tensorsplit.model.run.validate import validate
+from tensorsplit.model.run.program import compile_model
 
 _ADAPTERS = {
     "onnx-reference": "tensorsplit.engines.adapters:run_onnx_reference",
@@ -30,7 +30,6 @@ _READS_IR = frozenset({"openvino"})
 _FOLDS_DEFAULTS = frozenset({"openvino"})
 _DAMAGED_BY_STRINGS = frozenset({"openvino"})
 _MAX_MESSAGE = (1 << 31) - 1
-_INDEXED = frozenset({"SequenceAt", "SequenceErase", "SequenceInsert"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +87,18 @@ def _ir_request(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> Req
             parameter="engine",
         )
     feeds = check_feeds(model.inputs, inputs)
+    compile_model(model)
     return Request(
         str((model.path or Path()).resolve()),
         {name: _plain(value) for name, value in feeds.items()},
         model.output_names,
-        _PROBE if validate(model, feeds) else "",
+        _PROBE if validate(model.model, feeds).undecided else "",
     )
 
 
 def _onnx_request(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
     feeds = check_feeds(model.inputs, inputs)
-    if validate(model, feeds) or any(
-        site.node.op_type in _INDEXED for site in walk(model.original)
-    ):
-        _try_here(model, feeds)
+    _validate(model, feeds)
     path = None if model.path is None else model.path.resolve()
     if engine in _FOLDS_DEFAULTS and any(entry.has_default for entry in model.inputs):
         path, model = None, _without_defaults(model, feeds)
@@ -126,18 +123,33 @@ def _without_defaults(model: OnnxModel, feeds: Mapping[str, Any]) -> OnnxModel:
     return OnnxModel(proto, model.folder, model.name)
 
 
-def _try_here(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
-    """Run a model by our rules, because some split node can't be checked without.
+def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
+    """Refuse what could harm an engine.
+
+    Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute them
+    run here, by the engine ``numpy``.
 
     Raises:
-        SplitError: What a split node or a sequence index is refused for. What only the evaluator
-            of the other operators refuses is left to the engine.
+        SplitError: TS502, TS504, TS509 for a model that is not well-formed; TS101 to TS309, TS511
+            for a split node or a position that is wrong. What only the evaluator of the other
+            operators refuses is left to the engine.
     """
-    try:
-        run_onnx(model, feeds)
-    except SplitError as error:
-        if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
-            raise
+    compile_model(model)
+    facts = validate(model.model, feeds)
+    known = dict(feeds)
+    for whole in (False, True):
+        needed = values_needed(facts, whole=whole)
+        if not needed:
+            return
+        part = open_model(part_for(model.model, needed))
+        try:
+            given = {entry.name: feeds[entry.name] for entry in part.inputs if entry.name in feeds}
+            known |= run_onnx(part, given)
+        except SplitError as error:
+            if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
+                raise
+            return
+        facts = validate(model.model, known)
 
 
 def _serialised(model: OnnxModel, has_outside: bool) -> bytes:

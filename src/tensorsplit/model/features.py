@@ -17,16 +17,17 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
+from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     VENDOR_SPLIT,
     NodeRef,
     constant,
     domain_name,
+    is_split,
     is_vendor_split,
 )
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.splits import bind_facts, is_split
 
 Features: TypeAlias = dict[str, Any]
 """Features that are there, by name; the value is True, or what the feature says."""
@@ -154,7 +155,7 @@ def _of_split(place: NodeRef, facts: Facts) -> Features:
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
     try:
-        intent = bind_facts(node, [facts.of(value) for value in node.inputs], place.opset, {})
+        intent = bind(node, place.opset, [facts.of(value) for value in node.inputs])
     except SplitError:  # what is wrong with the node itself is for others to say
         return found
     found["version"] = in_force(node.op_type, place.opset).id

@@ -11,8 +11,7 @@ from onnx import ModelProto, defs
 
 from tensorsplit.model.convert import convert
 from tensorsplit.model.graph.message import walk
-from tensorsplit.model.run.validate import validate
-from tests.model.build import onnx_model, outputs
+from tests.model.build import check, outputs
 
 
 def converted(model: ModelProto, opset: int) -> ModelProto:
@@ -36,7 +35,7 @@ def check_legal(model: ModelProto, opset: int) -> None:
         assert {a.name for a in site.node.attribute} <= set(schema.attributes), site.path
         assert schema.min_input <= len(site.node.input) <= schema.max_input, site.path
         assert schema.min_output <= len(site.node.output) <= schema.max_output, site.path
-    validate(onnx_model(model))  # onnx's own inference may abort the process on a wrong split
+    check(model)  # onnx's own inference may abort the process on a wrong split
     onnx.checker.check_model(model, full_check=not model.functions)
 
 

@@ -9,7 +9,7 @@ import onnx_ir as ir
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto
 
-from tensorsplit.model.infer.fill import infer_shapes
+from tensorsplit.model.infer.filling import infer_shapes
 from tests.model.build import (
     BOOL,
     FLOAT,

@@ -13,11 +13,11 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, constant, is_vendor_split
 from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.splits import bind_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def look_at(place: NodeRef, facts: Facts) -> Cut:
         try:
             for value in node.inputs[1:]:
                 constant(value)  # the analysis takes one that can't be read for a run-time value
-            intent = bind_facts(node, inputs, place.opset, {})
+            intent = bind(node, place.opset, inputs, {})
         except SplitError as error:
             errors.append(error)
         errors += _data_errors(operator, intent, data)

@@ -13,7 +13,7 @@ from tensorsplit.model.check.finding import Finding, of_check
 from tensorsplit.model.check.table import DECLARED_SHAPE, DECLARED_TYPE
 from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, of_parts
 from tensorsplit.model.infer.analysis import Facts, declared
-from tensorsplit.model.infer.splits import infer
+from tensorsplit.model.infer.operators import split_outputs
 
 
 def contradictions(cut: Cut, facts: Facts) -> Iterator[Finding]:
@@ -49,7 +49,8 @@ def _outputs(cut: Cut, facts: Facts) -> list[Fact]:
         case UncountedPlan():
             return [Sequence(element_type, cut.plan.part_shape, cut.plan.count)]
         case None:
-            return infer(node, [facts.of(value) for value in node.inputs], cut.place.opset, {})
+            known = [facts.of(value) for value in node.inputs]
+            return split_outputs(node, known, cut.place.opset, {}).facts
 
 
 def _is_sequence(cut: Cut) -> bool:

@@ -13,9 +13,9 @@ from tensorsplit.core.errors import NO_ADAPTER, SplitError
 from tensorsplit.model.convert.schemas import Step, fit
 from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, constant, walk
-from tensorsplit.model.infer import others
+from tensorsplit.model.graph.nodes import NodeRef, constant
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.operators import Frame, infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
 """Before this opset constants hold floats and nothing else."""
@@ -40,10 +40,6 @@ class Conversion:
         self.pending: list[NodeConversion] = []
         self.edits = Edits()
         self._maybe_unused: dict[ir.Value, None] = {}
-        # Facts go by identity, so that nothing they were found for may be forgotten
-        self._kept: list[ir.Value | None] = []
-        for ref in walk(model):
-            self._kept += [*ref.node.outputs, *ref.node.inputs]
 
     def tensor(self, value: ir.Value | None) -> Tensor:
         """What is known of a tensor."""
@@ -89,11 +85,10 @@ class Conversion:
         """Find out what a new node gives; its own conversion may have to know."""
         if node.op_type != "Constant":
             known = [self.facts.of(value) for value in node.inputs]
-            found = others.infer(node, known, {"": opset}, None)
+            found = infer_outputs(node, known, Frame("", {"": opset}))
             for value, fact in zip(node.outputs, found, strict=False):
                 if self.facts.of(value) in (UNKNOWN, Tensor()):
                     self.facts.set(value, fact)
-                    self._kept.append(value)
 
     def replace(
         self,
@@ -114,7 +109,6 @@ class Conversion:
             if new is None:
                 continue
             self.facts.set(new, self.facts.of(old))
-            self._kept.append(new)
             new.metadata_props.update(old.metadata_props)
             new.name, new.doc_string = old.name or new.name, old.doc_string
             new.type = old.type or new.type

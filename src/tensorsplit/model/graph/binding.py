@@ -32,7 +32,7 @@ from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
+from tensorsplit.model.graph.facts import ABSENT, Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     FAMILY,
     VENDOR_FAMILY,
@@ -87,7 +87,7 @@ def bind(
         known = [UNKNOWN if value is not None else None for value in node.inputs[:1]] + known
     else:
         known = [
-            None if value is None else given
+            None if value is None or given is ABSENT else given
             for value, given in zip(node.inputs, inputs, strict=True)
         ]
     if is_vendor_split(node):
@@ -113,11 +113,15 @@ def _attributes(node: ir.Node, function: Mapping[str, Any] | None) -> Iterator[t
         if not attribute.is_ref():
             yield name, _plain(attribute.type.name, attribute.value)
         elif function is None:
-            rank = _RANKS.get(attribute.type.name)
-            known = attribute.type.name if rank is None else Operand(None, rank, None, "attribute")
-            yield name, known
+            yield name, open_attribute(attribute)
         elif attribute.ref_attr_name in function:
             yield name, function[attribute.ref_attr_name or ""]
+
+
+def open_attribute(attribute: ir.Attr) -> Any:
+    """What a node gives by an attribute that refers to one of unknown calls."""
+    rank = _RANKS.get(attribute.type.name)
+    return attribute.type.name if rank is None else Operand(None, rank, None, "attribute")
 
 
 _RANKS = {"INT": 0, "INTS": 1}

@@ -60,14 +60,18 @@ class Other:
 
     Attributes:
         type: The type; None if not known.
+        is_absent: Whether it is an input of a function that the call leaves out.
     """
 
     type: ir.TypeProtocol | None = None
+    is_absent: bool = False
 
 
 Fact: TypeAlias = "Tensor | Sequence | Other"
 
 UNKNOWN = Other()
+
+ABSENT = Other(is_absent=True)
 
 
 def of_parts(element_type: ir.DataType | None, parts: Iterable[Shape | None]) -> Sequence:

@@ -35,7 +35,7 @@ VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
 
-_LARGEST_CONSTANT = 1 << 16
+LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
 
 
@@ -95,7 +95,7 @@ def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRe
         model: The model.
         what: What is done with them, for who watches.
     """
-    yield from _walk(model.graph, "graph", domain_opsets(model.opset_imports), what=what)
+    yield from _walk(model.graph, "graph", model_opsets(model), what=what)
     for function in tuple(model.functions.values()):
         yield from _walk(
             function, function_label(function), domain_opsets(function.opset_imports), function
@@ -212,6 +212,16 @@ def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
     return {domain_name(domain): version for domain, version in imports.items()}
 
 
+def model_opsets(model: ir.Model) -> dict[str, int]:
+    """The opset of each domain in the main graph; models before IR version 3 are at opset 1."""
+    if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
+        return {"": 1}
+    return domain_opsets(model.opset_imports)
+
+
+_FIRST_IR_WITH_OPSETS = 3
+
+
 def is_split(node: ir.Node) -> bool:
     """Whether the node is one of the operators of this package."""
     return node.op_type in FAMILY and domain_name(node.domain) == ""
@@ -222,15 +232,18 @@ def is_vendor_split(node: ir.Node) -> bool:
     return node.op_type in VENDOR_FAMILY and node.domain == DOMAIN
 
 
-def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:
     """The value of a small constant: an initializer, or the output of a Constant node.
 
-    An initializer that is also a graph input is a default and not a constant (D20).
+    Args:
+        value: The value.
+        default: Whether to read an initializer that is also a graph input; it is a default and not
+            a constant (D20).
 
     Raises:
         SplitError: TS502 for one that is malformed, TS504 for external data that can't be used.
     """
-    if value is None or value.is_graph_input():
+    if value is None or (value.is_graph_input() and not default):
         return None
     tensor = value.const_value
     if tensor is None:
@@ -238,7 +251,7 @@ def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
         if producer is None or producer.op_type != "Constant" or domain_name(producer.domain) != "":
             return None
         tensor = _constant_tensor(producer)
-    if tensor is None or tensor.size > _LARGEST_CONSTANT:
+    if tensor is None or tensor.size > LARGEST_CONSTANT:
         return None
     if isinstance(tensor, ir.ExternalTensor):
         folder = os.fspath(tensor.base_dir)
@@ -254,10 +267,12 @@ def constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
         ) from error
 
 
-def readable_constant(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+def readable_constant(
+    value: ir.Value | None, *, default: bool = False
+) -> np.ndarray[Any, Any] | None:
     """As `constant`, but None as well for one that can't be read."""
     try:
-        return constant(value)
+        return constant(value, default=default)
     except SplitError:
         return None
 

@@ -1,16 +1,24 @@
-"""Walks a model once and finds what can be known of every value before it runs."""
+"""Finds what can be known of every value of a model before it runs, in one walk.
+
+Checks, inference, validation before a run, conversion and lowering all ask this analysis. What is
+fed to a run is a fact like any other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
+from tensorsplit.model.graph.binding import open_attribute
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import (
+    ABSENT,
     UNKNOWN,
     Fact,
     Other,
@@ -18,6 +26,7 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     join,
     merge_declared,
+    of_parts,
 )
 from tensorsplit.model.graph.nodes import (
     Scope,
@@ -26,51 +35,113 @@ from tensorsplit.model.graph.nodes import (
     domain_name,
     domain_opsets,
     function_label,
+    is_split,
+    is_vendor_split,
+    model_opsets,
     node_path,
     readable_constant,
 )
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.infer import control, others, sequences, splits
-from tensorsplit.model.infer.frame import Frame
+from tensorsplit.model.infer.bodies import RULES as BODY_RULES
+from tensorsplit.model.infer.operators import (
+    Frame,
+    infer_outputs,
+    split_outputs,
+    values_of,
+)
+from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
+from tensorsplit.model.infer.sequence_operators import check_position
+
+
+class Refusal(NamedTuple):
+    """A node that is wrong.
+
+    Attributes:
+        error: What is wrong with it.
+        runs: Whether the node is known to run, or known never to run; None if neither is.
+    """
+
+    error: SplitError
+    runs: bool | None
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the node is not known never to run."""
+        return self.runs is not False
 
 
 class Facts:
     """What is known of the values of a model.
 
     Attributes:
-        errors: The refusals of split nodes, in order; empty if the analysis was strict.
+        refusals: The split nodes and the positions in sequences that are wrong, in order.
+        undecided: The paths of those that are right as far as can be told, but whose operands or
+            data are not fully known before the model runs; each with the nodes of the main graph
+            that lead to it.
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, Fact] = {}
-        self.errors: list[SplitError] = []
+        self._known: dict[ir.Value, Fact] = {}
+        self._runs: dict[str, bool] = {}
+        self.refusals: list[Refusal] = []
+        self.undecided: dict[str, set[ir.Node]] = {}
+
+    @property
+    def errors(self) -> list[SplitError]:
+        """The refusals, in order, of nodes that never run too."""
+        return [refusal.error for refusal in self.refusals]
 
     def of(self, value: ir.Value | None) -> Fact:
         """What is known of a value; of one that was not met, what the model declares."""
         if value is None:
             return UNKNOWN
-        known = self._known.get(id(value))
+        known = self._known.get(value)
         return declared(value) if known is None else known
 
     def set(self, value: ir.Value, fact: Fact) -> None:
         """Replace what is known of a value."""
-        self._known[id(value)] = fact
+        self._known[value] = fact
+
+    def never_runs(self, path: str) -> bool:
+        """Whether constants and what is fed never let a checked node run."""
+        return not self._runs.get(path, True)
+
+    def note(self, path: str, runs: bool | None) -> None:
+        """Note that a checked node was met, in code that runs, may run, or never runs."""
+        self._runs[path] = self._runs.get(path, False) or runs is not False
 
     def absorb(self, other: Facts) -> None:
         """Take over what was found in one call of a function."""
-        for key, fact in other._known.items():
-            known = self._known.get(key)
-            self._known[key] = fact if known is None else join(known, fact)
-        self.errors += other.errors
+        for value, fact in other._known.items():
+            known = self._known.get(value)
+            self._known[value] = fact if known is None else join(known, fact)
+        for path, runs in other._runs.items():
+            self.note(path, runs)
+        self.refusals += other.refusals
+        for path, nodes in other.undecided.items():
+            self.undecided.setdefault(path, set()).update(nodes)
 
 
 @collector_paused()
-def analyse(model: ir.Model, *, strict: bool = False) -> Facts:
+def analyse(
+    model: ir.Model,
+    feeds: Mapping[str, Any] | None = None,
+    *,
+    strict: bool = False,
+    declarations: bool = True,
+    nodes: Container[ir.Node] | None = None,
+) -> Facts:
     """Find what can be known of every value of a model.
 
     Args:
         model: The model; it is not changed, and no weights are read.
-        strict: Whether to raise the first refusal of a split node, and not collect them all.
+        feeds: What is fed, by the name of an input or of any other value of the main graph: arrays
+            and lists of them as `feeds.check_feeds` returns them, or facts. Initializers that are
+            inputs too, and are not fed, then hold (D20). None if nothing is fed yet.
+        strict: Whether to raise the first refusal of a split node that may run, and not collect
+            them all.
+        declarations: Whether to believe what the model declares of the outputs of its nodes.
+        nodes: The nodes of the main graph to look at; None for all of them.
 
     Returns:
         The facts.
@@ -79,11 +150,17 @@ def analyse(model: ir.Model, *, strict: bool = False) -> Facts:
         SplitError: TS1xx to TS3xx for a wrong split node, if `strict`; TS502 for bodies or calls
             that are nested too deep.
     """
-    facts = Facts()
-    run = Analysis(model, facts, strict)
-    run.scope(model.graph, Frame("graph", domain_opsets(model.opset_imports)))
-    run.uncalled_functions()
-    return facts
+    analysis = Analysis(model, feeds or {}, strict, declarations)
+    frame = Frame("graph", model_opsets(model))
+    for value in model.graph.inputs:
+        if value.name and value.name in analysis.feeds:
+            analysis.facts.set(value, _of_fed(value, analysis.feeds[value.name], frame.opset))
+        elif feeds is not None and value.is_initializer():
+            analysis.facts.set(value, of_constant(value, frame.opset))
+    analysis.scope(model.graph, frame, nodes)
+    if feeds is None:
+        analysis.uncalled_functions()
+    return analysis.facts
 
 
 class Analysis:
@@ -91,81 +168,118 @@ class Analysis:
 
     Args:
         model: The model.
-        facts: Where to note what is found.
-        strict: Whether to raise at the first wrong split node.
+        feeds: As for `analyse`.
+        strict: As for `analyse`.
+        declarations: As for `analyse`.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts, strict: bool) -> None:
-        self.model, self.facts, self.strict = model, facts, strict
+    def __init__(
+        self, model: ir.Model, feeds: Mapping[str, Any], strict: bool, declarations: bool
+    ) -> None:
+        self.model, self.feeds, self.facts = model, feeds, Facts()
+        self._strict, self._declarations = strict, declarations
         self._functions = {
             (domain_name(key[0]), key[1], key[2]): function
             for key, function in model.functions.items()
         }
         self._called: set[Any] = set()
-        self._results: dict[Any, list[Fact]] = {}
+        self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
+        self._leading: ir.Node | None = None
 
-    def scope(self, scope: Scope, frame: Frame) -> list[Fact]:
+    def scope(
+        self, scope: Scope, frame: Frame, nodes: Container[ir.Node] | None = None
+    ) -> list[Fact]:
         """Analyse the nodes of a graph or function; returns what is known of its outputs."""
         check_depth(frame.depth, frame.path)
         if isinstance(scope, ir.Graph):
             for value in scope.initializers.values():
                 if not value.is_graph_input():
-                    self.facts.set(value, of_constant(value))
+                    self.facts.set(value, of_constant(value, frame.opset))
         is_main = scope is self.model.graph
         for index, node in enumerate(counted("finding shapes", scope) if is_main else scope):
-            path = node_path(frame.path, node, index)
-            found = self._node(node, path, frame)
+            if nodes is not None and node not in nodes:
+                continue
+            if is_main:
+                self._leading = node
+            found = self._node(node, node_path(frame.path, node, index), frame)
             for position, value in enumerate(node.outputs):
-                fact = found[position] if position < len(found) else UNKNOWN
-                fact = merge_declared(fact, declared(value))
+                fact = self._declared(value, found[position] if position < len(found) else UNKNOWN)
+                if is_main and value.name and value.name in self.feeds:
+                    fact = _of_fed(value, self.feeds[value.name], frame.opset)
                 self.facts.set(value, fact)
         return [self.facts.of(value) for value in scope.outputs]
 
-    def body(self, graph: ir.Graph, inputs: Iterable[Fact], label: str, frame: Frame) -> list[Fact]:
+    def body(self, graph: ir.Graph, inputs: Iterable[Fact], frame: Frame) -> list[Fact]:
         """Analyse a body with what is known of its inputs."""
-        for value, fact in zip(graph.inputs, inputs, strict=False):
-            self.facts.set(value, merge_declared(fact, declared(value)))
-        inside = replace(frame, path=f"{frame.path}.{label}", depth=frame.depth + 1)
-        return self.scope(graph, inside)
+        known = list(inputs)
+        known += [UNKNOWN] * (len(graph.inputs) - len(known))
+        for value, fact in zip(graph.inputs, known, strict=False):
+            self.facts.set(value, self._declared(value, fact))
+        return self.scope(graph, frame)
 
     def uncalled_functions(self) -> None:
         """Analyse the functions that no node calls, with nothing known of their inputs."""
         for key, function in self._functions.items():
             if key not in self._called:
-                self._function(key, function, [], {}, Frame("graph", {}))
+                inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
+                self._function(key, function, inputs, Frame("graph", {}, None, runs=None))
+
+    def _declared(self, value: ir.Value, fact: Fact) -> Fact:
+        return merge_declared(fact, declared(value)) if self._declarations else fact
 
     def _node(self, node: ir.Node, path: str, frame: Frame) -> list[Fact]:
         key = (domain_name(node.domain), node.op_type, node.overload or "")
         inputs = [self.facts.of(value) for value in node.inputs]
         function = self._functions.get(key)
         if function is not None:
-            return self._call(key, function, node, inputs, replace(frame, path=path))
-        if splits.is_split(node) or splits.is_vendor_split(node):
+            return self._call(key, function, node, inputs, frame)
+        if is_split(node) or is_vendor_split(node):
             return self._split(node, inputs, path, frame)
         here = replace(frame, path=path)
-        if key[0] == "":
-            opset = frame.opsets.get("", 0)
-            for rules in (sequences.RULES, control.RULES):
-                if node.op_type in rules:
-                    found = rules[node.op_type](self, node, inputs, here)
-                    if found is not None:
-                        return found
-            computed = others.compute_values(node, inputs, opset)
-        else:
-            computed = None
+        for rules in (SEQUENCE_RULES, BODY_RULES) if key[0] == "" else ():
+            if node.op_type in rules:
+                if rules is SEQUENCE_RULES:
+                    self._position(node, inputs, here)
+                found = rules[node.op_type](self, node, inputs, here)
+                if found is not None:
+                    return found
         for label, body in bodies(node):
-            self.body(body, [], label, here)
-        return others.infer(node, inputs, frame.opsets, computed)
+            self.body(body, [], here.inside(label, None))
+        return infer_outputs(node, inputs, frame)
 
     def _split(self, node: ir.Node, inputs: list[Fact], path: str, frame: Frame) -> list[Fact]:
+        self.facts.note(path, frame.runs)
         try:
-            return splits.infer(node, inputs, frame.opsets.get("", 0), frame.attributes)
+            found, is_decided = split_outputs(node, inputs, frame.opset, frame.attributes)
         except SplitError as error:
             error.located(node=path)
-            if self.strict:
+            if self._strict and frame.runs is not False:
                 raise
-            self.facts.errors.append(error)
+            self._refuse(error, frame)
             return []
+        if not is_decided:
+            self._leave_open(path, frame)
+        return found
+
+    def _position(self, node: ir.Node, inputs: list[Fact], frame: Frame) -> None:
+        """Check a position in a sequence."""
+        self.facts.note(frame.path, frame.runs)
+        try:
+            if not check_position(node, inputs):
+                self._leave_open(frame.path, frame)
+        except SplitError as error:
+            self._refuse(error.located(node=frame.path), frame)
+
+    def _leave_open(self, path: str, frame: Frame) -> None:
+        """Note a node that can't be decided before the model runs."""
+        if frame.runs is not False:
+            leading = {self._leading} if self._leading is not None else set()
+            self.facts.undecided.setdefault(path, set()).update(leading)
+
+    def _refuse(self, error: SplitError, frame: Frame) -> None:
+        self.facts.refusals.append(Refusal(error, frame.runs))
+        if frame.runs is None:
+            self._leave_open(error.node or "", frame)
 
     def _call(
         self, key: Any, function: ir.Function, node: ir.Node, inputs: list[Fact], frame: Frame
@@ -178,37 +292,42 @@ class Analysis:
         for name, attribute in node.attributes.items():
             if not attribute.is_ref():
                 attributes[name] = attribute.value
+            elif frame.attributes is None:
+                attributes[name] = open_attribute(attribute)
             elif attribute.ref_attr_name in frame.attributes:
                 attributes[name] = frame.attributes[attribute.ref_attr_name or ""]
         if key in frame.calls:
             return []
-        memo = (key, tuple(inputs), repr(sorted(attributes.items(), key=lambda item: item[0])))
+        given = zip(node.inputs, inputs, strict=True)
+        inputs = [ABSENT if value is None else fact for value, fact in given]
+        shown = repr(sorted(attributes.items(), key=lambda item: item[0]))
+        memo = (key, tuple(inputs), shown, frame.runs)
         if memo not in self._results:
-            self._results[memo] = self._function(key, function, inputs, attributes, frame)
-        return self._results[memo]
+            call = replace(frame, attributes=attributes)
+            self._results[memo] = self._function(key, function, inputs, call)
+        found, undecided = self._results[memo]
+        for path in undecided:
+            self._leave_open(path, frame)
+        return found
 
     def _function(
-        self,
-        key: Any,
-        function: ir.Function,
-        inputs: list[Fact],
-        attributes: Mapping[str, Any],
-        frame: Frame,
-    ) -> list[Fact]:
+        self, key: Any, function: ir.Function, inputs: list[Fact], call: Frame
+    ) -> tuple[list[Fact], tuple[str, ...]]:
+        """Analyse one call; returns what is known of its outputs, and what is undecided."""
         self._called.add(key)
         outer, self.facts = self.facts, Facts()
-        inside = Frame(
-            function_label(function),
-            domain_opsets(function.opset_imports),
-            attributes,
-            frame.depth + 1,
-            frame.calls | {key},
+        inside = replace(
+            call,
+            path=function_label(function),
+            opsets=domain_opsets(function.opset_imports),
+            depth=call.depth + 1,
+            calls=call.calls | {key},
         )
-        padded = inputs + [UNKNOWN] * (len(function.inputs) - len(inputs))
+        padded = inputs + [ABSENT] * (len(function.inputs) - len(inputs))
         for value, fact in zip(function.inputs, padded, strict=False):
             self.facts.set(value, fact)
         try:
-            return self.scope(function, inside)
+            return self.scope(function, inside), tuple(self.facts.undecided)
         finally:
             outer.absorb(self.facts)
             self.facts = outer
@@ -235,17 +354,34 @@ def _shape(value: ir.Value) -> tuple[Any, ...] | None:
     )
 
 
-def of_constant(value: ir.Value) -> Fact:
+def of_constant(value: ir.Value, opset: int) -> Fact:
     """What is known of an initializer; its elements only if it may be an operand of something."""
     tensor = value.const_value
     if tensor is None:
         return declared(value)
     shape = tuple(tensor.shape.numpy())
+    is_operand = tensor.dtype in _INTEGERS or (opset == 1 and tensor.dtype in _FLOATS)
     values = None
-    if tensor.dtype in _OPERAND_TYPES and len(shape) <= 1:
-        array = readable_constant(value)
-        values = None if array is None else tuple(map(int, array.ravel().tolist()))
+    if is_operand and len(shape) <= 1:
+        values = values_of(readable_constant(value, default=True), opset)
     return Tensor(tensor.dtype, shape, values)
 
 
-_OPERAND_TYPES = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL)
+_INTEGERS = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL)
+_FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+
+
+def _of_fed(value: ir.Value, fed: Any, opset: int) -> Fact:
+    """What is known of a value that is fed; of one that may be absent only what is declared."""
+    if isinstance(fed, (Tensor, Sequence, Other)):
+        return fed
+    if isinstance(fed, np.ndarray) and not isinstance(value.type, ir.OptionalType):
+        return Tensor(_type_of(fed), fed.shape, values_of(fed, opset))
+    if isinstance(fed, list) and not isinstance(value.type, ir.OptionalType):
+        kinds = {_type_of(item) for item in fed}
+        return of_parts(kinds.pop() if len(kinds) == 1 else None, [item.shape for item in fed])
+    return declared(value)
+
+
+def _type_of(array: np.ndarray[Any, Any]) -> ir.DataType:
+    return ir.DataType[element_type(array).upper()]

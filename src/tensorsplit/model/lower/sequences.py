@@ -9,8 +9,8 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import chunk, explicit, ones
 from tensorsplit.model.features import known_lengths
+from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.infer.splits import bind_facts
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import refusal
 from tensorsplit.model.lower.cuts import Cut, Form
@@ -24,9 +24,9 @@ def _split(step: Step) -> Result:
     """SplitToSequence."""
     context, node = step.context, step.node
     inputs = [context.facts.of(value) for value in node.inputs]
-    intent = bind_facts(node, inputs, context.opset, {})
+    intent = bind(node, context.opset, inputs, {})
     data, split = step.input(0), step.input(1)
-    assert data is not None  # noqa: S101 - bind_facts looked
+    assert data is not None  # noqa: S101 - bind looked
     known = context.tensor(data)
     axis = intent.axis
     if axis is None or intent.rule is None:

@@ -12,8 +12,8 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
+from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
-from tensorsplit.model.infer.splits import bind_facts
 from tensorsplit.model.lower.arithmetic import Arithmetic, Number
 from tensorsplit.model.lower.context import Context, Home, refusal
 from tensorsplit.model.lower.cuts import split
@@ -77,7 +77,7 @@ def _intent(context: Context, place: NodeRef) -> Intent:
     node = place.node
     inputs = [context.facts.of(value) for value in node.inputs]
     try:
-        return bind_facts(node, inputs, place.opset, {})
+        return bind(node, place.opset, inputs, {})
     except SplitError as error:
         raise error.located(node=place.path) from None
 

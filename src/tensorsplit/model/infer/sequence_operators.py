@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, add, is_known, times
+from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError
 from tensorsplit.model.graph.facts import (
+    ABSENT,
     UNKNOWN,
     Fact,
     Sequence,
@@ -15,10 +17,10 @@ from tensorsplit.model.graph.facts import (
     join_shapes,
     of_parts,
 )
-from tensorsplit.model.infer.frame import Bodies, Frame, Rule
+from tensorsplit.model.infer.operators import Analyser, Frame, Rule
 
 
-def _at(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _at(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -31,13 +33,13 @@ def _at(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | 
     return [Tensor(sequence.element_type, shape)]
 
 
-def _length(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact]:
+def _length(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact]:
     sequence = _sequence(inputs)
     values = None if sequence is None or sequence.count is None else (sequence.count,)
     return [Tensor(ir.DataType.INT64, (), values)]
 
 
-def _insert(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+def _insert(_: Analyser, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     tensor = inputs[1] if len(inputs) > 1 else UNKNOWN
     if sequence is None or not isinstance(tensor, Tensor):
@@ -53,7 +55,7 @@ def _insert(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fac
     return [Sequence(element_type, common, add(sequence.count, 1))]
 
 
-def _erase(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+def _erase(_: Analyser, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -67,7 +69,7 @@ def _erase(_: Bodies, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact
     return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
 
 
-def _construct(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _construct(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     tensors = [fact for fact in inputs if isinstance(fact, Tensor)]
     if len(tensors) != len(inputs) or not tensors:
         return None
@@ -75,14 +77,14 @@ def _construct(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[F
     return [of_parts(next(known, None), [fact.shape for fact in tensors])]
 
 
-def _empty(_: Bodies, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]:
+def _empty(_: Analyser, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]:
     attribute = node.attributes.get("dtype")
     if attribute is None:
         return [of_parts(ir.DataType.FLOAT, [])]
     return [of_parts(None if attribute.is_ref() else ir.DataType(attribute.as_int()), [])]
 
 
-def _concat(_: Bodies, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _concat(_: Analyser, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
     axis, new_axis = _integer(node, "axis", None), _integer(node, "new_axis", 0)
     if sequence is None:
@@ -108,8 +110,43 @@ def _total(sequence: Sequence, axis: int) -> Dim:
     return total
 
 
-def _identity(_: Bodies, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _identity(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     return inputs[:1] if isinstance(inputs[0], (Tensor, Sequence)) else None
+
+
+POSITIONS: Mapping[str, int] = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}
+"""The operators that take a position in a sequence, and which input it is."""
+
+
+def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
+    """Whether the position that a node takes is known to lie inside of the sequence (D19).
+
+    Args:
+        node: A node that works on a sequence; one that takes no position is right.
+        inputs: What is known of each input.
+
+    Raises:
+        SplitError: TS511 for a position that is known to lie outside.
+    """
+    place, sequence = POSITIONS.get(node.op_type), _sequence(inputs)
+    is_given = place is not None and place < len(node.inputs) and inputs[place] is not ABSENT
+    is_given = is_given and node.inputs[place or 0] is not None
+    if place is None or (node.op_type == "SequenceInsert" and not is_given):
+        return True
+    position = _position(inputs, place) if is_given else -1
+    if sequence is None or not is_known(sequence.count) or position is None:
+        return False
+    count: int = sequence.count
+    extra = int(node.op_type == "SequenceInsert")
+    if not -count <= position < count + extra:
+        raise SplitError(
+            SEQUENCE_INDEX,
+            f"the position is {position}, but the sequence has {count} tensors",
+            f"give a position in [{-count}, {count + extra - 1}]" if count + extra else "",
+            operator=f"onnx.{node.op_type}",
+            parameter="position",
+        )
+    return True
 
 
 def _sequence(inputs: list[Fact]) -> Sequence | None:

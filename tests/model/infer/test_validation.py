@@ -100,7 +100,8 @@ def test_shapes_are_followed_through_split_nodes() -> None:
         node("Identity", "b", "c"),
         node("Split", "c", "p q r", num_outputs=3, name="second"),
         node("Neg", "r", "n"),
-        node("Split", "n", "u v", num_outputs=2, name="third"),
+        node("Unique", "n", "w"),
+        node("Split", "w", "u v", num_outputs=2, name="third"),
     ]
     made = model(graph(nodes, [value("x", FLOAT, [12])], "v"))
     assert check(made) == ["graph/third"]
@@ -127,16 +128,65 @@ def test_nothing_fed_is_taken_for_granted_in_a_body_that_may_not_run() -> None:
     )
     made = model(
         graph(
+            [
+                node("ArgMax", "m", "n", keepdims=0),
+                node("Loop", "n _", "y", body=body, name="loop"),
+            ],
+            [value("x"), value("m", FLOAT, [2]), value("s", INT64)],
+            "y",
+        )
+    )
+    never, once = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
+    feeds = {"x": np.ones(6, np.float32), "m": never, "s": np.array([1, 1])}
+    assert check(made, feeds) == ["graph/loop.body/cut"]
+    assert_same(outputs(made, **feeds), [np.ones((0, 1), np.float32)])
+    with refused("TS302", "graph/loop.body/cut"):
+        run(made, **{**feeds, "m": once})
+
+
+def test_a_body_runs_where_what_is_fed_says_so() -> None:
+    body = graph(
+        [CUT, node("Identity", "c", "d")], map(untyped, ["i", "c"]), ["d", value("a", FLOAT, [1])]
+    )
+    made = model(
+        graph(
             [node("Loop", "n _", "y", body=body, name="loop")],
             [value("x"), value("n", INT64), value("s", INT64)],
             "y",
         )
     )
     feeds = {"x": np.ones(6, np.float32), "n": np.array(0), "s": np.array([1, 1])}
-    assert check(made, feeds) == ["graph/loop.body/cut"]
+    assert check(made, feeds) == []
     assert_same(outputs(made, **feeds), [np.ones((0, 1), np.float32)])
     with refused("TS302", "graph/loop.body/cut"):
-        run(made, **{**feeds, "n": np.array(1)})
+        check(made, {**feeds, "n": np.array(1)})
+
+
+def test_a_wrong_split_in_a_branch_that_is_never_taken_does_no_harm() -> None:
+    then, other = graph([CUT], [], "a"), graph([node("Identity", "x", "b")], [], "b")
+    nodes = [node("If", "c", "y", then_branch=then, else_branch=other, name="if")]
+    constants = [tensor("s", [2, 3]), tensor("c", False, np.bool_)]
+    made = model(graph(nodes, [value("x", FLOAT, [6])], "y", constants))
+    x = np.ones(6, np.float32)
+    assert check(made) == []
+    assert_same(outputs(made, x=x), [x])
+    made.graph.initializer[1].CopyFrom(tensor("c", True, np.bool_))
+    with refused("TS302", "graph/if.then_branch/cut"):
+        check(made)
+
+
+def test_what_only_this_run_does_not_take_is_refused_where_it_is_always_wrong() -> None:
+    then, other = graph([CUT], [], "a"), graph([node("Identity", "x", "b")], [], "b")
+    nodes = [node("If", "c", "y", then_branch=then, else_branch=other, name="if")]
+    inputs = [value("x", FLOAT, ["N"]), value("c", TensorProto.BOOL, [])]
+    made = model(graph(nodes, inputs, "y", [tensor("s", [2, 3])]))
+    x = np.ones(6, np.float32)
+    assert check(made, {"x": x, "c": np.array(False)}) == []  # 6 is wrong, but 5 would be right
+    with refused("TS302", "graph/if.then_branch/cut"):
+        check(made, {"x": x, "c": np.array(True)})
+    made.graph.initializer[0].CopyFrom(tensor("s", [-1, 7]))
+    with refused("TS301", "graph/if.then_branch/cut"):
+        check(made, {"x": x, "c": np.array(False)})
 
 
 def test_constants_hold_in_bodies() -> None:
@@ -164,11 +214,13 @@ def test_a_loop_s_own_values_are_not_known() -> None:
     made = model(
         graph(
             [node("Loop", "n _ x", "y", body=body, name="loop")],
-            [value("x", FLOAT, [1]), value("n", INT64)],
+            [value("x", FLOAT, [4]), value("n", INT64)],
             "y",
         )
     )
     assert check(made) == ["graph/loop.body/cut"]
+    made.graph.input[0].CopyFrom(value("x", FLOAT, [1]))  # what the body returns is as long again
+    assert check(made) == []
 
 
 def test_feeds_are_checked_first() -> None:

@@ -6,83 +6,103 @@ from collections.abc import Mapping
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape
+from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
-from tensorsplit.model.infer.frame import Bodies, Frame, Rule
+from tensorsplit.model.graph.nodes import bodies, readable_constant
+from tensorsplit.model.infer.operators import Analyser, Frame, Rule
 
 _MAX_ROUNDS = 4
 """What a loop carries can only become less known, and does so in a few rounds."""
 
 
-def _if(analysis: Bodies, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
-    then_branch, else_branch = _body(node, "then_branch"), _body(node, "else_branch")
-    if then_branch is None or else_branch is None:
+def _if(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+    branches = dict(bodies(node))
+    if not branches.keys() >= {"then_branch", "else_branch"}:
         return None
-    first = analysis.body(then_branch, [], "then_branch", frame)
-    second = analysis.body(else_branch, [], "else_branch", frame)
     condition = inputs[0].constant if inputs and isinstance(inputs[0], Tensor) else None
-    if condition:
-        return first if condition[0] else second
-    return [join(left, right) for left, right in zip(first, second, strict=False)]
+    taken = ("then_branch" if condition[0] else "else_branch") if condition else None
+    found = {
+        label: analysis.body(
+            branch, [], frame.inside(label, None if taken is None else label == taken)
+        )
+        for label, branch in branches.items()
+    }
+    if taken is not None:
+        return found[taken]
+    pairs = zip(found["then_branch"], found["else_branch"], strict=False)
+    return [join(left, right) for left, right in pairs]
 
 
-def _loop(analysis: Bodies, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _loop(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
     body = _body(node, "body")
     if body is None or len(body.inputs) < 2 or not body.outputs:
         return None
     carried = _without_values(inputs[2 : len(body.inputs)])
     head = [Tensor(ir.DataType.INT64, ()), Tensor(ir.DataType.BOOL, ())]
+    limit, starts = _number(inputs, 0, node), _number(inputs, 1, node)
+    inside = frame.inside("body", _runs(limit, starts))
     outputs: list[Fact] = []
     for _ in range(_MAX_ROUNDS):
-        outputs = analysis.body(body, [*head, *carried], "body", frame)
+        outputs = analysis.body(body, [*head, *carried], inside)
         after = [join(a, b) for a, b in zip(carried, outputs[1:], strict=False)]
         if after == carried:
             break
         carried = after
     else:
         carried = [_kind_only(fact) for fact in carried]
-        outputs = analysis.body(body, [*head, *carried], "body", frame)
-    trips = _trips(node, inputs, body)
+        outputs = analysis.body(body, [*head, *carried], inside)
+    is_limited = bool(node.inputs) and node.inputs[0] is not None
+    trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
+    if is_known(trips) and trips < 0:
+        trips = 0
     return carried + [_stacked(fact, trips, 0) for fact in outputs[1 + len(carried) :]]
 
 
-def _trips(node: ir.Node, inputs: list[Fact], body: ir.Graph) -> Dim:
-    """How often a loop runs, where it is sure to run as often as it may."""
-    limit = inputs[0] if inputs else UNKNOWN
-    if not isinstance(limit, Tensor) or limit.values is None or len(limit.values) != 1:
-        return None
-    starts = len(node.inputs) < 2 or node.inputs[1] is None or _is_true(node.inputs[1])
-    condition = body.outputs[0]
-    producer = condition.producer()
-    if producer is not None and producer.op_type == "Identity" and producer.inputs[0] is not None:
+def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
+    """The trip count or the condition of a loop; 1 where it is absent."""
+    if len(inputs) <= index or node.inputs[index] is None:
+        return 1
+    fact = inputs[index]
+    values = fact.values if isinstance(fact, Tensor) else None
+    return values[0] if values is not None and len(values) == 1 else None
+
+
+def _runs(limit: Dim, starts: Dim) -> bool | None:
+    """Whether a loop runs at least once."""
+    if starts == 0 or (is_known(limit) and limit < 1):
+        return False
+    return True if starts == 1 and is_known(limit) else None
+
+
+def _goes_on(body: ir.Graph) -> bool:
+    """Whether a loop that runs ends only by its trip count."""
+    condition: ir.Value | None = body.outputs[0]
+    producer = condition.producer() if condition is not None else None
+    if producer is not None and producer.op_type == "Identity" and producer.inputs:
         condition = producer.inputs[0]
-    goes_on = condition is body.inputs[1] or _is_true(condition)
-    return limit.values[0] if starts and goes_on else None
+    known = readable_constant(condition)
+    is_true = known is not None and known.size == 1 and bool(known.item())
+    return condition is body.inputs[1] or is_true
 
 
-def _is_true(value: ir.Value | None) -> bool:
-    from tensorsplit.model.graph.nodes import constant
-
-    known = constant(value)
-    return known is not None and known.size == 1 and bool(known.item())
-
-
-def _scan(analysis: Bodies, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _scan(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
     body = _body(node, "body")
     count = _integers(node, "num_scan_inputs")
-    if body is None or not count or frame.opsets.get("", 0) < 9 or count[0] > len(inputs):
+    if body is None or not count or frame.opset < 9 or count[0] > len(inputs):
         return None
     states = len(inputs) - count[0]
     axes = _integers(node, "scan_input_axes") or (0,) * count[0]
     if len(axes) != count[0]:
         return None
-    elements, length = [], None
+    length: Dim = None
+    elements = []
     for fact, axis in zip(inputs[states:], axes, strict=True):
         element, dim = _without_axis(fact, axis)
         elements.append(element)
         length = dim if length is None else length
     carried = _without_values(inputs[:states])
-    outputs = analysis.body(body, [*carried, *elements], "body", frame)
+    runs = length > 0 if is_known(length) else None
+    outputs = analysis.body(body, [*carried, *elements], frame.inside("body", runs))
     carried = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
     stacked = outputs[states:]
     ends = _integers(node, "scan_output_axes") or (0,) * len(stacked)

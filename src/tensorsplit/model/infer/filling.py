@@ -1,4 +1,4 @@
-"""`infer_shapes`: write what was found into the model."""
+"""`infer_shapes`: writes what was found into the model, and says what was new."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.message import graphs
 from tensorsplit.model.graph.nodes import Scope, bodies, is_vendor_split, readable_constant, walk
 from tensorsplit.model.graph.reading import Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -121,3 +122,37 @@ def _says(declared: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
 
 def _dim(dim: Dim) -> int | ir.SymbolicDim | str | None:
     return dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)
+
+
+def filled_in(source: Source, made: onnx.ModelProto) -> list[str]:
+    """The values whose type or shape the result tells and the source did not.
+
+    Args:
+        source: The model that came in.
+        made: The same model after inference.
+
+    Returns:
+        A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
+    """
+    before = dict(_described(read_model(source).original))
+    return [line for name, line in _described(made) if before.get(name) != line]
+
+
+def _described(model: onnx.ModelProto) -> Iterator[tuple[tuple[int, str], str]]:
+    for number, graph in enumerate(graphs(model)):
+        for value in (*graph.value_info, *graph.output):
+            yield (number, value.name), f"{value.name}: {_text(value.type)}"
+
+
+def _text(declared: onnx.TypeProto) -> str:
+    if declared.HasField("sequence_type"):
+        return f"sequence of {_text(declared.sequence_type.elem_type)}"
+    tensor = declared.tensor_type
+    name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
+    if not tensor.HasField("shape"):
+        return f"tensor({name})"
+    dims = [
+        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+        for dim in tensor.shape.dim
+    ]
+    return f"tensor({name}) ({', '.join(dims)}{',' if len(dims) == 1 else ''})"
