@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from tensorsplit.conformance.case import Cut
-from tensorsplit.conformance.document import CaseInfo, Document, Result, SubjectInfo
+from tensorsplit.conformance.case import CaseInfo, Cut
+from tensorsplit.conformance.document import Document, Result, SubjectInfo
 
 MEASURED = {
     "by": "a test",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit.conformance.cases import all_cases
-from tensorsplit.conformance.document import CaseInfo, Document, Result, SubjectInfo
+from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation, compare, dumps, load, updated
 from tensorsplit.conformance.patterns import matching
 from tensorsplit.conformance.subjects import SUBJECTS
@@ -26,7 +26,7 @@ def document(deviations: Mapping[str, str], version: str = "1.3") -> Document:
         {"version": "0", "cases": len(NAMES), "seed": 0},
         {},
         (SubjectInfo("engine", "engine", {"engine": version}),),
-        tuple(CaseInfo.of(case(name)) for name in NAMES),
+        tuple(case(name).info for name in NAMES),
         tuple(Result(name, "engine", deviations.get(name, "pass"), "seen") for name in NAMES),
     )
 

@@ -232,10 +232,9 @@ def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:
 
 
 def _listing(cases: Sequence[Case], style: str) -> str:
-    from tensorsplit.conformance.document import CaseInfo
 
     if style == "json":
-        infos = [asdict(CaseInfo.of(case)) for case in cases]
+        infos = [asdict(case.info) for case in cases]
         return json.dumps(infos, indent=1, ensure_ascii=False) + "\n"
     return "".join(f"{case.id}\n" for case in cases)
 
@@ -248,8 +247,7 @@ def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
 
 
 def _read(sources: Sequence[Path]) -> Document:
-    from tensorsplit.conformance.files import read
-    from tensorsplit.conformance.merging import merged
+    from tensorsplit.conformance.document import merged, read
 
     return merged([read(source) for source in sources])
 
@@ -259,7 +257,7 @@ def _emit(text: str, out: Path | None, files: Mapping[Path, str] | None = None) 
 
     A file whose name ends in ``.gz`` is compressed.
     """
-    from tensorsplit.conformance.files import octets_of
+    from tensorsplit.conformance.document import octets_of
 
     texts = {**(files or {}), **({} if out is None else {out: text})}
     write_files({path: content(octets_of(text, path)) for path, text in texts.items()})

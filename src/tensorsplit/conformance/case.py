@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ PARTS, REFUSAL = "parts", "refusal"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is cut, for a picture of it and for filters.
+    """What is split, for a picture of it and for filters.
 
     Attributes:
         shape: The shape of the data.
@@ -58,9 +58,9 @@ class Built:
     expected: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One thing that the standard says, and a model to see whether an engine does it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseInfo:
+    """What is said of a case.
 
     Attributes:
         id: Stable and unique: segments of ``[A-Za-z0-9._-]+`` between slashes.
@@ -75,10 +75,9 @@ class Case:
         decision: Where the standard leaves it open, the decision of docs/errata.md: ``D1`` to
             ``D20``.
         expects: ``parts`` or ``refusal``.
-        cut: What is cut; None for refusals.
-        model_format: ``onnx``, or ``ir`` for OpenVINO IR.
         opset: The opset that the model imports; for an IR, that of its split layer.
-        recipe: What makes the files from a random generator.
+        model_format: ``onnx``, or ``ir`` for OpenVINO IR.
+        cut: What is split; None for refusals.
     """
 
     id: str
@@ -92,10 +91,25 @@ class Case:
     rule: str
     decision: str
     expects: str
-    cut: Cut | None
-    model_format: str
     opset: int
+    model_format: str
+    cut: Cut | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(CaseInfo):
+    """One thing that the standard says, and a model to see whether an engine does it.
+
+    Attributes:
+        recipe: What makes the files from a random generator.
+    """
+
     recipe: Callable[[np.random.Generator], Built] = field(repr=False, compare=False)
+
+    @property
+    def info(self) -> CaseInfo:
+        """What is said of it."""
+        return CaseInfo(**{entry.name: getattr(self, entry.name) for entry in fields(CaseInfo)})
 
     def build(self, seed: int = 0) -> Built:
         """The model, random inputs and what comes out.

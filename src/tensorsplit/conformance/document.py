@@ -6,15 +6,18 @@ alone, so that it can be made again, elsewhere and later, without running anythi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from tensorsplit.conformance.case import Case, Cut
+import msgspec
+
+from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.core.errors import USAGE, SplitError, show
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 PASS = "pass"  # noqa: S105 - a verdict
 SKIPPED = "skipped"
@@ -33,7 +36,9 @@ VERDICTS = (
 ``skipped`` stands for a file format that the subject does not read, and counts nowhere.
 """
 
-_T = TypeVar("_T", bound="DataclassInstance")
+_COMPRESSED = ".gz"
+_MAGIC = b"\x1f\x8b"
+_FIX = "give a file that tensorsplit conformance --format json -o FILE has written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +59,6 @@ class SubjectInfo:
     def version(self) -> str:
         """The version of the package that it is named by: the first one."""
         return next(iter(self.versions.values()), "")
-
-
-@dataclass(frozen=True, slots=True)
-class CaseInfo:
-    """What is said of a case in a document; see `tensorsplit.conformance.case.Case`."""
-
-    id: str
-    operator: str
-    element_type: str
-    shape_class: str
-    rank: int
-    spelling: str
-    place: str
-    use: str
-    rule: str
-    decision: str
-    expects: str
-    opset: int
-    model_format: str
-    cut: Cut | None = None
-
-    @classmethod
-    def of(cls, case: Case) -> CaseInfo:
-        """What there is to say of a case."""
-        return cls(**{entry.name: getattr(case, entry.name) for entry in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,112 +128,111 @@ class Document:
         return (result for result in order if result.is_deviation)
 
     def to_json(self) -> dict[str, Any]:
-        """The document as what `json.dumps` takes; keys that say nothing are left out."""
-        return {
-            "suite": dict(self.suite),
-            "measured": dict(self.measured),
-            "subjects": [asdict(subject) for subject in self.subjects],
-            "cases": [_plain(asdict(case)) for case in self.cases],
-            "results": [_said(result) for result in self.results],
-        }
+        """The document as what `json.dumps` takes, without the empty fields of results."""
+        content: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))
+        content["results"] = [
+            {name: value for name, value in entry.items() if value} for entry in content["results"]
+        ]
+        return content
 
     @classmethod
     def from_json(cls, content: Any) -> Document:
         """The document of what `json.loads` gave.
 
         Args:
-            content: What was read; anything, it is checked.
+            content: What was read; anything, it is checked. Fields that it does not know are of a
+                newer version of this package.
 
         Raises:
             SplitError: TS703 if it is no such document.
         """
         try:
-            cases = tuple(_case(entry) for entry in content["cases"])
-            subjects = tuple(_subject(entry) for entry in content["subjects"])
-            results = tuple(_made(Result, entry) for entry in content["results"])
-            suite, measured = dict(content["suite"]), _texts(content["measured"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _unreadable(f"{type(error).__name__}: {error}") from None
-        _check_references(results, subjects, cases)
-        return cls(suite, measured, subjects, cases, results)
+            document = msgspec.convert(content, cls)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise _no_document(f"{type(error).__name__}: {error}") from None
+        names = {subject.name for subject in document.subjects}
+        ids = {case.id for case in document.cases}
+        for result in document.results:
+            if result.verdict not in VERDICTS:
+                raise _no_document(f"there is no verdict {show(result.verdict)}")
+            if result.subject not in names or result.case not in ids:
+                raise _no_document(f"a result is about {show(result.case)} with {result.subject}")
+        return document
 
 
-def _said(result: Result) -> dict[str, Any]:
-    """The fields of a result that are not empty."""
-    return {name: value for name, value in _plain(asdict(result)).items() if value}
+def read(path: Path) -> Document:
+    """Read a run, compressed or not.
+
+    Args:
+        path: A file that ``tensorsplit conformance --format json`` has written.
+
+    Raises:
+        SplitError: TS703 if it can't be read or is no such document.
+    """
+    try:
+        octets = path.read_bytes()
+        if octets.startswith(_MAGIC):
+            octets = gzip.decompress(octets)
+        content = json.loads(octets)
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SplitError(USAGE, f"{path} can't be read: {reason}", _FIX, parameter="from") from None
+    return Document.from_json(content)
 
 
-def _plain(entry: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no tuples: what is written should be what is read back."""
-    return {
-        name: list(value)
-        if isinstance(value, tuple)
-        else _plain(value)
-        if isinstance(value, dict)
-        else value
-        for name, value in entry.items()
-    }
+def octets_of(text: str, path: Path) -> bytes:
+    """What is written to a file for a text: compressed if its name ends in ``.gz``.
+
+    Args:
+        text: The text.
+        path: The file. Neither its name nor the time gets into what is written, so that the same
+            text gives the same file.
+    """
+    octets = text.encode()
+    return gzip.compress(octets, mtime=0) if path.suffix == _COMPRESSED else octets
 
 
-def _subject(entry: Mapping[str, Any]) -> SubjectInfo:
-    return _made(SubjectInfo, {**entry, "versions": _texts(entry["versions"])})
+def merged(documents: Sequence[Document]) -> Document:
+    """One document from several: engines that can't be installed together are run one by one.
+
+    Args:
+        documents: The runs, at least one. The first has all cases; the others may have some of
+            them. What is said of when and where is that of the first.
+
+    Raises:
+        SplitError: TS703 if a run has another seed or version of the suite than the first, or a
+            case that the first has not; if a subject is in two.
+    """
+    first, *rest = documents
+    cases = {case.id: case for case in first.cases}
+    for other in rest:
+        if any(other.suite.get(name) != first.suite.get(name) for name in ("seed", "version")):
+            raise _unlike("they are not of the same seed and version of the suite")
+        if any(cases.get(case.id) != case for case in other.cases):
+            raise _unlike("one has cases that the first has not")
+    subjects = [subject for document in documents for subject in document.subjects]
+    names = [subject.name for subject in subjects]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _unlike(f"{twice} is in two of them")
+    places = {name: place for place, name in enumerate(cases)}
+    results = sorted(
+        (result for document in documents for result in document.results),
+        key=lambda result: (places[result.case], names.index(result.subject)),
+    )
+    return replace(first, subjects=tuple(subjects), results=tuple(results))
 
 
-def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
-    return {str(name): str(value) for name, value in entry.items()}
+def _no_document(why: str) -> SplitError:
+    problem = f"this is no document of a conformance run: {why}"
+    return SplitError(USAGE, problem, _FIX, parameter="from")
 
 
-def _case(entry: Mapping[str, Any]) -> CaseInfo:
-    cut = entry.get("cut")
-    return _made(CaseInfo, {**entry, "cut": None if cut is None else _made(Cut, cut)})
-
-
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "str": str,
-    "int": int,
-    "bool": bool,
-    "tuple[int, ...]": list,
-    "dict[str, str]": dict,
-    "Cut | None": (Cut, type(None)),
-}
-
-
-def _made(cls: type[_T], entry: Mapping[str, Any]) -> _T:
-    """An object of a class of this document, from an entry whose fields are checked."""
-    known = {field.name: field for field in fields(cls)}
-    values: dict[str, Any] = {}
-    for name, value in entry.items():
-        if name not in known:
-            continue  # of a newer version of this package
-        if not isinstance(value, _TYPES[str(known[name].type)]):
-            raise TypeError(f"{name} is {show(value)}")
-        values[name] = tuple(value) if isinstance(value, list) else value
-    missing = [
-        name
-        for name, item in known.items()
-        if name not in values and item.default is MISSING and item.default_factory is MISSING
-    ]
-    if missing:
-        raise TypeError(f"{', '.join(missing)} is missing")
-    return cls(**values)
-
-
-def _check_references(
-    results: Iterable[Result], subjects: Iterable[SubjectInfo], cases: Iterable[CaseInfo]
-) -> None:
-    names = {subject.name for subject in subjects}
-    ids = {case.id for case in cases}
-    for result in results:
-        if result.verdict not in VERDICTS:
-            raise _unreadable(f"there is no verdict {show(result.verdict)}")
-        if result.subject not in names or result.case not in ids:
-            raise _unreadable(f"a result is about {show(result.case)} with {show(result.subject)}")
-
-
-def _unreadable(why: str) -> SplitError:
+def _unlike(why: str) -> SplitError:
     return SplitError(
         USAGE,
-        f"this is no document of a conformance run: {why}",
-        "give a file that tensorsplit conformance --format json -o FILE has written",
+        f"the runs can't be put together: {why}",
+        "run all with the same version of tensorsplit and --seed, and give the run of most cases"
+        " first",
         parameter="from",
     )

@@ -10,21 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+
+import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion
 
 from tensorsplit.conformance.document import Document, Result
 from tensorsplit.conformance.patterns import covering, matching
 from tensorsplit.core.errors import USAGE, SplitError
-from tensorsplit.model.profiles import version_key
 
 FILE = "known.json"
 """The file of this package."""
-
-_CONDITION = re.compile(r"(>=|<=|==|!=|<|>)\s*([0-9][A-Za-z0-9.+-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Deviation:
     Attributes:
         id: A name that stays.
         subject: Who deviates.
-        versions: The versions that do, as conditions between commas: ``>=1.31.1,<1.33``.
+        versions: The versions that do, as pip writes them: ``>=1.31.1,<1.33``.
         verdicts: The verdicts it shows as; several where memory decides.
         cases: Patterns of the cases that show it (see `patterns.matches`); each of them does.
         seen: What was seen.
@@ -49,9 +49,22 @@ class Deviation:
     seen: str
     link: str = ""
 
+    def __post_init__(self) -> None:
+        SpecifierSet(self.versions)  # which raises a ValueError for anything else
+
     def covers(self, version: str) -> bool:
         """Whether it is said of a version."""
-        return all(_holds(version, *condition) for condition in _conditions(self.versions))
+        try:
+            return SpecifierSet(self.versions).contains(version, prereleases=True)
+        except InvalidVersion:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What a file of known deviations holds."""
+
+    deviations: tuple[Deviation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +118,8 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
     """
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
-        return tuple(_entry(content) for content in json.loads(text)["deviations"])
-    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        return msgspec.convert(json.loads(text), _File).deviations
+    except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise SplitError(
             USAGE,
             f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
@@ -117,7 +130,7 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
 
 def dumps(deviations: Iterable[Deviation]) -> str:
     """Known deviations as the text of a file."""
-    content = {"deviations": [asdict(deviation) for deviation in deviations]}
+    content = asdict(_File(tuple(deviations)))
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -239,35 +252,3 @@ def _added(
         tuple(patterns),
         first.detail,
     )
-
-
-def _entry(content: Mapping[str, Any]) -> Deviation:
-    values = {
-        name: tuple(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in content.items()
-    }
-    entry = Deviation(**values)  # type: ignore[arg-type]
-    list(_conditions(entry.versions))
-    return entry
-
-
-def _conditions(text: str) -> Iterator[tuple[str, str]]:
-    for part in filter(None, map(str.strip, text.split(","))):
-        match = _CONDITION.fullmatch(part)
-        if match is None:
-            raise ValueError(f"{part!r} is no condition on a version")
-        yield match[1], match[2]
-
-
-def _holds(version: str, comparison: str, other: str) -> bool:
-    left, right = version_key(version), version_key(other)
-    width = max(len(left), len(right))
-    left, right = (key + (0,) * (width - len(key)) for key in (left, right))
-    return {
-        ">=": left >= right,
-        "<=": left <= right,
-        "==": left == right,
-        "!=": left != right,
-        "<": left < right,
-        ">": left > right,
-    }[comparison]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from math import log2
-from typing import TypeAlias
+from functools import cache, reduce
+from operator import and_
 
-_ANY = "*"
-_BEAM = 8
-_ENOUGH = 3
-_SIMPLER = 0.8
+_SAMPLES = 8
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -50,119 +44,62 @@ def covering(wanted: Collection[str], others: Collection[str]) -> tuple[str, ...
     Returns:
         Patterns, few but not always the fewest there are; sorted.
     """
-    by_length: dict[int, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    for side, names in enumerate((wanted, set(others) - set(wanted))):
-        for name in names:
-            by_length[name.count("/")][side].add(name)
+    by_length: dict[int, list[str]] = defaultdict(list)
+    for name in sorted({*wanted, *others}):
+        by_length[name.count("/")].append(name)
     found = [
-        pattern
-        for inside, outside in by_length.values()
-        if inside
-        for pattern in _Cover(sorted(inside), sorted(outside)).patterns()
+        pattern for names in by_length.values() for pattern in _covering(names, frozenset(wanted))
     ]
     return tuple(sorted(_merged(found)))
 
 
-_Literal: TypeAlias = tuple[int, str]
+def _covering(names: list[str], wanted: Collection[str]) -> Iterator[str]:
+    """Patterns for ids of one length; sets of ids are the bits of integers.
 
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A pattern for each segment, and what it matches: sets of ids are the bits of integers."""
-
-    segments: tuple[str, ...]
-    inside: int
-    outside: int
-    gain: float = 0.0
-
-    @property
-    def narrowed(self) -> int:
-        """How many segments are not just anything."""
-        return sum(segment != _ANY for segment in self.segments)
-
-
-class _Cover:
-    """Rules for ids of one length, found one after the other.
-
-    The search for a rule starts with one that matches everything. Those that gain most are
-    narrowed down by one more segment, until some match nothing that they must not; of these the
-    one that matches most is taken.
+    Some of the ids that no pattern matches yet are made as general as can be, segment by segment,
+    each of them first in turn; of what comes of it, the pattern that matches most of them is taken.
     """
+    bits: dict[tuple[int, str], int] = defaultdict(int)
+    for number, name in enumerate(names):
+        for place, segment in enumerate(name.split("/")):
+            for text in _generalised(segment):
+                bits[place, text] |= 1 << number
+    outside = sum(1 << number for number, name in enumerate(names) if name not in wanted)
+    left = (1 << len(names)) - 1 & ~outside
 
-    def __init__(self, inside: list[str], outside: list[str]) -> None:
-        bits: dict[_Literal, list[int]] = defaultdict(lambda: [0, 0])
-        for side, names in enumerate((inside, outside)):
-            for number, name in enumerate(names):
-                for literal in _literals(name):
-                    bits[literal][side] |= 1 << number
-        self._literals = {key: (yes, no) for key, (yes, no) in bits.items() if yes}
-        width = len(inside[0].split("/"))
-        self._all = _Rule((_ANY,) * width, (1 << len(inside)) - 1, (1 << len(outside)) - 1)
+    def matched(segments: list[str]) -> int:
+        return reduce(and_, (bits[entry] for entry in enumerate(segments)))
 
-    def patterns(self) -> Iterator[str]:
-        """The rules that together match all that they should."""
-        left = self._all.inside
-        while left:
-            rule = self._best(left)
-            left &= ~rule.inside
-            yield "/".join(rule.segments)
+    def generalised(segments: list[str], places: Iterable[int]) -> list[str]:
+        for place in places:
+            texts = _generalised(segments[place])
+            tried = ([*segments[:place], text, *segments[place + 1 :]] for text in texts)
+            segments = next(entry for entry in tried if not matched(entry) & outside)
+        return segments
 
-    def _best(self, left: int) -> _Rule:
-        beam, pure = [self._all], list[_Rule]()
-        if not self._all.outside:
-            return self._all
-        while beam:
-            grown = {rule.segments: rule for old in beam for rule in self._narrowed(old, left)}
-            pure += [rule for rule in grown.values() if not rule.outside]
-            if pure and max(rule.narrowed for rule in pure) >= _ENOUGH:
-                break
-            mixed = (rule for rule in grown.values() if rule.outside)
-            beam = heapq.nlargest(_BEAM, mixed, key=lambda rule: (rule.gain, rule.segments))
-        return max(
-            pure,
-            key=lambda rule: (
-                (rule.inside & left).bit_count() * _SIMPLER**rule.narrowed,
-                -sum(map(len, rule.segments)),
-                rule.segments,
-            ),
-        )
-
-    def _narrowed(self, rule: _Rule, left: int) -> Iterator[_Rule]:
-        """The rule with one more segment said, or said more precisely."""
-        good, bad = (rule.inside & left).bit_count(), rule.outside.bit_count()
-        share = log2(good / (good + bad))
-        for (place, text), (yes, no) in self._literals.items():
-            inside = rule.inside & yes
-            count = (inside & left).bit_count()
-            if not count or (inside == rule.inside and rule.outside & ~no == 0):
-                continue
-            if not self._refines(place, text, rule):
-                continue
-            outside = rule.outside & no
-            gain = count * (log2(count / (count + outside.bit_count())) - share)
-            segments = (*rule.segments[:place], text, *rule.segments[place + 1 :])
-            yield _Rule(segments, inside, outside, gain)
-
-    def _refines(self, place: int, text: str, rule: _Rule) -> bool:
-        """Whether a literal means no id that the pattern of its segment so far does not."""
-        before = rule.segments[place]
-        if before == _ANY:
-            return True
-        new, old = self._literals[place, text], self._literals[place, before]
-        return all(mine & ~other == 0 for mine, other in zip(new, old, strict=True))
+    while left:
+        open_ids = [number for number in range(len(names)) if left >> number & 1]
+        best, count = "", 0
+        for number in open_ids[:: -(-len(open_ids) // _SAMPLES)]:
+            segments = names[number].split("/")
+            for first in range(len(segments)):
+                order = sorted(range(len(segments)), key=lambda place: place != first)
+                found = generalised(segments, order)
+                if (matched(found) & left).bit_count() > count:
+                    best, count = "/".join(found), (matched(found) & left).bit_count()
+        left &= ~matched(best.split("/"))
+        yield best
 
 
-def _literals(name: str) -> Iterator[_Literal]:
-    """What can be said of each segment of an id."""
-    for place, segment in enumerate(name.split("/")):
-        yield place, segment
-        tokens = segment.split("-")
-        for number, token in enumerate(tokens):
-            before, after = number > 0, number < len(tokens) - 1
-            if before or after:
-                yield place, f"{'*-' * before}{token}{'-*' * after}"
-            if number > 1:
-                yield place, f"{tokens[0]}-*-{token}{'-*' * after}"
+def _generalised(segment: str) -> Iterator[str]:
+    """Patterns that match a segment: anything first, the segment itself last."""
+    yield "*"
+    tokens = segment.split("-")
+    for number, token in enumerate(tokens if len(tokens) > 1 else ()):
+        yield f"{'*-' * (number > 0)}{token}{'-*' * (number < len(tokens) - 1)}"
+    for number, token in enumerate(tokens[2:], 2):
+        yield f"{tokens[0]}-*-{token}{'-*' * (number < len(tokens) - 1)}"
+    yield segment
 
 
 def _merged(patterns: list[str]) -> list[str]:

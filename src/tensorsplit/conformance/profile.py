@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
-from tensorsplit.conformance.document import CaseInfo, Document, Result, SubjectInfo
+from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.model import profiles
 from tensorsplit.model.features import features_of, model_features
 from tensorsplit.model.graph.nodes import walk

@@ -21,7 +21,6 @@ from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import (
     SKIPPED,
-    CaseInfo,
     Document,
     Result,
     SubjectInfo,
@@ -122,7 +121,7 @@ def run(
         {"version": __version__, "cases": len(ordered), "seed": seed},
         measured(),
         tuple(subject.info for subject in chosen),
-        tuple(map(CaseInfo.of, ordered)),
+        tuple(case.info for case in ordered),
         tuple(results),
     )
 

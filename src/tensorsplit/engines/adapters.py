@@ -121,9 +121,9 @@ def run_openvino(
 
     core = openvino.Core()
     network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
-    fed = openvino_tensors(network, model, inputs)
     compiled = core.compile_model(network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
     request = compiled.create_infer_request()
+    fed = openvino_tensors(network, model, inputs)
     request.start_async(fed)  # infer() loses errors where there is one thread
     request.wait()
     tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]

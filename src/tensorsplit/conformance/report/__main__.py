@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tensorsplit.conformance.files import read
+from tensorsplit.conformance.document import read
 from tensorsplit.conformance.known import compare, load
 from tensorsplit.conformance.report.rendering import markdown
 

@@ -17,8 +17,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlencode
 
-from tensorsplit.conformance.case import Cut
-from tensorsplit.conformance.document import CaseInfo, Document
+from tensorsplit.conformance.case import CaseInfo, Cut
+from tensorsplit.conformance.document import Document
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report.summary import (
     OUTCOMES,
