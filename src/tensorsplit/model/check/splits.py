@@ -121,6 +121,21 @@ def _lengths_that_change(cut: Cut) -> Iterator[Finding]:
         )
 
 
+def _axis_that_changes(cut: Cut) -> Iterator[Finding]:
+    intent, operator = cut.intent, cut.operator
+    if intent is None or operator is None or intent.axis is not None:
+        return
+    for parameter, value in zip(operator.inputs, cut.place.node.inputs, strict=False):
+        if parameter.name == operator.axis and value is not None:
+            yield _found(
+                RUNTIME_LENGTHS,
+                cut,
+                f"'{value.name}' is known only at run time",
+                "give the axis as a constant if it is always the same",
+                operator.axis,
+            )
+
+
 def _open_dimension(cut: Cut) -> Iterator[Finding]:
     intent, made = cut.intent, cut.plan
     if intent is None or not isinstance(made, SplitPlan) or is_known(cut.dim):
@@ -200,6 +215,7 @@ def _float_lengths(cut: Cut) -> Iterator[Finding]:
 _RULES: tuple[Callable[[Cut], Iterator[Finding]], ...] = (
     _negative_axis,
     _ignored_keepdims,
+    _axis_that_changes,
     _lengths_that_change,
     _length_or_chunk,
     _float_lengths,

@@ -134,6 +134,8 @@ class OnnxModel:
     @property
     def output_names(self) -> tuple[str, ...]:
         """The names of the outputs, in the graph's order."""
+        if self.openvino is not None:
+            return self.openvino.outputs
         return tuple(value.name for value in self.original.graph.output)
 
     def back(self, changed: bool) -> ModelProto | ir.Model:

@@ -170,7 +170,7 @@ def _graph(element: Element, prefix: str, depth: int) -> LayerGraph:
         raise _malformed("a graph has no <layers>", "IR files list them", prefix)
     layers: dict[int, Layer] = {}
     for item in listed.findall("layer"):
-        number = whole(item.get("id"), "the id of a layer", prefix or None)
+        number = whole(item.get("id"), "the id of a layer", _of(prefix))
         if number in layers:
             raise _malformed(f"two layers have the id {number}", "give each its own", prefix)
         layers[number] = _layer(number, item, prefix, depth)
@@ -244,7 +244,7 @@ def _edges(element: Element | None, layers: Mapping[int, Layer], prefix: str) ->
     entries = {layer.id: {port.id for port in layer.inputs} for layer in layers.values()}
     for edge in element.findall("edge") if element is not None else ():
         start, leaves, end, enters = (
-            whole(edge.get(name), f"the {name} of an edge", prefix or None) for name in _EDGE
+            whole(edge.get(name), f"the {name} of an edge", _of(prefix)) for name in _EDGE
         )
         shown = f"the edge from layer {start}, port {leaves} to layer {end}, port {enters}"
         if leaves not in positions.get(start, {}):
@@ -289,7 +289,12 @@ def _in_order(layers: Mapping[int, Layer]) -> tuple[Layer, ...]:
 
 
 def _malformed(problem: str, fix: str, path: str) -> SplitError:
-    return SplitError(MALFORMED_MODEL, problem, fix, node=path.removesuffix(" / ") or None)
+    return SplitError(MALFORMED_MODEL, problem, fix, node=_of(path))
+
+
+def _of(path: str) -> str | None:
+    """The layer at the end of a path; None for the network itself."""
+    return path.removesuffix(" / ") or None
 
 
 def _unreadable(path: Path, problem: str, fix: str) -> SplitError:

@@ -86,12 +86,15 @@ class IrFile:
         weights: The ``.bin`` file, links followed; it need not exist if no constant has data.
         message: The model as ONNX.
         inputs: Its Parameters, in the order of the file.
+        outputs: What its Results are called, in the order of the file. The message calls an output
+            otherwise where an input has that name.
     """
 
     path: Path
     weights: Path
     message: ModelProto
     inputs: tuple[IrInput, ...]
+    outputs: tuple[str, ...]
 
 
 def read_ir(path: str | PathLike[str]) -> IrFile:
@@ -119,8 +122,8 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
                 node=layers.layers[number].path,
             )
         taken.add(entry.name)
+    outputs = _output_names(layers)
     names = {number: entry.name for number, entry in inputs.items()}
-    outputs = _output_names(layers, names)
     graph = _Writer(weights, {*taken, *outputs}).graph(layers, names, outputs)
     graph.input.extend(
         _described(entry.name, entry.element_type, entry.shape) for entry in inputs.values()
@@ -128,7 +131,7 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
     graph.name = file.stem
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
     message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-    return IrFile(file, weights.resolve(), message, tuple(inputs.values()))
+    return IrFile(file, weights.resolve(), message, tuple(inputs.values()), outputs)
 
 
 def _input(layer: Layer) -> IrInput:
@@ -189,18 +192,16 @@ def _range(text: str, layer: Layer) -> Range:
     )
 
 
-def _output_names(graph: LayerGraph, inputs: Mapping[int, str]) -> tuple[str, ...]:
+def _output_names(graph: LayerGraph) -> tuple[str, ...]:
     """What each Result is called, in the order of the file; every name once.
 
     A Result is called by its own tensor name, else by one of the port that feeds it, else as its
-    layer, else as the producing layer and the position of the output. It has the name of an input
-    only if it is that input.
+    layer, else as the producing layer and the position of the output.
     """
     taken: dict[str, None] = {}
     for layer in graph.of_type("Result"):
-        others = {name for key, name in inputs.items() if key != layer.sources[0].layer}
-        names = _possible_names(graph, layer)
-        taken[next(name for name in names if name not in taken and name not in others)] = None
+        name = next(name for name in _possible_names(graph, layer) if name not in taken)
+        taken[name] = None
     return tuple(taken)
 
 
@@ -246,9 +247,12 @@ class _Writer:
         """
         graph = GraphProto()
         names = {Source(number, 0): name for number, name in inputs.items()}
-        results = list(zip(layers.of_type("Result"), outputs, strict=True))
-        for result, name in results:
+        results = []
+        for result, wanted in zip(layers.of_type("Result"), outputs, strict=True):
             (source,) = result.sources
+            others = {name for number, name in inputs.items() if number != source.layer}
+            name = self._new_name(result, 0) if wanted in others else wanted
+            results.append((result, name))
             if layers.layers[source.layer].type not in ("Parameter", *CONSTANTS):
                 names.setdefault(source, name)  # of several Results, the first one names the value
         for layer in layers.order:

@@ -42,7 +42,7 @@ def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
     _validate(model, fed)
     with np.errstate(all="ignore"):  # IEEE's special values are results here, not mistakes
         outputs = Frame(block, dict(fed), _run).run()
-    return dict(zip(block.outputs, outputs, strict=True))
+    return dict(zip(model.output_names, outputs, strict=True))
 
 
 def _validate(model: OnnxModel, fed: Mapping[str, Any]) -> None:
