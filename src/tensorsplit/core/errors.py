@@ -13,7 +13,7 @@ class Kind:
         code: ``TS`` and three digits; never reused for something else.
         title: What went wrong, in a few words.
         meaning: What the reader of the documentation needs to know beyond the title.
-        decisions: The decisions (D1-D20, see ``docs/errata.md``) that lead to this refusal.
+        decisions: The decisions (D1-D23, see ``docs/errata.md``) that lead to this refusal.
     """
 
     code: str
@@ -44,7 +44,7 @@ MISSING_OPERAND = _kind(
 UNKNOWN_OPERAND = _kind(
     "TS103",
     "operand this version does not have",
-    "The operand, or its spelling as attribute or input, belongs to another version.",
+    "The operand, or its form as attribute or input, belongs to another version.",
 )
 CONFLICTING_OPERANDS = _kind(
     "TS104",
@@ -76,7 +76,7 @@ OPERAND_VALUE = _kind(
     "D12",
 )
 
-# Codes TS2xx, the tensor to cut
+# Codes TS2xx, the tensor to split
 ELEMENT_TYPE = _kind(
     "TS201",
     "element type the version does not allow",
@@ -87,7 +87,7 @@ AXIS_RANGE = _kind("TS203", "axis out of range", "An axis lies in [-rank, rank-1
 NOT_AN_ARRAY = _kind(
     "TS204",
     "not an array of a supported library",
-    "Only arrays of a supported library are cut; lists and scalars are converted by the caller.",
+    "Only arrays of a supported library are split; convert lists and scalars first.",
 )
 BAD_SHAPE = _kind(
     "TS205",
@@ -112,8 +112,8 @@ LENGTHS_SUM = _kind(
 NOT_DIVISIBLE = _kind(
     "TS303",
     "not divisible into equal parts",
-    "The version cuts into equal parts only. Explicit lengths, or `num_outputs` from opset 18,"
-    " say what an uneven cut should be.",
+    "The version splits into equal parts only. Explicit lengths, or `num_outputs` from opset 18,"
+    " allow an uneven split.",
     "D3",
 )
 TOO_MANY_OUTPUTS = _kind(
@@ -151,9 +151,9 @@ UNKNOWN_COUNT = _kind(
 
 CANNOT_EXPRESS = _kind(
     "TS310",
-    "another version can't say it",
-    "The operator version asked for has no operands that mean the same, such as lengths known only"
-    " at run time where it takes an attribute.",
+    "not expressible in that version",
+    "The operator version has no operands that mean the same, such as lengths known only at run"
+    " time where it takes an attribute.",
 )
 
 # Codes TS4xx, buffers given as `out=`
@@ -171,7 +171,7 @@ OUT_OVERLAP = _kind(
 
 # Codes TS5xx, models
 UNREADABLE_MODEL = _kind(
-    "TS501", "not a readable model", "The file is no ONNX model or OpenVINO IR, or is cut short."
+    "TS501", "not a readable model", "The file is no ONNX model or OpenVINO IR, or is truncated."
 )
 MALFORMED_MODEL = _kind(
     "TS502",
@@ -202,20 +202,20 @@ NODE_FAILED = _kind("TS510", "another operator failed", "An operator outside the
 SEQUENCE_INDEX = _kind(
     "TS511",
     "sequence index out of range",
-    "A position in a sequence of n tensors lies in [-n, n-1].",
+    "An index into a sequence of n tensors lies in [-n, n-1].",
     "D19",
 )
 NO_ADAPTER = _kind(
     "TS512",
-    "another operator has no form at that opset",
-    "An operator outside the family says something that the opset asked for has no words for, or"
-    " it can't be told without the running model whether it has.",
+    "another operator is not expressible at that opset",
+    "An operator outside the family has no equal form at the opset, or whether it has one is known"
+    " only when the model runs.",
 )
 CANNOT_LOWER = _kind(
     "TS513",
     "no equal model for the target",
-    "The target engine can't hold the data, or the model says something that only sequences can,"
-    " and no exact rewrite is known.",
+    "The target engine can't hold the data, or the model needs sequences and no exact rewrite is"
+    " known.",
 )
 
 # Codes TS6xx, engines
@@ -223,7 +223,7 @@ UNKNOWN_ENGINE = _kind("TS601", "no such engine", "The engines are listed in the
 ENGINE_MISSING = _kind(
     "TS602", "engine not installed", "Engines other than `numpy` are extras of the package."
 )
-ENGINE_REFUSED = _kind("TS603", "the engine refused the model", "The engine's own words follow.")
+ENGINE_REFUSED = _kind("TS603", "the engine refused the model", "The engine's own message follows.")
 ENGINE_CRASHED = _kind(
     "TS604", "the engine's process died", "Engines run in a process of their own; it ended."
 )

@@ -36,7 +36,7 @@ def _split(
     split_input: Parameter | None = None,
     **facts: object,
 ) -> Operator:
-    data = Parameter("input", "T", description="the tensor to cut")
+    data = Parameter("input", "T", description="the tensor to split")
     return Operator(
         vendor="onnx",
         name="Split",
@@ -58,7 +58,7 @@ def _split(
 
 
 def _axis(default: int | None = 0) -> Attribute:
-    return Attribute("axis", "INT", default=default, description="the axis to cut")
+    return Attribute("axis", "INT", default=default, description="the axis to split")
 
 
 _SPLIT_INTS = Attribute("split", "INTS", description="the length of each part")
@@ -170,7 +170,7 @@ def _split_to_sequence(version: int, elements: tuple[str, ...], summary: str) ->
             ),
         ),
         inputs=(
-            Parameter("input", "T", description="the tensor to cut"),
+            Parameter("input", "T", description="the tensor to split"),
             Parameter(
                 "split", "I", "optional", "a scalar is the length of each chunk, a list the lengths"
             ),

@@ -56,7 +56,7 @@ _PAGES = (
     "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/"
     "operation-specs/movement"
 )
-_DATA = Parameter("data", "T1", description="the tensor to cut")
+_DATA = Parameter("data", "T1", description="the tensor to split")
 _PARTS = (Parameter("outputs", "T1", "variadic", "the parts, in order"),)
 
 VARIADIC_SPLIT_1 = Operator(
