@@ -6,10 +6,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import AttributeProto, TensorProto
 
 from tensorsplit.model.convert import convert
-from tests.model.build import FLOAT, INT64, function, graph, known, model, node, tensor, value
+from tests.model.build import (
+    FLOAT,
+    INT64,
+    function,
+    graph,
+    known,
+    link,
+    linked,
+    model,
+    node,
+    tensor,
+    value,
+)
 from tests.model.convert.legal import check_equal, converted
 from tests.refusals import refused
 
@@ -222,6 +234,22 @@ def test_an_unchanged_operator_needs_no_adapter() -> None:
     made = converted(model(whole, 14, [inner], custom=1), 11)
     x = X[0]
     check_equal(made, [(x + x)[:, :2]], x=x)
+
+
+def test_bounds_that_a_function_is_given_become_attributes_again() -> None:
+    """From an input that a Constant links to the function's attribute, to the attribute itself."""
+    given = {"starts": [1], "ends": [3], "axes": [0]}
+    constants = [
+        linked("Constant", "", name, link("value_ints", name, AttributeProto.INTS))
+        for name in given
+    ]
+    bounds = node("Slice", "x starts ends axes", "y")
+    inner = function("F", "x", "y", [*constants, bounds], list(given), opset=13)
+    call = node("F", "x", "y", domain="custom", **given)
+    whole = graph([call], [value("x", FLOAT, [4, 2])], [value("y", FLOAT, [None, None])])
+    x = X[0, :, :2].repeat(2, 0)[:4]
+    for target in known(9, 12, 18):
+        check_equal(converted(model(whole, 13, [inner], custom=1), target), [x[1:3]], x=x)
 
 
 def test_an_index_below_zero_means_something_else_to_onehot_before_opset_11() -> None:

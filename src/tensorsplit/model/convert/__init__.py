@@ -1,4 +1,4 @@
-"""Models at another opset: split nodes by their meaning, all others by ONNX's own schemas."""
+"""Models converted to another opset: split nodes by meaning, all others by ONNX's schemas."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def convert(
     """The whole model at another opset of ONNX's own domain, up or down.
 
     Graphs, bodies and model-local functions are converted, with the opset imports of each; other
-    domains stay as they are. Lengths known only at run time and dynamic axes survive; where the
-    target has no words for them, nodes that calculate them take their place.
+    domains stay as they are. Lengths known only at run time and dynamic axes survive; where they
+    are not expressible at the target, nodes that calculate them take their place.
 
     Args:
         model: A path, or a model in memory, which is left as it is. External data is not read.
         opset: The opset, from 1 on; with `variadic` it may be None, which leaves it as it is.
         variadic: Whether every split node that gives one tensor for each part becomes OpenVINO's
-            ``VariadicSplit``, in the domain ``org.openvinotoolkit``. `tensorsplit.lower` goes the
-            way back.
+            ``VariadicSplit``, in the domain ``org.openvinotoolkit``. `tensorsplit.lower` converts
+            it back.
 
     Returns:
-        The model, of the same kind (a ``ModelProto`` for a path). A model in which nothing is to
-        be done comes back unchanged.
+        The model, of the same kind (a ``ModelProto`` for a path); unchanged if there is nothing
+        to convert.
 
     Raises:
         SplitError: TS101 for an opset that does not exist, TS1xx to TS3xx for split nodes that
-            are wrong, TS310 and TS201 for those that the opset can't say, TS512 for other
-            operators that have no form there, TS501, TS502 for what is no well-formed model.
+            are wrong, TS310 and TS201 for those not expressible at the opset, TS512 for other
+            operators that are not, TS501, TS502 for what is no well-formed model.
     """
     target = None if opset is None and variadic else check_opset(opset)
     opened = open_model(model)

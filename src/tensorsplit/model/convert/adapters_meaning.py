@@ -8,8 +8,9 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, is_known
-from tensorsplit.model.convert.adapters import (
+from tensorsplit.model.convert.adapter_kinds import (
     Adapter,
+    dropped,
     implied,
     only,
     refused,
@@ -55,7 +56,7 @@ def _show(shape: Shape | None) -> str:
 
 
 def _binary_up(node: NodeConversion) -> None:
-    """Before opset 7 the second operand was laid along the first from an axis on."""
+    """Before opset 7 the second operand was aligned with the first at an axis."""
     broadcast, axis = node.take("broadcast", 0), node.take("axis")
     node.take("consumed_inputs")
     if not broadcast or axis is None:
@@ -130,14 +131,6 @@ def _prelu_down(node: NodeConversion) -> None:
         node.set_inputs(node.input(0), node.new("Squeeze", [node.input(1)], {"axes": axes}))
 
 
-def _gemm_up(node: NodeConversion) -> None:
-    node.take("broadcast")
-
-
-def _gemm_down(node: NodeConversion) -> None:
-    node.put(broadcast=1)
-
-
 def _softmax_up(node: NodeConversion) -> None:
     """From the data as a matrix, flattened at the axis, to one axis alone."""
     axis, rank = node.take("axis", 1), node.rank()
@@ -173,7 +166,7 @@ def _modes(**names: str) -> Adapter:
 
     def adapt(node: NodeConversion) -> None:
         if not node.step.up and node.rank() not in (None, 4):
-            raise node.refusal("its data has no rank of 4, the only one of the older version")
+            raise node.refusal(f"the rank of its data is {node.rank()}; opset {node.opset} takes 4")
         mode = node.attribute("mode")
         if mode is not None:
             node.put(mode=names.get(mode, mode))
@@ -185,7 +178,7 @@ def _same_padding(node: NodeConversion) -> None:
     """ConvTranspose: the sides of an odd padding changed places at opset 11."""
     if node.attribute("auto_pad", "NOTSET").startswith("SAME") or node.attribute("output_shape"):
         raise node.refusal(
-            "opset 11 changed which side an odd padding goes to, where the output's shape decides",
+            "its padding follows from its output's shape; opset 11 changed which side gets more",
             "give 'pads'",
         )
     node.fit()
@@ -202,7 +195,7 @@ def _windows(node: NodeConversion) -> None:
         for size, stride, dilation, pad in zip(kernel, strides, dilations, pads, strict=False):
             if pad + stride > (size - 1) * dilation + 1:
                 raise node.refusal(
-                    "its last window may start in the padding, where opset 22 leaves it out",
+                    "its last window may start in the padding, and is left out from opset 22 on",
                     "choose pads and strides that keep windows within the data",
                 )
     node.fit()
@@ -214,7 +207,7 @@ def _exponent(kind: Callable[[float], object]) -> Adapter:
     def adapt(node: NodeConversion) -> None:
         value = node.attribute("p", 2)
         if value != int(value):
-            raise node.refusal(f"its attribute 'p' is {value}, and a whole number there")
+            raise node.refusal(f"its attribute 'p' is {value}; since opset 2 it is a whole number")
         node.put(p=kind(value))
         node.fit()
 
@@ -232,7 +225,7 @@ def _branches(node: NodeConversion) -> None:
         differ = any(is_known(a) and is_known(b) and a != b for a, b in pairs)
         if differ or len(left) != len(right):
             raise node.refusal(
-                "its branches give different shapes, which have to be the same before opset 11"
+                "its branches give different shapes; before opset 11 they have to be the same"
             )
     node.fit()
 
@@ -241,7 +234,9 @@ def _not_training(node: NodeConversion) -> None:
     """Refuse a BatchNormalization that is in training mode."""
     if node.op_type == "BatchNormalization":
         if any(value.uses() or value.is_graph_output() for value in node.node.outputs[1:]):
-            raise node.refusal(f"it is in training mode, which opset {node.opset} says otherwise")
+            raise node.refusal(
+                f"it is in training mode, which is not converted to opset {node.opset}"
+            )
         node.node.resize_outputs(1)
     node.fit()
 
@@ -257,19 +252,11 @@ def _training_flag_down(node: NodeConversion) -> None:
     node.put(is_test=1)
 
 
-def _consumed(node: NodeConversion) -> None:
-    node.put(consumed_inputs=[0, 0, 0, 1, 1])
-    node.fit()
-
-
-def _recurrent(node: NodeConversion) -> None:
+def _sequence_asked_for(node: NodeConversion) -> None:
     """The output of the whole sequence had to be asked for before opset 7."""
-    if node.step.up:
-        node.take("output_sequence")
-    else:
-        whole = node.node.outputs[0]
-        if whole.name and (whole.uses() or whole.is_graph_output()):
-            node.put(output_sequence=1)
+    whole = node.node.outputs[0]
+    if whole.name and (whole.uses() or whole.is_graph_output()):
+        node.put(output_sequence=1)
     node.fit()
 
 
@@ -285,7 +272,7 @@ def _cast_name_down(node: NodeConversion) -> None:
 
 
 def _cast_plain(node: NodeConversion) -> None:
-    """How to round and to saturate matters to the narrowest floats only."""
+    """Rounding and saturation concern the narrowest floats only."""
     to = node.attribute("to") if node.op_type == "Cast" else node.dtype(1)
     for name in ("saturate", "round_mode"):
         if to is not None and not ir.DataType(to).name.startswith("FLOAT8"):
@@ -303,13 +290,15 @@ def _tensor_scale(node: NodeConversion) -> None:
     """Before opset 13 scales are scalars, and there is no axis to take them along."""
     scale = node.shape(1)
     if scale is None or any(dim != 1 for dim in scale):
-        raise node.refusal("it may have a scale for each channel, and only one scale there")
+        raise node.refusal(
+            "it may have a scale for each channel; before opset 13 there is only one"
+        )
     node.take("axis")
     node.fit()
 
 
 def _quantized_type(node: NodeConversion) -> None:
-    """The type that is named is often the one that follows from the inputs anyway."""
+    """An output type that follows from the inputs need not be named."""
     like = node.dtype(2 if node.op_type == "QuantizeLinear" else 1)
     if like is not None and node.attribute("output_dtype", 0) == like.value:
         node.take("output_dtype")
@@ -320,12 +309,12 @@ def _no_floats(node: NodeConversion) -> None:
     """Mod: the rounding of integers holds for floats since opset 28."""
     dtype = node.dtype()
     if not node.attribute("fmod", 0) and (dtype is None or dtype.is_floating_point()):
-        raise node.refusal("it may take floats without 'fmod', which came with opset 28")
+        raise node.refusal("it may take floats without 'fmod', which is legal from opset 28 on")
     node.fit()
 
 
 def _constant_down(node: NodeConversion) -> None:
-    """Before opset 12 a constant is a tensor, and nothing simpler."""
+    """Before opset 12 a constant holds a tensor."""
     for name in tuple(node.node.attributes):
         kind = name.removeprefix("value_").removesuffix("s")
         if kind in ("int", "float"):
@@ -345,8 +334,7 @@ def _constant_dense(node: NodeConversion) -> None:
 def plain_constant(node: NodeConversion) -> None:
     """Before opset 9 constants hold floats; others become initializers, or are cast in functions.
 
-    Raises:
-        SplitError: TS512 in a function, for values that a float can't hold.
+    In a function, values that a float can't hold are refused (TS512).
     """
     conversion, scope = node.conversion, node.ref.scope
     tensor = node.attribute("value") if node.opset < FIRST_WITH_ANY_CONSTANT else None
@@ -367,7 +355,7 @@ def plain_constant(node: NodeConversion) -> None:
         return
     array = tensor.numpy()
     if array.dtype.kind not in "iub" or (array.astype(float).astype(array.dtype) != array).any():
-        raise node.refusal("it holds what a constant of floats can't hold")
+        raise node.refusal("it holds values that a constant of floats can't hold")
     node.take("value")
     by_number = node.opset >= _FIRST_WITH_CAST_BY_NUMBER
     floats = node.constant(array, np.float64)
@@ -377,7 +365,7 @@ def plain_constant(node: NodeConversion) -> None:
 
 
 _SCAN = refused(
-    "opset 9 changed what it scans: the second axis for each of a batch before, any axis since"
+    "opset 9 changed what it scans: the second axis of each item of a batch before, any axis since"
 )
 _HALF_PIXEL = {"coordinate_transformation_mode": "output_half_pixel"}
 _RESIZES_18 = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
@@ -386,7 +374,7 @@ ADAPTERS = table(
     (_BINARY, 7, _binary_up, _binary_down),
     ("Sum Max Min Mean", 8, None, _variadic_down),
     ("PRelu", 7, _prelu_up, _prelu_down),
-    ("Gemm", 7, _gemm_up, _gemm_down),
+    ("Gemm", 7, dropped("broadcast"), stated(broadcast=1)),
     ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),
     ("ConvTranspose", 11, _same_padding, _same_padding),
     (
@@ -404,11 +392,11 @@ ADAPTERS = table(
         only("coordinate_transformation_mode", *_RESIZES_18, "tf_crop_and_resize"),
     ),
     ("RoiAlign", 16, stated(**_HALF_PIXEL), implied(**_HALF_PIXEL)),
-    ("BatchNormalization", 6, None, _consumed),
+    ("BatchNormalization", 6, None, stated(consumed_inputs=[0, 0, 0, 1, 1])),
     ("BatchNormalization Dropout", 7, _training_flag_up, _training_flag_down),
     ("BatchNormalization", 14, _not_training, _not_training),
     ("GRU", 3, stated(direction="forward"), None),
-    ("GRU LSTM RNN", 7, _recurrent, _recurrent),
+    ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
     ("Concat", 4, stated(axis=1), None),
     ("If", 11, None, _branches),
     ("Scan", 9, _SCAN, _SCAN),

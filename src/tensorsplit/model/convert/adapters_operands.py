@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.convert.adapters import (
+from tensorsplit.model.convert.adapter_kinds import (
     attribute_renamed,
     attribute_to_input,
     input_to_attribute,
@@ -46,7 +46,8 @@ def _reducer_down(node: NodeConversion) -> None:
     axes, known = node.input(1), node.known(1)
     if noop and (axes is None or known is None or not known.size) and link_of(axes) is None:
         raise node.refusal(
-            "it reduces nothing where no axes are given, which is not expressible in that version"
+            f"it reduces nothing where no axes are given, which is not expressible at opset"
+            f" {node.opset}"
         )
     if known is None or known.size:
         input_to_attribute(node, 1, "axes")
@@ -77,8 +78,8 @@ def _negative_indices(node: NodeConversion) -> None:
     unsigned = dtype is not None and dtype.name.startswith("UINT")
     if not unsigned and (indices is None or (indices < 0).any()):
         raise node.refusal(
-            "its indices may be negative, which means off before opset 11 and counts from the"
-            " back since",
+            "its indices may be negative: before opset 11 those set nothing, since then they count"
+            " from the back",
             "give the indices as a constant, or of an unsigned type",
         )
     _count_from_front(node)
@@ -108,7 +109,7 @@ def _slice_down(node: NodeConversion) -> None:
     if node.input(4) is not None:
         steps = node.needed(4, "steps")
         if (steps != 1).any():
-            raise node.refusal(f"its steps are {steps.tolist()}, and always 1 there")
+            raise node.refusal(f"its steps are {steps.tolist()}; at opset {node.opset} they are 1")
     to_attributes("starts", "ends", "axes")(node)
     rank, axes = node.rank(), node.node.attributes.get("axes")
     if rank is not None and axes is not None and not axes.is_ref():
@@ -132,7 +133,9 @@ def _clip_down(node: NodeConversion) -> None:
     limits = ((1, "min", "Max"), (2, "max", "Min"))
     if any(node.known(index) is None and node.input(index) is not None for index, *_ in limits):
         if node.conversion.target < _FIRST_WITH_BROADCAST_MAX:
-            raise node.refusal("its limits are known only at run time, and attributes there")
+            raise node.refusal(
+                f"its limits are known only at run time; at opset {node.opset} they are attributes"
+            )
         result = node.input(0)
         for index, _, op_type in limits:
             if node.input(index) is not None:
@@ -145,7 +148,9 @@ def _clip_down(node: NodeConversion) -> None:
         if value is not None and float(np.float32(value.item())) == float(value.item()):
             node.put(**{name: float(value.item())})
         elif value is not None or dtype not in _FLOAT_LIMITS:
-            raise node.refusal(f"its limit '{name}' is no float, as the attribute is there")
+            raise node.refusal(
+                f"its limit '{name}' is not exact as a float, the type of the attribute"
+            )
     node.keep_inputs(1)
 
 
@@ -160,7 +165,9 @@ def _pad_down(node: NodeConversion) -> None:
     if node.input(2) is not None:
         value = float(node.needed(2, "constant_value").item())
         if not np.isnan(value) and value != float(np.float32(value)):
-            raise node.refusal(f"its filling {value!r} is no float, as the attribute is there")
+            raise node.refusal(
+                f"its value {value!r} is not exact as a float, the type of the attribute"
+            )
         node.put(value=value)
     node.keep_inputs(1)
 
@@ -183,7 +190,7 @@ def _reshape_up(node: NodeConversion) -> None:
 
 
 def _reshape_zero(node: NodeConversion) -> None:
-    """A zero in the shape means "as it was" in the older version, and nothing else."""
+    """In the older version a zero in the shape always keeps the dimension as it is."""
     shape = node.known(1)
     if node.attribute("allowzero", 0) and shape is not None and (shape != 0).all():
         node.take("allowzero")
@@ -195,7 +202,7 @@ def _topk_up(node: NodeConversion) -> None:
 
 
 def _topk_ascending(node: NodeConversion) -> None:
-    """Any order will do where none is asked for, so also the sorted one."""
+    """Where no order is asked for, the sorted one will do."""
     if not node.attribute("sorted", 1):
         node.take("sorted")
     rank, axis = node.rank(), node.attribute("axis", -1)
@@ -207,7 +214,7 @@ def _topk_ascending(node: NodeConversion) -> None:
 def _dropout_down(node: NodeConversion) -> None:
     """Outside training the result is the data, whatever the ratio."""
     if node.input(2) is not None and node.needed(2, "training_mode").any():
-        raise node.refusal("it is in training mode, which is not expressible in that version")
+        raise node.refusal(f"it is in training mode, not expressible at opset {node.opset}")
     node.take("seed")
     if node.known(1) is not None:
         input_to_attribute(node, 1, "ratio")
@@ -262,7 +269,7 @@ def _resize_up(node: NodeConversion) -> None:
 def _resize_down(node: NodeConversion) -> None:
     sizes, scales = node.known(3), node.input(2)
     if scales is None or (node.input(3) is not None and (sizes is None or sizes.size)):
-        raise node.refusal("it is given sizes, and takes scales there")
+        raise node.refusal(f"it is given sizes; at opset {node.opset} it takes scales")
     if node.attribute("mode", "nearest") == "nearest":
         take_only(node, "nearest_mode", "floor")
     elif node.attribute("mode") == "cubic":
@@ -292,7 +299,9 @@ def _scales_of_image(node: NodeConversion) -> None:
 def _scales_to_image(node: NodeConversion) -> None:
     scales = list(node.take("scales"))
     if len(scales) != 4 or scales[:2] != [1.0, 1.0]:
-        raise node.refusal(f"its scales are {scales}, and for height and width only there")
+        raise node.refusal(
+            f"its scales are {scales}; opset {node.opset} scales height and width only"
+        )
     node.put(height_scale=scales[2], width_scale=scales[3])
     if node.attribute("mode") == "linear":
         node.put(mode="bilinear")

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError
-from tensorsplit.model.convert.schemas import Step, fit
+from tensorsplit.model.convert.operator_versions import VersionStep, fit
 from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant
@@ -160,7 +160,7 @@ class NodeConversion:
         step: The step that it is taking.
     """
 
-    step: Step
+    step: VersionStep
 
     def __init__(
         self, ref: NodeRef, conversion: Conversion, origin: tuple[str, int] | None = None
@@ -175,15 +175,11 @@ class NodeConversion:
         return self.node.op_type
 
     def refusal(self, reason: str, fix: str = "") -> SplitError:
-        """TS512 for this node; the driver adds from where to where it was to go."""
+        """TS512 for this node; the driver adds the operator and the opsets."""
         return SplitError(NO_ADAPTER, reason, fix, operator=self.op_type, node=self.ref.path)
 
     def fit(self) -> None:
-        """Take the step as a node that what changed does not concern.
-
-        Raises:
-            SplitError: TS512 if it does.
-        """
+        """Take the step, if what changed does not concern what the node uses (else TS512)."""
         reason = fit(self.node, self.step)
         if reason:
             raise self.refusal(reason)
@@ -209,54 +205,39 @@ class NodeConversion:
         return self.conversion.constant(self.input(index))
 
     def needed_rank(self) -> int:
-        """The rank of the data.
-
-        Raises:
-            SplitError: TS512 if it is not known.
-        """
+        """The rank of the data (TS512 if it is not known)."""
         rank = self.rank()
         if rank is None:
             raise self.refusal("the rank of its data is not known", "declare the data's shape")
         return rank
 
     def needed_dtype(self, index: int = 0) -> ir.DataType:
-        """The element type of an input.
-
-        Raises:
-            SplitError: TS512 if it is not known.
-        """
+        """The element type of an input (TS512 if it is not known)."""
         dtype = self.dtype(index)
         if dtype is None:
             raise self.refusal("the element type of its data is not known", "declare its type")
         return dtype
 
     def needed(self, index: int, name: str) -> np.ndarray[Any, Any]:
-        """The value of an input that the other version has as attribute.
-
-        Raises:
-            SplitError: TS512 if it is known only at run time.
-        """
+        """The value of an input, an attribute elsewhere (TS512 if known only at run time)."""
         value = self.known(index)
         if value is None:
             raise self.refusal(
-                f"its input '{name}' is known only at run time, and there an attribute",
-                "give it as a constant",
+                f"its input '{name}' is known only at run time; at opset {self.opset} it is an"
+                " attribute",
+                "make it a constant",
             )
         return value
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, or the default if it is absent.
-
-        Raises:
-            SplitError: TS512 if it stands for an attribute of a function.
-        """
+        """The value of an attribute, else the default; TS512 if the function's caller gives it."""
         attribute = self.node.attributes.get(name)
         if attribute is None:
             return default
         if attribute.is_ref():
             raise self.refusal(
                 f"its attribute '{name}' is known only where the function is called",
-                "give its value in the function",
+                "set its value in the function",
             )
         return attribute.value
 

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onnx import helper, version_converter
 
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
-from tensorsplit.model.convert.schemas import schema
+from tensorsplit.model.convert.operator_versions import schema
 from tensorsplit.model.graph.nodes import as_proto, bodies, constant
 
 

@@ -14,7 +14,13 @@ from tensorsplit.model.convert import adapters_meaning, adapters_operands
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
 from tensorsplit.model.convert.definitions import by_definition, by_onnx
 from tensorsplit.model.convert.family import convert_split
-from tensorsplit.model.convert.schemas import check_node, exists, fit, next_step, wrong_type
+from tensorsplit.model.convert.operator_versions import (
+    check_node,
+    exists,
+    fit,
+    next_step,
+    wrong_type,
+)
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -170,10 +176,11 @@ def _convert(node: NodeConversion) -> None:
         if error.kind is not NO_ADAPTER:
             raise error.located(node=node.ref.path) from None
         (operator, opset), target = node.origin, node.conversion.target
-        became = "" if operator == op_type else f"it becomes {op_type} and others, and "
+        became = "" if operator == op_type else f"it is replaced by {op_type} and others, and "
         raise SplitError(
             NO_ADAPTER,
-            f"{operator} can't go from opset {opset} to {target}: {became}{error.problem}",
+            f"{operator} can't be converted from opset {opset} to {target}:"
+            f" {became}{error.problem}",
             error.fix,
             operator=f"ai.onnx.{operator}",
             node=node.ref.path,
@@ -192,13 +199,13 @@ def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version.
 
     Raises:
-        SplitError: TS512 where it is not expressible in a version.
+        SplitError: TS512 where it is not expressible in a version on the way.
     """
     target = node.conversion.target
     if not exists(node.op_type, node.opset):
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",
-            "give it a domain of its own, if it is one of an engine",
+            "give it its own domain, if it is an engine's operator",
         )
     if next_step(node.op_type, node.opset, target) is not None:
         check_node(node.node, node.opset)

@@ -14,7 +14,7 @@ from tensorsplit.model.graph.facts import Other, Sequence
 from tensorsplit.model.infer.analysis import Facts
 
 
-class Step(NamedTuple):
+class VersionStep(NamedTuple):
     """From one version of an operator to the next one, up or down.
 
     Attributes:
@@ -60,14 +60,14 @@ def schema(op_type: str, opset: int) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def next_step(op_type: str, opset: int, target: int) -> Step | None:
+def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
     """The next version on the way to the target; None if there is none in between."""
     versions = _versions()[op_type]
     if target > opset:
         newer = [version for version in versions if opset < version <= target]
-        return Step(op_type, newer[0], True) if newer else None
+        return VersionStep(op_type, newer[0], True) if newer else None
     left = [version for version in versions if target < version <= opset]
-    return Step(op_type, left[-1], False) if left else None
+    return VersionStep(op_type, left[-1], False) if left else None
 
 
 def check_node(node: ir.Node, opset: int) -> None:
@@ -98,7 +98,7 @@ def check_node(node: ir.Node, opset: int) -> None:
         raise illegal(f"it has {len(node.outputs)} outputs", wanted)
 
 
-def fit(node: ir.Node, step: Step) -> str | None:
+def fit(node: ir.Node, step: VersionStep) -> str | None:
     """Bring a node to the next version, if what changed does not concern what the node uses.
 
     Returns:
@@ -114,7 +114,7 @@ def fit(node: ir.Node, step: Step) -> str | None:
         reason = _not_default(node, name, before)
         if reason:
             return f"{reason}, which opset {step.opset} does not have"
-    reason = _resize(node, after)
+    reason = _resize(node, step, after)
     if reason:
         return reason
     kept = _changed_defaults(node, before, after)
@@ -161,16 +161,16 @@ def _changed_defaults(node: ir.Node, before: Any, after: Any) -> dict[str, ir.At
     return kept
 
 
-def _resize(node: ir.Node, after: Any) -> str | None:
+def _resize(node: ir.Node, step: VersionStep, after: Any) -> str | None:
     """Drop unused inputs and outputs at the end; why the others do not fit, if so."""
     reason = _wrong_inputs(node, after)
     if reason:
-        return f"{reason}, and takes {after.min_input} to {after.max_input} there"
+        return f"{reason}; opset {step.opset} takes {after.min_input} to {after.max_input}"
     outputs = len(node.outputs)
     while outputs > after.max_output and not _is_used(node.outputs[outputs - 1]):
         outputs -= 1
     if not after.min_output <= outputs <= after.max_output:
-        return f"it has {outputs} outputs, and {after.max_output} there"
+        return f"it has {outputs} outputs; opset {step.opset} gives {after.max_output}"
     if len(node.inputs) > after.max_input:
         node.resize_inputs(_given(node))
     if len(node.outputs) > after.max_output:
@@ -201,7 +201,7 @@ def _is_used(value: ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
 
 
-def wrong_type(node: ir.Node, step: Step, facts: Facts) -> str | None:
+def wrong_type(node: ir.Node, step: VersionStep, facts: Facts) -> str | None:
     """Why the version that was reached does not take the types of a node's operands, if so.
 
     What the version before did not allow either is not held against this one.
@@ -217,8 +217,8 @@ def wrong_type(node: ir.Node, step: Step, facts: Facts) -> str | None:
             return f"'{entry.name}' is a {seen}, which opset {step.opset} does not take"
         if entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
             return (
-                f"'{entry.name}' is a {seen}, and has to be a {bound[entry.type_str]} as its"
-                f" other operands at opset {step.opset}"
+                f"'{entry.name}' is a {seen}; at opset {step.opset} it has to be a"
+                f" {bound[entry.type_str]}, as the other operands are"
             )
     return None
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import NodeConversion, link_of, linked_constant
-from tensorsplit.model.convert.schemas import Step, schema
+from tensorsplit.model.convert.operator_versions import VersionStep, schema
 
 Adapter: TypeAlias = Callable[[NodeConversion], None]
 """Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512)."""
@@ -17,7 +17,7 @@ Adapter: TypeAlias = Callable[[NodeConversion], None]
 _FIRST_WITH_VALUE_INTS = 12
 
 
-def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[Step, Adapter]:
+def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[VersionStep, Adapter]:
     """Adapters by step.
 
     Args:
@@ -25,7 +25,7 @@ def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[Step, 
             down, None for a direction that needs none.
     """
     return {
-        Step(name, boundary, is_up): adapter
+        VersionStep(name, boundary, is_up): adapter
         for names, boundary, up, down in rows
         for name in names.split()
         for is_up, adapter in ((True, up), (False, down))
@@ -58,6 +58,16 @@ def stated(**values: object) -> Adapter:
     return adapt
 
 
+def dropped(name: str) -> Adapter:
+    """The other version always does what an attribute asked for."""
+
+    def adapt(node: NodeConversion) -> None:
+        node.take(name)
+        node.fit()
+
+    return adapt
+
+
 def implied(**values: object) -> Adapter:
     """The older version always does what the newer one can be asked to do."""
 
@@ -70,11 +80,7 @@ def implied(**values: object) -> Adapter:
 
 
 def take_only(node: NodeConversion, name: str, value: object) -> None:
-    """Remove an attribute that the older version has no other value of.
-
-    Raises:
-        SplitError: TS512 if the node has another value, or none.
-    """
+    """Remove an attribute whose only value in the older version is this one (else TS512)."""
     if node.take(name) != value:
         raise node.refusal(
             f"opset {node.opset} always does what '{name}' = {value!r} asks for",
@@ -132,8 +138,7 @@ def to_attributes(*names: str) -> Adapter:
 def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
     """Remove an attribute, and make a constant of its numbers; None if it is absent.
 
-    Raises:
-        SplitError: TS512 for a function's attribute that the opset has no constant for.
+    Before opset 12 no constant can hold an attribute of a function (TS512).
     """
     attribute = node.node.attributes.get(name)
     if attribute is None:
@@ -147,11 +152,7 @@ def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
 
 
 def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:
-    """Make an attribute of what a constant input holds; the input stays for now.
-
-    Raises:
-        SplitError: TS512 if it is known only at run time.
-    """
+    """Make an attribute of what a constant input holds (else TS512); the input stays for now."""
     value = node.input(index)
     if value is None:
         return
