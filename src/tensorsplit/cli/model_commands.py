@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from tensorsplit.model.check.finding import Report as Findings
     from tensorsplit.model.graph.reading import OnnxModel
-    from tensorsplit.model.lower.report import Report as Lowering
+    from tensorsplit.model.lower.report import Report
 
 FOUND = 1
 MISMATCH = 1
@@ -124,31 +123,29 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
     elif style == "sarif":
         write(reports.as_sarif(report, name, __version__))
     elif sys.stdout is not None and sys.stdout.isatty():
-        show(*_coloured(report))
+        show(*_coloured(reports.as_text(report)))
     else:
         say(*reports.as_text(report).splitlines())
     if report.count("error") or (strict and report.count("warning")):
         ctx.exit(FOUND)
 
 
-def _coloured(report: Findings) -> list[Text]:
+def _coloured(report: str) -> Iterator[Text]:
     """The findings as lines with colours."""
     from rich.text import Text
 
-    from tensorsplit.model.check.report import by_node, finding_lines
-
-    lines = []
-    for node, findings in by_node(report):
-        operator = next((finding.operator for finding in findings if finding.operator), None)
-        title = Text(printable(node), "bold")
-        lines.append(title.append(f" ({operator})", "not bold") if operator else title)
-        for finding in findings:
-            first, *rest = map(printable, finding_lines(finding))
-            line = Text(f"  {first}", overflow="fold", no_wrap=False)
-            line.stylize(_STYLES[finding.severity], 2, 2 + len(finding.severity))
-            lines += [line, *(Text(f"  {text}", "dim") for text in rest)]
-        lines.append(Text(""))
-    return [*lines, Text(report.summary, "bold")]
+    *lines, summary = report.splitlines()
+    for line in lines:
+        text = Text(printable(line), overflow="fold", no_wrap=False)
+        severity = line[2:].partition(" ")[0]
+        if not line.startswith(" "):
+            text.stylize("bold")
+        elif severity in _STYLES:
+            text.stylize(_STYLES[severity], 2, 2 + len(severity))
+        else:
+            text.stylize("dim")
+        yield text
+    yield Text(summary, "bold")
 
 
 @click.command(
@@ -303,7 +300,7 @@ def lower(
     output.write(made)
 
 
-def _tell(report: Lowering, before: ModelProto, after: ModelProto) -> None:
+def _tell(report: Report, before: ModelProto, after: ModelProto) -> None:
     """The changes, a table of before and after, and notes."""
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]

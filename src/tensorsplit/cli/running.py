@@ -117,7 +117,8 @@ def run(
         raise click.UsageError("--format needs -o DIR")
     for name in (engine, *compare):
         engines.check_engine(name)
-    declared = read_model(model).inputs
+    source = read_model(model)
+    declared = source.inputs
     feeds = read_feeds(written, declared)
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
     if missing and not written:
@@ -131,11 +132,11 @@ def run(
             f"give --input NAME=FILE for {'; '.join(wanted)}",
             parameter=", ".join(entry.name for entry in missing),
         )
-    outputs = engines.run(model, feeds, engine=engine)
+    outputs = engines.run(source, feeds, engine=engine)
     verdicts: list[str] = []
     same = True
     for other in dict.fromkeys(compare):
-        found = compare_engines(model, feeds, [other], reference=outputs)
+        found = compare_engines(source, feeds, [other], reference=outputs)
         verdicts += _verdict(found, engine, other, tolerance)
         same = same and all(_is_near(difference, tolerance) for difference in found)
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
