@@ -48,7 +48,7 @@ def result(engine: str, asked: Case) -> Result:
         ("refuses", LEGAL, "refused-but-legal"),
         ("refuses", ILLEGAL, "pass"),
         ("lacks", LEGAL, "unsupported-type"),
-        ("lacks", ILLEGAL, "pass"),
+        ("lacks", ILLEGAL, "untested"),
         ("rewires", LEGAL, "wrong"),
         ("rewires", ILLEGAL, "pass"),
         ("misstates", LEGAL, "wrong"),

@@ -90,6 +90,16 @@ def test_a_refusal_that_the_standard_asks_for_passes() -> None:
     assert judge("case", "engine", built(), attempt).verdict == "pass"
 
 
+@pytest.mark.parametrize(("about_types", "word"), [(False, "untested"), (True, "pass")])
+def test_a_refusal_for_want_of_a_type_is_a_pass_only_where_the_type_is_wrong(
+    about_types: bool, word: str
+) -> None:
+    attempt = Attempt(refusal="no such type", unsupported=True)
+    found = judge("case", "engine", built(), attempt, about_types=about_types)
+    assert found.verdict == word
+    assert not found.is_deviation
+
+
 @pytest.mark.parametrize(
     ("unsupported", "word"), [(False, "refused-but-legal"), (True, "unsupported-type")]
 )

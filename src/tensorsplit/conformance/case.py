@@ -107,6 +107,11 @@ class Case(CaseInfo):
     recipe: Callable[[np.random.Generator], Built] = field(repr=False, compare=False)
 
     @property
+    def is_about_types(self) -> bool:
+        """Whether the standard refuses the model for the element type of its data."""
+        return "/refuse-type-" in self.id
+
+    @property
     def info(self) -> CaseInfo:
         """What is said of it."""
         return CaseInfo(**{entry.name: getattr(self, entry.name) for entry in fields(CaseInfo)})

@@ -20,6 +20,7 @@ from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.core.errors import USAGE, SplitError, show
 
 PASS = "pass"  # noqa: S105 - a verdict
+UNTESTED = "untested"
 SKIPPED = "skipped"
 VERDICTS = (
     "crash",
@@ -29,11 +30,14 @@ VERDICTS = (
     "refused-but-legal",
     "unsupported-type",
     PASS,
+    UNTESTED,
     SKIPPED,
 )
 """What may come of a case, worst first; a result with a memory error comes before all of them.
 
-``skipped`` stands for a file format that the subject does not read, and counts nowhere.
+The last three are no deviations. ``untested`` stands for a refusal that the standard asks for, but
+that the subject gives for another reason: it lacks the element type or the operator. ``skipped``
+stands for a file format that the subject does not read, and counts nowhere.
 """
 
 _COMPRESSED = ".gz"
@@ -94,7 +98,7 @@ class Result:
     @property
     def is_deviation(self) -> bool:
         """Whether the subject did not do what the standard asks."""
-        return self.verdict not in (PASS, SKIPPED)
+        return self.verdict not in (PASS, UNTESTED, SKIPPED)
 
     @property
     def severity(self) -> int:

@@ -19,7 +19,7 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion
 
-from tensorsplit.conformance.document import Document, Result
+from tensorsplit.conformance.document import SKIPPED, Document, Result
 from tensorsplit.conformance.patterns import covering, matching
 from tensorsplit.core.errors import USAGE, SplitError
 
@@ -172,7 +172,7 @@ def compare(
 
 def _shows(result: Result | None, entry: Deviation) -> bool:
     """Whether a result is what the entry says, or was not measured at all."""
-    return result is None or result.verdict in (*entry.verdicts, "skipped")
+    return result is None or result.verdict in (*entry.verdicts, SKIPPED)
 
 
 def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, ...]:

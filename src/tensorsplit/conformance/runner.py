@@ -86,7 +86,12 @@ class Subject:
     def judge(self, case: Case, built: Built, attempt: Attempt) -> Result:
         """The verdict on what it did with a case."""
         return verdicts.judge(
-            case.id, self.title, built, attempt, states_shapes=self.adapter.states_shapes
+            case.id,
+            self.title,
+            built,
+            attempt,
+            states_shapes=self.adapter.states_shapes,
+            about_types=case.is_about_types,
         )
 
 

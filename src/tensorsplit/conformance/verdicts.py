@@ -17,7 +17,7 @@ import onnx
 from onnx.helper import np_dtype_to_tensor_dtype
 
 from tensorsplit.conformance.case import Built
-from tensorsplit.conformance.document import PASS, Result
+from tensorsplit.conformance.document import PASS, UNTESTED, Result
 from tensorsplit.conformance.isolation import Attempt
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines import run
@@ -38,6 +38,7 @@ def judge(
     attempt: Attempt,
     *,
     states_shapes: bool = False,
+    about_types: bool = False,
 ) -> Result:
     """Judge what a subject did.
 
@@ -47,12 +48,13 @@ def judge(
         built: The model that it was given, with inputs and what the standard asks for.
         attempt: What came of it.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
+        about_types: Whether an element type is what is wrong with the model.
     """
     passed = Result(case, subject, PASS)
     if attempt.death is not None:
         return _of_death(passed, attempt.death, attempt.affected)
     if attempt.result is None:
-        return _of_refusal(passed, attempt, is_legal=built.expected is not None)
+        return _of_refusal(passed, built, attempt, about_types=about_types)
     if not isinstance(attempt.result, bytes):
         return _of_outputs(passed, built, attempt.result)
     try:
@@ -75,12 +77,18 @@ def _of_death(passed: Result, death: ProcessDied, affected: str) -> Result:
     return replace(passed, verdict="crash", detail=detail, signal=death.signal, memory=memory)
 
 
-def _of_refusal(passed: Result, attempt: Attempt, *, is_legal: bool) -> Result:
-    """The verdict on a refusal; where the standard asks for one, any will do."""
-    if not is_legal:
-        return passed
-    verdict = "unsupported-type" if attempt.unsupported else "refused-but-legal"
-    return replace(passed, verdict=verdict, detail=attempt.refusal or "there is no result")
+def _of_refusal(passed: Result, built: Built, attempt: Attempt, *, about_types: bool) -> Result:
+    """The verdict on a refusal.
+
+    Where the standard asks for one, any will do, but one that would come for a right model as well.
+    """
+    detail = attempt.refusal or "there is no result"
+    if built.expected is not None:
+        verdict = "unsupported-type" if attempt.unsupported else "refused-but-legal"
+        return replace(passed, verdict=verdict, detail=detail)
+    if attempt.unsupported and not about_types:
+        return replace(passed, verdict=UNTESTED, detail=detail)
+    return passed
 
 
 def _of_outputs(passed: Result, built: Built, outputs: Mapping[str, Any]) -> Result:

@@ -100,7 +100,7 @@ def _cell(counts: Counts) -> Text:
         return Text("-", "dim")
     clean = counts.passed == counts.judged
     cell = Text(str(counts.passed), OUTCOMES[PASS].style if clean else "")
-    for outcome, count in counts.deviations:
+    for outcome, count in counts.others:
         cell.append(" ").append(f"{outcome.sign}{count}", outcome.style)
     return cell
 

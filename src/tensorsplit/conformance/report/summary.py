@@ -51,12 +51,17 @@ OUTCOMES = tuple(
         ("refused-but-legal", "cyan", "Refused a model that is right."),
         ("unsupported-type", "dim", "Refused because it lacks this element type or operator."),
         ("pass", "green", "Did what the standard says."),
+        (
+            "untested",
+            "dim",
+            "Refused a model that is wrong, but because it lacks the element type or operator.",
+        ),
         ("skipped", "dim", "A file format that the subject does not read; not counted."),
     )
 )
 """Every outcome, worst first; an outcome's place here is the `severity` of its results."""
 
-PASS, SKIPPED = len(OUTCOMES) - 2, len(OUTCOMES) - 1
+PASS, UNTESTED, SKIPPED = range(len(OUTCOMES) - 3, len(OUTCOMES))
 WORST = OUTCOMES[:3]
 """The outcomes whose cases the reports name before anything else."""
 
@@ -85,9 +90,10 @@ class Counts:
         return sum(self.numbers[:SKIPPED])
 
     @property
-    def deviations(self) -> list[tuple[Outcome, int]]:
+    def others(self) -> list[tuple[Outcome, int]]:
         """The outcomes other than a pass that came up, worst first."""
-        return [(OUTCOMES[at], self.numbers[at]) for at in range(PASS) if self.numbers[at]]
+        others = (*range(PASS), UNTESTED)
+        return [(OUTCOMES[at], self.numbers[at]) for at in others if self.numbers[at]]
 
     def of(self, outcome: Outcome) -> int:
         """How often one outcome came up."""
@@ -147,7 +153,7 @@ class Summary:
     @property
     def used(self) -> list[Outcome]:
         """The outcomes other than a pass that came up, worst first."""
-        return [outcome for outcome, _ in self.counts().deviations]
+        return [outcome for outcome, _ in self.counts().others]
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
