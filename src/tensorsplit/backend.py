@@ -24,7 +24,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.run.evaluate import run_onnx
+from tensorsplit.model.run.evaluator import run_onnx
 from tensorsplit.model.run.program import compile_model
 
 

@@ -22,7 +22,7 @@ from onnx import (
 
 from tensorsplit.model.graph.reading import OnnxModel, check_feeds, read_model
 from tensorsplit.model.infer.validation import validate
-from tensorsplit.model.run.evaluate import run_onnx
+from tensorsplit.model.run.evaluator import run_onnx
 from tensorsplit.model.run.program import compile_model
 
 FLOAT, INT64, BOOL, STRING = (

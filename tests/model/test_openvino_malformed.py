@@ -10,7 +10,7 @@ import pytest
 
 from tensorsplit import SplitError
 from tensorsplit.model.graph.reading import read_model
-from tensorsplit.model.run.evaluate import run_onnx
+from tensorsplit.model.run.evaluator import run_onnx
 from tests.model.ir_files import IrFile, X, cut_file, refused, run
 
 Change = Callable[[IrFile], str]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onnx import helper
 
-from tensorsplit.model.graph.message import model_opsets, walk
-from tensorsplit.model.graph.nodes import domain_name
-from tests.model.build import function, graph, model, node, untyped
+from tensorsplit.model.graph.message import message_opsets
+from tensorsplit.model.graph.nodes import domain_name, walk
+from tests.model.build import function, graph, model, node, onnx_model, untyped
 from tests.refusals import refused
 
 
@@ -20,7 +20,7 @@ def test_every_node_has_a_path_and_the_opset_in_force() -> None:
     nodes = [node("Neg", "x", "y"), node("Loop", "n _ x", "z", name="loop_1", body=body)]
     half = function("F", "d", "p", [node("Split", "d", "p q", name="split")], opset=13)
     other = function("F", "d", "p", [node("Neg", "d", "p")], overload="w")
-    made = model(graph(nodes, map(untyped, "xn"), "z"), 18, [half, other])
+    made = onnx_model(model(graph(nodes, map(untyped, "xn"), "z"), 18, [half, other])).model
     assert {site.path: site.opsets[""] for site in walk(made)} == {
         "graph/Neg[0]": 18,
         "graph/loop_1": 18,
@@ -32,7 +32,7 @@ def test_every_node_has_a_path_and_the_opset_in_force() -> None:
     }
     sites = {site.path: site for site in walk(made)}
     assert sites["graph/loop_1"].function is None
-    assert sites["function custom::F/split"].function == half
+    assert sites["function custom::F/split"].function is made.functions["custom", "F", ""]
 
 
 def test_ai_onnx_is_spelled_as_nothing() -> None:
@@ -42,11 +42,11 @@ def test_ai_onnx_is_spelled_as_nothing() -> None:
 
 def test_opsets_of_a_model() -> None:
     made = model(graph([], [], []), 18, custom=3)
-    assert model_opsets(made) == {"": 18, "custom": 3}
+    assert message_opsets(made) == {"": 18, "custom": 3}
     made.opset_import.append(helper.make_opsetid("custom", 4))
     with refused("TS502", "'custom'", 3, 4):
-        model_opsets(made)
+        message_opsets(made)
     del made.opset_import[:]
-    assert model_opsets(made) == {}
+    assert message_opsets(made) == {}
     made.ir_version = 2
-    assert model_opsets(made) == {"": 1}
+    assert message_opsets(made) == {"": 1}

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from onnx import FunctionProto, GraphProto, ValueInfoProto
+import onnx_ir as ir
 
 from tensorsplit.cli.explaining import Explanation
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
-from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, is_split
-from tensorsplit.model.graph.constants import constant_of, initializers
-from tensorsplit.model.graph.message import Site, walk
-from tensorsplit.model.graph.nodes import domain_name
+from tensorsplit.model.graph.binding import UNKNOWN, Known, bind
+from tensorsplit.model.graph.nodes import NodeRef, constant, is_split, is_vendor_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.graph.tensors import Constant
+from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.pages.layout import dim_text
-
-
-@dataclass(slots=True)
-class _Facts:
-    """What is known of the values of the main graph with its bodies, or of one function."""
-
-    shapes: dict[str, Shape] = field(default_factory=dict)
-    constants: dict[str, Constant] = field(default_factory=dict)
-    fed: set[str] = field(default_factory=set)
 
 
 def explanations(path: str) -> list[Explanation]:
@@ -48,64 +36,51 @@ def explanations(path: str) -> list[Explanation]:
 
 
 def _splits(model: OnnxModel) -> Iterator[Explanation]:
-    known: dict[str, _Facts] = {}
-    seen: set[int] = set()
-    for site in walk(model.original):
-        facts = known.setdefault(site.path.partition("/")[0], _Facts())
-        if id(site.graph) not in seen:
-            seen.add(id(site.graph))
-            _note_graph(site.graph, model.folder, site.path, facts)
-        node = site.node
-        try:
-            if is_split(node):
-                yield _cut(site, facts)
-            elif (node.op_type, domain_name(node.domain)) == ("Constant", ""):
-                facts.constants.update(constant_of(node, model.folder))
-        except SplitError as error:
-            raise error.located(node=site.path) from None
+    shapes: dict[ir.Value, Shape] = {}
+    for site in walk(model.model):
+        if is_split(site.node) or is_vendor_split(site.node):
+            try:
+                yield _cut(site, shapes)
+            except SplitError as error:
+                raise error.located(node=site.path) from None
 
 
-def _note_graph(
-    graph: GraphProto | FunctionProto, folder: Path | None, path: str, facts: _Facts
-) -> None:
-    if isinstance(graph, GraphProto):
-        facts.constants.update(initializers(graph, folder, path))
-        facts.fed.update(value.name for value in graph.input)
-        _note_shapes((*graph.input, *graph.value_info, *graph.output), facts)
-    else:
-        _note_shapes(graph.value_info, facts)
-    facts.shapes.update((name, value.shape) for name, value in facts.constants.items())
+def _shape(value: ir.Value, shapes: Mapping[ir.Value, Shape]) -> Shape | None:
+    if value in shapes:
+        return shapes[value]
+    held = value.const_value
+    if held is not None or value.shape is None:
+        return None if held is None else tuple(held.shape.numpy())
+    return tuple(max(dim, -1) if isinstance(dim, int) else dim.value or -1 for dim in value.shape)
 
 
-def _note_shapes(values: Iterable[ValueInfoProto], facts: _Facts) -> None:
-    for value in values:
-        if value.type.tensor_type.HasField("shape"):
-            dims = value.type.tensor_type.shape.dim
-            facts.shapes[value.name] = tuple(
-                max(dim.dim_value, -1) if dim.HasField("dim_value") else dim.dim_param or -1
-                for dim in dims
-            )
-
-
-def _cut(site: Site, facts: _Facts) -> Explanation:
+def _cut(site: NodeRef, shapes: dict[ir.Value, Shape]) -> Explanation:
     node = site.node
-    linked = [entry.name for entry in node.attribute if entry.ref_attr_name]
+    linked = [name for name, entry in node.attributes.items() if entry.is_ref()]
     if linked:
         note = f"Not drawn: whoever calls the function gives {', '.join(linked)}."
         return Explanation(node.op_type, "", None, None, note, site.path)
-    inputs: list[Known] = [UNKNOWN if name else None for name in node.input]
-    for place, name in enumerate(node.input[1:], 1):
-        if name in facts.constants:
-            inputs[place] = facts.constants[name].value
-    intent = bind_node(node, site.opsets.get("", 1), inputs)
-    data = node.input[0]
-    cut = _planned(site.path, intent, facts.shapes.get(data), data)
-    defaults = [name for name in node.input[1:] if name in facts.constants and name in facts.fed]
+    inputs: list[Known] = [None if value is None else UNKNOWN for value in node.inputs]
+    defaults = []
+    for place, value in enumerate(node.inputs[1:], 1):
+        if value is None:
+            continue
+        if value.is_graph_input() and value.const_value is not None:
+            inputs[place] = read_tensor(value.const_value)
+            defaults.append(value.name)
+        else:
+            known = constant(value)
+            inputs[place] = UNKNOWN if known is None else known
+    intent = bind(node, site.opsets.get("", 1), inputs)
+    data = node.inputs[0]
+    if data is None:
+        return _planned(site.path, intent, None, "")
+    cut = _planned(site.path, intent, _shape(data, shapes), data.name or "")
     if defaults:
         note = f"With the default of {', '.join(map(show, defaults))}, which can be fed otherwise."
         cut = replace(cut, note=f"{note} {cut.note}".strip())
     if isinstance(cut.plan, SplitPlan) and not intent.operator.is_sequence:
-        facts.shapes.update(zip(node.output, cut.plan.output_shapes, strict=True))
+        shapes.update(zip(node.outputs, cut.plan.output_shapes, strict=True))
     return cut
 
 

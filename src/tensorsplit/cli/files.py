@@ -212,7 +212,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _locations(made: ModelProto, folder: Path) -> list[str]:
     """The files of external data; refused (TS504) if one lies outside the model's folder."""
-    from tensorsplit.engines.external import tensors_outside
+    from tensorsplit.model.graph.message import tensors_outside
     from tensorsplit.model.graph.tensors import check_external
 
     outside = list(tensors_outside(made))

@@ -168,10 +168,10 @@ def _read_sequence(path: Path) -> list[Array]:
 
 
 def _tensor(message: TensorProto, path: Path) -> Array:
-    from tensorsplit.model.graph.tensors import dense_constant
+    from tensorsplit.model.graph.tensors import array_of
 
     try:
-        return dense_constant(message, None).value
+        return array_of(message, None)
     except SplitError as error:
         raise _unreadable(path, error.problem) from None
 

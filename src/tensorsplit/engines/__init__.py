@@ -57,7 +57,7 @@ def run(
         from tensorsplit.engines.outside import run_outside
 
         return run_outside(engine, content, inputs)
-    from tensorsplit.model.run.evaluate import run_onnx
+    from tensorsplit.model.run.evaluator import run_onnx
 
     return run_onnx(content, inputs)
 

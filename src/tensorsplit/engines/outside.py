@@ -12,12 +12,12 @@ from onnx import ModelProto
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
-from tensorsplit.engines.external import tensors_outside
 from tensorsplit.engines.process import process_of
-from tensorsplit.model.graph.reading import OnnxModel, check_feeds, open_model
+from tensorsplit.model.graph.message import tensors_outside
+from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.graph.tensors import check_external, inlined
-from tensorsplit.model.infer.validation import part_for, validate, values_needed
-from tensorsplit.model.run.evaluate import run_onnx
+from tensorsplit.model.infer.validation import validate, values_needed
+from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
 _ADAPTERS = {
@@ -141,10 +141,8 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
         needed = values_needed(facts, whole=whole)
         if not needed:
             return
-        part = open_model(part_for(model.model, needed))
         try:
-            given = {entry.name: feeds[entry.name] for entry in part.inputs if entry.name in feeds}
-            known |= run_onnx(part, given)
+            known |= evaluate(model, feeds, needed)
         except SplitError as error:
             if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
                 raise

@@ -10,8 +10,8 @@ import onnx
 from onnx import ModelProto, defs
 
 from tensorsplit.model.convert import convert
-from tensorsplit.model.graph.message import walk
-from tests.model.build import check, outputs
+from tensorsplit.model.graph.nodes import walk
+from tests.model.build import check, onnx_model, outputs
 
 
 def converted(model: ModelProto, opset: int) -> ModelProto:
@@ -27,14 +27,14 @@ def check_legal(model: ModelProto, opset: int) -> None:
     for holder in (model, *model.functions):
         imported = [entry for entry in holder.opset_import if entry.domain in ("", "ai.onnx")]
         assert all(entry.version == opset for entry in imported)
-    for site in walk(model):
+    for site in walk(onnx_model(model).model):
         if site.node.domain not in ("", "ai.onnx"):
             continue
         schema = defs.get_schema(site.node.op_type, opset, "")
         assert not schema.deprecated, site.path
-        assert {a.name for a in site.node.attribute} <= set(schema.attributes), site.path
-        assert schema.min_input <= len(site.node.input) <= schema.max_input, site.path
-        assert schema.min_output <= len(site.node.output) <= schema.max_output, site.path
+        assert set(site.node.attributes) <= set(schema.attributes), site.path
+        assert schema.min_input <= len(site.node.inputs) <= schema.max_input, site.path
+        assert schema.min_output <= len(site.node.outputs) <= schema.max_output, site.path
     check(model)  # onnx's own inference may abort the process on a wrong split
     onnx.checker.check_model(model, full_check=not model.functions)
 

@@ -18,10 +18,10 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.resolve import part_sizes
 from tensorsplit.model import profiles
 from tensorsplit.model.check.finding import Finding, Report, gathered, of_error
-from tensorsplit.model.graph.binding import bind_node, is_split
+from tensorsplit.model.graph.binding import UNKNOWN, bind
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.message import Site, walk
-from tensorsplit.model.graph.nodes import domain_name
+from tensorsplit.model.graph.message import lone_nodes
+from tensorsplit.model.graph.nodes import NodeRef, is_split, is_vendor_split
 from tensorsplit.model.graph.reading import read_model
 
 if TYPE_CHECKING:
@@ -87,21 +87,19 @@ def _examine_message(proto: ModelProto, refusal: SplitError) -> Report:
     findings = [of_error(refusal)]
     count = 0
     try:
-        for site in walk(proto):
-            if is_split(site.node):
+        for place in lone_nodes(proto):
+            if is_split(place.node) or is_vendor_split(place.node):
                 count += 1
-                findings += _node_alone(site)
+                findings += _node_alone(place)
     except SplitError as error:
         findings.append(of_error(error))
     return gathered(findings, count)
 
 
-def _node_alone(site: Site) -> Iterator[Finding]:
-    if any(attribute.ref_attr_name for attribute in site.node.attribute):
-        return
+def _node_alone(place: NodeRef) -> Iterator[Finding]:
+    known = [None if value is None else UNKNOWN for value in place.node.inputs]
     try:
-        opset = site.opsets.get(domain_name(site.node.domain), 0)
-        part_sizes(bind_node(site.node, opset), None)
+        part_sizes(bind(place.node, place.opset, known), None)
     except SplitError as error:
         if error.kind is not UNKNOWN_COUNT:
-            yield of_error(error.located(node=site.path))
+            yield of_error(error.located(node=place.path))

@@ -1,9 +1,14 @@
-"""ONNX messages: what to ask of one before onnx-ir reads it, and how to write one."""
+"""ONNX messages: what to ask of one before onnx-ir reads it, and how to write one.
+
+onnx-ir drops or refuses some of what a message can hold: sparse tensors, types of maps, a name that
+is there twice. This file checks and adapts what comes in, and puts back what would be lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import onnx_ir as ir
 from onnx import (
@@ -13,77 +18,77 @@ from onnx import (
     ModelProto,
     NodeProto,
     OperatorSetIdProto,
+    SparseTensorProto,
     TensorProto,
     TypeProto,
     ValueInfoProto,
 )
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
-from tensorsplit.model.graph.nodes import bodies as ir_bodies
 from tensorsplit.model.graph.nodes import (
+    NodeRef,
     check_depth,
     domain_name,
     function_label,
     node_path,
     restore_outputs,
+    scopes,
 )
+from tensorsplit.model.graph.tensors import check_tensor, sparse_tensor
 
-MAX_BODIES = 32
+_MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""
 
 _FIRST_IR_WITH_OPSETS = 3
+_ELEMENT_TYPES = frozenset(map(int, ir.DataType))
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """A node where it stands.
+class NodeList:
+    """A graph, a body or a function in a message.
 
     Attributes:
-        node: The node.
-        path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
+        graph: What lists the nodes.
+        path: Such as ``graph/loop_1.body`` or ``function custom::F``.
         opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
-        graph: The graph or function that lists the node.
-        function: The function it belongs to, through whatever bodies; None in the main graph.
+        outer: What is around a body; None for the main graph and functions.
     """
 
-    node: NodeProto
+    graph: GraphProto | FunctionProto
     path: str
     opsets: Mapping[str, int]
-    graph: GraphProto | FunctionProto
-    function: FunctionProto | None
+    outer: NodeList | None = None
+
+    def path_of(self, index: int) -> str:
+        """The path of a node."""
+        return node_path(self.path, self.graph.node[index], index)
 
 
-def walk(model: ModelProto) -> Iterator[Site]:
-    """Every node of a model: the main graph's in order, each before its bodies, then functions'.
+def node_lists(model: ModelProto) -> Iterator[NodeList]:
+    """The main graph and functions, each before the bodies in it: the order of `nodes.scopes`.
 
     Raises:
         SplitError: TS502 for opset imports that contradict each other, or bodies nested too deep.
     """
-    yield from _nodes(model.graph, "graph", model_opsets(model), None)
+    yield from _inside(NodeList(model.graph, "graph", message_opsets(model)))
     for function in model.functions:
         label = function_label(function)
-        opsets = opset_imports(function.opset_import, label)
-        yield from _nodes(function, label, opsets, function)
+        yield from _inside(NodeList(function, label, _opsets(function.opset_import, label)))
 
 
-def _nodes(
-    graph: GraphProto | FunctionProto,
-    path: str,
-    opsets: Mapping[str, int],
-    function: FunctionProto | None,
-    depth: int = 0,
-) -> Iterator[Site]:
-    check_depth(depth, path, MAX_BODIES)
-    for index, node in enumerate(graph.node):
-        here = node_path(path, node, index)
-        yield Site(node, here, opsets, graph, function)
-        for label, body in bodies(node.attribute):
-            yield from _nodes(body, f"{here}.{label}", opsets, function, depth + 1)
+def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
+    check_depth(depth, listed.path, _MAX_BODIES)
+    yield listed
+    for index, node in enumerate(listed.graph.node):
+        for label, body in _bodies(node.attribute):
+            path = f"{listed.path_of(index)}.{label}"
+            yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
 
 
-def bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs among a node's attributes, each with what to call it in a path."""
+def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphProto]]:
     for attribute in attributes:
+        if attribute.ref_attr_name:
+            continue
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.name, attribute.g
         elif attribute.type == AttributeProto.GRAPHS:
@@ -91,7 +96,39 @@ def bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphPro
                 yield f"{attribute.name}[{index}]", graph
 
 
-def model_opsets(model: ModelProto) -> dict[str, int]:
+def graphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The main graph and every body, in functions too."""
+    for listed in node_lists(model):
+        if isinstance(listed.graph, GraphProto):
+            yield listed.graph
+
+
+def tensors_outside(model: ModelProto) -> Iterator[TensorProto]:
+    """Every tensor with external data, wherever it stands; it may be replaced in the model."""
+    for listed in node_lists(model):
+        for tensor in _tensors(listed.graph):
+            if tensor.data_location == TensorProto.EXTERNAL:
+                yield tensor
+
+
+def _tensors(graph: GraphProto | FunctionProto) -> Iterator[TensorProto]:
+    sparse: list[SparseTensorProto] = []
+    if isinstance(graph, GraphProto):
+        yield from graph.initializer
+        sparse += graph.sparse_initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            sparse += attribute.sparse_tensors
+            if attribute.HasField("sparse_tensor"):
+                sparse.append(attribute.sparse_tensor)
+    for tensor in sparse:
+        yield from (tensor.values, tensor.indices)
+
+
+def message_opsets(model: ModelProto) -> dict[str, int]:
     """The opset of each domain that the main graph imports.
 
     Models older than IR version 3 could not import any; they are at opset 1.
@@ -101,15 +138,10 @@ def model_opsets(model: ModelProto) -> dict[str, int]:
     """
     if not model.opset_import and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
         return {"": 1}
-    return opset_imports(model.opset_import, "graph")
+    return _opsets(model.opset_import, "graph")
 
 
-def opset_imports(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str, int]:
-    """The opset of each domain that is imported.
-
-    Raises:
-        SplitError: TS502 for imports that contradict each other, or an opset below 1.
-    """
+def _opsets(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str, int]:
     opsets: dict[str, int] = {}
     for entry in imports:
         domain = domain_name(entry.domain)
@@ -137,10 +169,13 @@ def opset_imports(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str,
 def check_text(model: ModelProto) -> None:
     """Refuse a model in which a name is not UTF-8, before anything compares or prints it.
 
+    Protobuf hands out bytes for such a name, and not text.
+
     Raises:
-        SplitError: TS501 for such a name, TS502 for bodies nested too deep.
+        SplitError: TS501 for such a name, TS502 for bodies nested too deep, or opset imports that
+            contradict each other.
     """
-    for text in _of_model(model):
+    for text in _texts(model):
         if not isinstance(text, str):
             raise SplitError(
                 UNREADABLE_MODEL,
@@ -150,51 +185,33 @@ def check_text(model: ModelProto) -> None:
             )
 
 
-def _of_model(model: ModelProto) -> Iterator[object]:
+def _texts(model: ModelProto) -> Iterator[object]:
     for entry in model.opset_import:
         yield entry.domain
     for function in model.functions:
         yield from (function.name, function.domain, function.overload)
         yield from (*function.input, *function.output, *function.attribute)
         yield from (entry.domain for entry in function.opset_import)
-        yield from _of_attributes(function.attribute_proto)
-    yield from _of_graph(model.graph)
-    for site in walk(model):
-        yield from _of_node(site.node)
-        for _, body in bodies(site.node.attribute):
-            yield from _of_graph(body)
+        for attribute in function.attribute_proto:
+            yield attribute.name
+    for listed in node_lists(model):
+        graph = listed.graph
+        yield graph.name
+        if isinstance(graph, GraphProto):
+            for value in (*graph.input, *graph.output):
+                yield from _value_texts(value)
+        for node in graph.node:
+            yield from (node.name, node.op_type, node.domain, node.overload)
+            yield from (*node.input, *node.output)
+            for attribute in node.attribute:
+                yield from (attribute.name, attribute.ref_attr_name)
+        for tensor in _tensors(graph):
+            yield tensor.name
+            for pair in tensor.external_data:
+                yield from (pair.key, pair.value)
 
 
-def _of_graph(graph: GraphProto) -> Iterator[object]:
-    yield graph.name
-    for value in (*graph.input, *graph.output):
-        yield from _of_value(value)
-    for tensor in graph.initializer:
-        yield from _of_tensor(tensor)
-    for sparse in graph.sparse_initializer:
-        yield from _of_tensor(sparse.values)
-        yield from _of_tensor(sparse.indices)
-
-
-def _of_node(node: NodeProto) -> Iterator[object]:
-    yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
-    yield from _of_attributes(node.attribute)
-
-
-def _of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[object]:
-    for attribute in attributes:
-        yield from (attribute.name, attribute.ref_attr_name)
-        if attribute.HasField("t"):
-            yield from _of_tensor(attribute.t)
-
-
-def _of_tensor(tensor: TensorProto) -> Iterator[object]:
-    yield tensor.name
-    for entry in tensor.external_data:
-        yield from (entry.key, entry.value)
-
-
-def _of_value(value: ValueInfoProto) -> Iterator[object]:
+def _value_texts(value: ValueInfoProto) -> Iterator[object]:
     yield value.name
     declared: TypeProto = value.type
     while kind := declared.WhichOneof("value"):
@@ -205,40 +222,280 @@ def _of_value(value: ValueInfoProto) -> Iterator[object]:
         declared = getattr(declared, kind).elem_type
 
 
-def message_of(model: ir.Model) -> ModelProto:
-    """A model as an ONNX message, with the outputs that onnx-ir leaves out.
+def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
+    """Have onnx-ir read a message.
+
+    Args:
+        model: The message, which is not changed.
+        folder: Where external data is looked for.
+
+    Returns:
+        The model. Sparse constants are dense ones whose elements are computed when they are asked
+        for, what a body gives out of the graph around it goes through an Identity node, and a
+        type that onnx-ir does not know is left out.
+
+    Raises:
+        SplitError: TS502 for names that contradict each other and tensors that can't be; TS504 for
+            external data whose position is no number.
+        Exception: Of many kinds, for what else onnx-ir refuses.
+    """
+    _check_structure(model)
+    foreign = any(_is_foreign(listed, folder) for listed in node_lists(model))
+    source = model
+    if foreign:
+        source = ModelProto()
+        source.CopyFrom(model)
+        for listed in node_lists(source):
+            _adapt(listed)
+    made = ir.serde.deserialize_model(source)
+    if foreign:
+        for listed, scope in zip(node_lists(model), scopes(made), strict=True):
+            _fill_sparse(listed.graph, scope, folder)
+    return made
+
+
+def _check_structure(model: ModelProto) -> None:
+    """Refuse what onnx-ir would drop or take for something else: names and attributes twice."""
+    functions: set[tuple[str, str, str]] = set()
+    for function in model.functions:
+        key = domain_name(function.domain), function.name, function.overload
+        if key in functions:
+            raise _malformed(
+                "there are two functions of this name", "rename one", function_label(function)
+            )
+        functions.add(key)
+    for listed in node_lists(model):
+        names = _check_names(listed)
+        for name in listed.graph.output if isinstance(listed.graph, FunctionProto) else ():
+            if name not in names:
+                raise _malformed(f"nothing produces the output {show(name)}", "", listed.path)
+        for tensor in _tensors(listed.graph):
+            try:
+                check_tensor(tensor)
+            except SplitError as error:
+                raise error.located(node=listed.path) from None
+
+
+def _check_names(listed: NodeList) -> set[str]:
+    names: set[str] = set()
+    for kind, given in (("input", _inputs(listed.graph)), ("initializer", _constants(listed))):
+        seen: set[str] = set()
+        for name in given:
+            if not name or name in seen:
+                raise _malformed(
+                    f"the {kind} {show(name)} is there twice or has no name",
+                    "name each once",
+                    listed.path,
+                )
+            seen.add(name)
+        names |= seen
+    for index, node in enumerate(listed.graph.node):
+        for name in node.output:
+            if name and name in names:
+                raise _malformed(
+                    f"{show(name)} is produced twice", "rename one of them", listed.path_of(index)
+                )
+            names.add(name)
+        attributes = [attribute.name for attribute in node.attribute]
+        if len(set(attributes)) < len(attributes):
+            twice = next(name for name in attributes if attributes.count(name) > 1)
+            raise _malformed(
+                f"it has the attribute {show(twice)} more than once",
+                "give it once",
+                listed.path_of(index),
+            )
+    return names
+
+
+def _inputs(graph: GraphProto | FunctionProto) -> list[str]:
+    if isinstance(graph, FunctionProto):
+        return list(graph.input)
+    return [value.name for value in graph.input]
+
+
+def _constants(listed: NodeList) -> list[str]:
+    if isinstance(listed.graph, FunctionProto):
+        return []
+    dense = [tensor.name for tensor in listed.graph.initializer]
+    return dense + [tensor.values.name for tensor in listed.graph.sparse_initializer]
+
+
+def _names(listed: NodeList) -> set[str]:
+    produced = {name for node in listed.graph.node for name in node.output}
+    return {*_inputs(listed.graph), *_constants(listed), *produced}
+
+
+def _is_foreign(listed: NodeList, folder: Path | None) -> bool:
+    """Whether there is something that onnx-ir would drop or refuse."""
+    graph = listed.graph
+    if any(_sparse(node) is not None for node in graph.node):
+        return True
+    if folder is None and any(_is_embedded(tensor) for tensor in _tensors(graph)):
+        return True
+    if isinstance(graph, FunctionProto):
+        return False
+    return (
+        bool(graph.sparse_initializer)
+        or not all(_is_known(value.type) for value in _values(graph))
+        or bool(_given_from_around(listed))
+    )
+
+
+def _adapt(listed: NodeList) -> None:
+    """Change a graph of a copy so that onnx-ir can hold it; sparse constants are filled later."""
+    graph = listed.graph
+    for tensor in _tensors(graph):
+        if _is_embedded(tensor):
+            tensor.data_location = TensorProto.DEFAULT
+            del tensor.external_data[:]
+    for node in graph.node:
+        sparse = _sparse(node)
+        if sparse is not None:
+            node.attribute[0].CopyFrom(
+                AttributeProto(name="value", type=AttributeProto.TENSOR, t=_placeholder(sparse))
+            )
+    if isinstance(graph, FunctionProto):
+        return
+    graph.initializer.extend(map(_placeholder, graph.sparse_initializer))
+    for value in _values(graph):
+        if not _is_known(value.type):
+            value.ClearField("type")
+    for value in _given_from_around(listed):
+        taken, inner = _names(listed), value.name
+        while inner in taken or inner == value.name:
+            inner += "_given"
+        graph.node.add(op_type="Identity", input=[value.name], output=[inner])
+        value.name = inner
+
+
+def _fill_sparse(
+    graph: GraphProto | FunctionProto, scope: ir.Graph | ir.Function, folder: Path | None
+) -> None:
+    if isinstance(graph, GraphProto) and isinstance(scope, ir.Graph):
+        for tensor in graph.sparse_initializer:
+            scope.initializers[tensor.values.name].const_value = sparse_tensor(tensor, folder)
+    for proto, node in zip(graph.node, scope, strict=False):  # Identity nodes may follow
+        held = _sparse(proto)
+        if held is not None:
+            node.attributes["value"] = ir.AttrTensor("value", sparse_tensor(held, folder))
+
+
+def _sparse(node: NodeProto) -> SparseTensorProto | None:
+    """What a Constant node holds, if it is sparse."""
+    if node.op_type != "Constant" or len(node.attribute) != 1:
+        return None
+    attribute = node.attribute[0]
+    is_sparse = attribute.type == AttributeProto.SPARSE_TENSOR and not attribute.ref_attr_name
+    return attribute.sparse_tensor if is_sparse else None
+
+
+def _placeholder(sparse: SparseTensorProto) -> TensorProto:
+    values = sparse.values
+    return TensorProto(name=values.name, dims=sparse.dims, data_type=values.data_type)
+
+
+def _is_embedded(tensor: TensorProto) -> bool:
+    """Whether data that was external was read into the message, as ``onnx.load`` does."""
+    return tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data")
+
+
+def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+    yield from (*graph.input, *graph.output, *graph.value_info)
+
+
+def _is_known(declared: TypeProto, *, inside: bool = False) -> bool:
+    """Whether onnx-ir has a type."""
+    kind = declared.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(declared, kind)
+        return tensor.elem_type in _ELEMENT_TYPES and (not inside or tensor.HasField("elem_type"))
+    if kind in ("sequence_type", "optional_type"):
+        return _is_known(getattr(declared, kind).elem_type, inside=True)
+    return kind is None and not inside
+
+
+def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
+    """The outputs of a body that are values of the graphs around it, which onnx-ir can't hold."""
+    if listed.outer is None or isinstance(listed.graph, FunctionProto):
+        return []
+    own = _names(listed)
+    missing = [value for value in listed.graph.output if value.name not in own]
+    around: Collection[str] = set()
+    outer: NodeList | None = listed.outer if missing else None
+    while outer is not None:
+        around, outer = {*around, *_names(outer)}, outer.outer
+    return [value for value in missing if value.name in around]
+
+
+def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelProto:
+    """A model as an ONNX message.
 
     Args:
         model: The model.
+        original: What it was read from, if anything.
+
+    Returns:
+        The message: with the last outputs that have no name, which onnx-ir leaves out; with the
+        types that `read_message` left out of inputs and outputs; and without the descriptions that
+        onnx-ir adds to initializers.
 
     Raises:
         Exception: Of many kinds, for what onnx-ir can't write.
     """
     made: ModelProto = ir.serde.serialize_model(model)
-    _complete(model.graph, made.graph.node)
-    for function, proto in zip(model.functions.values(), made.functions, strict=True):
-        _complete(function, proto.node)
+    described: set[str] = set()
+    types: dict[str, TypeProto] = {}
+    if original is not None:
+        described = {value.name for graph in graphs(original) for value in graph.value_info}
+        ends = (*original.graph.input, *original.graph.output)
+        types = {value.name: value.type for value in ends if value.type.WhichOneof("value")}
+    for listed, scope in zip(node_lists(made), scopes(model), strict=True):
+        for index, node in enumerate(scope):
+            if node.outputs and not node.outputs[-1].name:
+                restore_outputs(node, listed.graph.node[index])
+        if original is not None and isinstance(listed.graph, GraphProto):
+            _drop_descriptions(listed.graph, described)
+    for value in (*made.graph.input, *made.graph.output):
+        if value.name in types and not value.HasField("type"):
+            value.type.CopyFrom(types[value.name])
     return made
 
 
-def _complete(nodes: Iterable[ir.Node], protos: Sequence[NodeProto]) -> None:
-    for index, node in enumerate(nodes):
-        graphs = tuple(ir_bodies(node))
-        has_all = not node.outputs or node.outputs[-1].name
-        if has_all and not graphs:  # most of them, and looking at a message is what costs
-            continue
-        proto = protos[index]
-        restore_outputs(node, proto)
-        pairs = zip(graphs, bodies(proto.attribute), strict=True)
-        for (_, graph), (_, graph_proto) in pairs:
-            _complete(graph, graph_proto.node)
+def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
+    drop = {tensor.name for tensor in graph.initializer} - keep
+    kept = [value for value in graph.value_info if value.name not in drop]
+    if len(kept) < len(graph.value_info):
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
 
 
-def graphs(model: ModelProto) -> Iterator[GraphProto]:
-    """The main graph and every body, in functions too."""
-    pending: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
-    while pending:
-        graph = pending.pop()
-        if isinstance(graph, GraphProto):
-            yield graph
-        pending += [body for node in graph.node for _, body in bodies(node.attribute)]
+def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
+    """Each node of a model by itself, for one whose nodes can't be put together to a graph.
+
+    Bodies are left out of the nodes that have them; nothing is known of the values that are read.
+    Nodes that can't be understood even so are left out.
+
+    Raises:
+        SplitError: TS502 as for `node_lists`.
+    """
+    nowhere = ir.Graph((), (), nodes=())
+    for listed in node_lists(model):
+        for index, node in enumerate(listed.graph.node):
+            alone = NodeProto(
+                op_type=node.op_type,
+                domain=node.domain,
+                name=node.name,
+                overload=node.overload,
+                input=node.input,
+                output=[f"{position}" for position, _ in enumerate(node.output)],
+                attribute=[entry for entry in node.attribute if not any(_bodies([entry]))],
+            )
+            try:
+                made = ir.serde.deserialize_node(alone)
+            except Exception:  # noqa: BLE001, S112 - onnx-ir raises of many kinds
+                continue
+            yield NodeRef(made, listed.path_of(index), listed.opsets, nowhere, None)
+
+
+def _malformed(problem: str, fix: str, path: str) -> SplitError:
+    return SplitError(MALFORMED_MODEL, problem, fix, node=path)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -16,7 +14,7 @@ from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, sho
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.tensors import check_external
+from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.openvino_ir.translation import LAYER_PATH
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
@@ -118,6 +116,21 @@ def _walk(
         yield NodeRef(node, here, opsets, scope, function)
         for label, body in bodies(node):
             yield from _walk(body, f"{here}.{label}", opsets, function, depth=depth + 1)
+
+
+def scopes(model: ir.Model) -> Iterator[Scope]:
+    """The main graph and functions, each before the bodies in it."""
+    yield from scopes_in(model.graph)
+    for function in model.functions.values():
+        yield from scopes_in(function)
+
+
+def scopes_in(scope: Scope) -> Iterator[Scope]:
+    """A graph or function, and then the bodies in it."""
+    yield scope
+    for node in scope:
+        for _, body in bodies(node):
+            yield from scopes_in(body)
 
 
 def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
@@ -250,21 +263,10 @@ def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any
         producer = value.producer()
         if producer is None or producer.op_type != "Constant" or domain_name(producer.domain) != "":
             return None
-        tensor = _constant_tensor(producer)
+        tensor = held_by(producer.attributes)
     if tensor is None or tensor.size > LARGEST_CONSTANT:
         return None
-    if isinstance(tensor, ir.ExternalTensor):
-        folder = os.fspath(tensor.base_dir)
-        check_external(ir.serde.serialize_tensor(tensor), Path(folder) if folder else None)
-    try:
-        return tensor.numpy()
-    except Exception as error:  # onnx-ir and NumPy raise of many kinds for data that is malformed
-        raise SplitError(
-            MALFORMED_MODEL,
-            f"the constant '{value.name}' can't be read ({type(error).__name__}:"
-            f" {show(str(error))})",
-            "repair it, or put its external data in its place",
-        ) from error
+    return read_tensor(tensor, value.name or "")
 
 
 def readable_constant(
@@ -283,21 +285,40 @@ _SPELLINGS = {
     "value_ints": ir.AttributeType.INTS,
     "value_float": ir.AttributeType.FLOAT,
     "value_floats": ir.AttributeType.FLOATS,
+    "value_string": ir.AttributeType.STRING,
+    "value_strings": ir.AttributeType.STRINGS,
 }
 
 
-def _constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
-    """What a Constant node holds, in any of its spellings but sparse ones and references."""
-    for name, attribute in node.attributes.items():
-        if attribute.is_ref() or attribute.type != _SPELLINGS.get(name):
-            return None
-        if name == "value":
-            tensor: ir.TensorProtocol = attribute.value  # its type was checked; reading may fail
-            return tensor
-        if name in ("value_int", "value_ints"):
-            return ir.tensor(np.array(attribute.value, np.int64))
-        return ir.tensor(np.array(attribute.value, np.float32))
-    return None
+def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
+    """What a Constant node with these attributes holds; None if that is not exactly one value."""
+    if len(attributes) != 1:
+        return None
+    ((name, attribute),) = attributes.items()
+    if attribute.is_ref() or attribute.type != _SPELLINGS.get(name):
+        return None
+    if name == "value":
+        tensor: ir.TensorProtocol = attribute.value  # its type was checked
+        return tensor
+    if name in ("value_string", "value_strings"):
+        listed = [attribute.value] if name == "value_string" else attribute.value
+        texts = [text if isinstance(text, bytes) else text.encode("utf-8") for text in listed]
+        return ir.StringTensor(texts, shape=ir.Shape([len(texts)] if name[-1] == "s" else []))
+    return ir.tensor(np.array(attribute.value, np.int64 if "int" in name else np.float32))
+
+
+def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
+    """Every tensor that a graph or function holds, without those in bodies."""
+    if isinstance(scope, ir.Graph):
+        for value in scope.initializers.values():
+            if value.const_value is not None:
+                yield value.const_value
+    for node in scope:
+        for attribute in node.attributes.values():
+            if not attribute.is_ref() and attribute.type == ir.AttributeType.TENSOR:
+                yield attribute.value
+            elif not attribute.is_ref() and attribute.type == ir.AttributeType.TENSORS:
+                yield from attribute.value
 
 
 def as_proto(node: ir.Node) -> NodeProto:

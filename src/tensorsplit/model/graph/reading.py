@@ -18,7 +18,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
     DecodeError,
     EncodeError,
 )
-from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.core.errors import (
@@ -37,10 +37,10 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.message import check_text, graphs, message_of
-from tensorsplit.model.graph.nodes import VENDOR_FAMILY, node_path
+from tensorsplit.model.graph.message import check_text, read_message, write_message
+from tensorsplit.model.graph.nodes import VENDOR_FAMILY, node_path, scopes, tensors
 from tensorsplit.model.graph.progress import begin
-from tensorsplit.model.graph.tensors import element_name
+from tensorsplit.model.graph.tensors import element_name, folder_of
 
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.translation import IrFile, IrInput, Range
@@ -81,9 +81,9 @@ class OnnxModel:
             SplitError: TS502 for a graph that contradicts itself.
         """
         try:
-            made = ir.serde.deserialize_model(self.original)
-            if self.folder is not None:
-                ir.external_data.set_base_dir(made.graph, self.folder)
+            made = read_message(self.original, self.folder)
+        except SplitError:
+            raise
         except Exception as error:  # onnx-ir raises of many kinds for such graphs
             raise SplitError(
                 MALFORMED_MODEL,
@@ -93,6 +93,10 @@ class OnnxModel:
             ) from error
         if self.openvino is not None:
             _drop_undefined(made.graph)
+        for scope in scopes(made):
+            for tensor in tensors(scope):
+                if isinstance(tensor, ir.ExternalTensor):
+                    tensor.base_dir = self.folder or ""
         return made
 
     @cached_property
@@ -161,7 +165,7 @@ class OnnxModel:
             return self.original
         begin("writing")
         try:
-            made = message_of(self.model)
+            return write_message(self.model, self.original)
         except Exception as error:  # onnx-ir raises of many kinds for what it can't write
             raise SplitError(
                 MALFORMED_MODEL,
@@ -169,10 +173,6 @@ class OnnxModel:
                 "repair the model",
                 node="graph",
             ) from error
-        described = {value.name for graph in graphs(self.original) for value in graph.value_info}
-        for graph in graphs(made):
-            _drop_descriptions(graph, described)
-        return made
 
 
 def _drop_undefined(graph: ir.Graph) -> None:
@@ -181,15 +181,6 @@ def _drop_undefined(graph: ir.Graph) -> None:
     for value in (*graph.inputs, *made):
         if value.dtype is ir.DataType.UNDEFINED:
             value.type = None
-
-
-def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
-    """Remove what onnx-ir says of each initializer, where the original did not say it."""
-    drop = {tensor.name for tensor in graph.initializer} - keep
-    kept = [value for value in graph.value_info if value.name not in drop]
-    if len(kept) < len(graph.value_info):
-        del graph.value_info[:]
-        graph.value_info.extend(kept)
 
 
 def read_model(source: Source) -> OnnxModel:
@@ -267,12 +258,12 @@ def _checked(
 def _from_ir(model: ir.Model) -> OnnxModel:
     name = model.graph.name or "model"
     try:
-        proto = message_of(model)
+        proto = write_message(model)
         folders = {
-            os.fspath(value.const_value.base_dir)
-            for graph in model.graphs()
-            for value in graph.initializers.values()
-            if isinstance(value.const_value, ir.ExternalTensor)
+            folder_of(tensor)
+            for scope in scopes(model)
+            for tensor in tensors(scope)
+            if isinstance(tensor, ir.ExternalTensor)
         }
     except (ir.serde.SerdeError, EncodeError, ValueError, TypeError, RecursionError) as error:
         raise _unreadable(
@@ -282,8 +273,7 @@ def _from_ir(model: ir.Model) -> OnnxModel:
         raise _unreadable(
             name, "its external data lies in more than one folder", "save it, and give the path"
         )
-    folder = folders.pop() if folders else ""
-    return _checked(proto, Path(folder) if folder else None, name, was_ir=True)
+    return _checked(proto, folders.pop() if folders else None, name, was_ir=True)
 
 
 def _reason(error: Exception) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any, TypeAlias
 
 import numpy as np
+import onnx_ir as ir
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError, short_name
@@ -38,36 +39,35 @@ def element_name(data_type: int) -> str | None:
     return name.lower()
 
 
-class Constant:
-    """A tensor whose elements are read when they are first asked for, and then kept.
+def read_tensor(tensor: ir.TensorProtocol, name: str = "") -> Array:
+    """The elements of a tensor of a model.
 
-    Attributes:
-        name: What the model calls it.
-        element_type: The element type in the package's spelling.
-        shape: The shape.
+    Args:
+        tensor: The tensor; external data is looked for in the folder that it names.
+        name: What to call it in messages, if not by its own name.
+
+    Raises:
+        SplitError: TS502 if the tensor is not well-formed, TS504 if its external data can't be
+            used.
     """
-
-    def __init__(
-        self, name: str, element_type: str, shape: tuple[int, ...], load: Callable[[], Array]
-    ) -> None:
-        self.name = name
-        self.element_type = element_type
-        self.shape = shape
-        self._load = load
-
-    @cached_property
-    def value(self) -> Array:
-        """The elements.
-
-        Raises:
-            SplitError: TS502 if the tensor is not well-formed, TS504 if its external data can't
-                be used.
-        """
-        return self._load()
+    name = name or tensor.name or ""
+    if isinstance(tensor, ir.serde.TensorProtoTensor):
+        return array_of(tensor.raw, None, name)
+    if isinstance(tensor, (ir.ExternalTensor, ir.StringTensor)):
+        return array_of(ir.serde.serialize_tensor(tensor), folder_of(tensor), name)
+    if isinstance(tensor, ir.LazyTensor):
+        return read_tensor(tensor.raw(), name)
+    return tensor.numpy()
 
 
-def dense_constant(tensor: TensorProto, folder: Path | None, name: str = "") -> Constant:
-    """A tensor of a model.
+def folder_of(tensor: ir.TensorProtocol) -> Path | None:
+    """Where the external data of a tensor is looked for; None if there is no such place."""
+    folder = os.fspath(tensor.base_dir) if isinstance(tensor, ir.ExternalTensor) else ""
+    return Path(folder) if folder else None
+
+
+def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
+    """The elements of a tensor in a message.
 
     Args:
         tensor: The tensor.
@@ -75,50 +75,68 @@ def dense_constant(tensor: TensorProto, folder: Path | None, name: str = "") -> 
         name: What to call it in messages, if not by its own name.
 
     Raises:
-        SplitError: TS502 for an unknown element type or impossible dimensions.
+        SplitError: As for `read_tensor`.
     """
     name = name or tensor.name
-    element = element_name(tensor.data_type)
-    if element is None:
-        raise _malformed(name, f"its element type is {tensor.data_type}, which ONNX does not have")
-    shape = _shape(name, tensor.dims)
-    return Constant(name, element, shape, lambda: _array(name, tensor, folder))
+    shape = _checked_shape(name, tensor)
+    if tensor.HasField("segment"):
+        raise _malformed(name, "it is stored in segments, which no ONNX version defines further")
+    try:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            data = _read_external(name, tensor, folder, _byte_count(name, tensor, shape))
+            return _from_bytes(tensor, shape, data)
+        if tensor.data_type == TensorProto.STRING:
+            return _strings(name, tensor, shape)
+        _check_size(name, tensor, shape)
+        return numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        if isinstance(error, SplitError):
+            raise
+        reason = " ".join(str(error).split())[:200]
+        raise _malformed(name, f"it can't be read ({reason})") from error
 
 
-def sparse_constant(tensor: SparseTensorProto, folder: Path | None, name: str = "") -> Constant:
-    """A sparse tensor of a model, as the dense tensor that it stands for.
+def check_tensor(tensor: TensorProto) -> None:
+    """Check what a tensor says of itself, without looking at its elements.
 
-    Args:
-        tensor: The tensor; its name is that of its values.
-        folder: Where its external data is looked for.
-        name: What to call it in messages, if not by its own name.
+    Raises:
+        SplitError: TS502 for an unknown element type or impossible dimensions, TS504 for external
+            data whose position is no number.
+    """
+    _checked_shape(tensor.name, tensor)
+    for entry in tensor.external_data:
+        if entry.key in ("offset", "length"):
+            _number(tensor.name, entry.key, entry.value)
+
+
+def sparse_tensor(tensor: SparseTensorProto, folder: Path | None) -> ir.TensorProtocol:
+    """The dense tensor that a sparse one stands for, made when its elements are asked for.
 
     Raises:
         SplitError: TS502 for an unknown element type or impossible dimensions.
     """
-    values = dense_constant(tensor.values, folder, name)
-    shape = _shape(values.name, tensor.dims)
-    return Constant(
-        values.name, values.element_type, shape, lambda: _dense(values, tensor, shape, folder)
+    name = tensor.values.name
+    shape = _shape(name, tensor.dims)
+
+    def make() -> ir.TensorProtocol:
+        return ir.serde.deserialize_tensor(
+            numpy_helper.from_array(_dense(name, tensor, shape, folder), name)
+        )
+
+    return ir.LazyTensor(
+        make, ir.DataType(tensor.values.data_type), ir.Shape(shape), cache=True, name=name
     )
-
-
-def array_constant(name: str, array: Array, element_type: str) -> Constant:
-    """A constant whose elements are known."""
-    return Constant(name, element_type, array.shape, lambda: array)
 
 
 def inlined(tensor: TensorProto, folder: Path | None, name: str) -> TensorProto:
     """A copy of a tensor with external data that holds the data itself.
 
     Raises:
-        SplitError: TS502 or TS504 as for `Constant.value`.
+        SplitError: TS502 or TS504 as for `read_tensor`.
     """
-    constant = dense_constant(tensor, folder, name)
-    data = _read_external(name, tensor, folder, _byte_count(name, tensor, constant.shape))
-    return TensorProto(
-        name=tensor.name, dims=constant.shape, data_type=tensor.data_type, raw_data=data
-    )
+    shape = _checked_shape(name, tensor)
+    data = _read_external(name, tensor, folder, _byte_count(name, tensor, shape))
+    return TensorProto(name=tensor.name, dims=shape, data_type=tensor.data_type, raw_data=data)
 
 
 def check_external(tensor: TensorProto, folder: Path | None) -> None:
@@ -128,9 +146,14 @@ def check_external(tensor: TensorProto, folder: Path | None) -> None:
         SplitError: TS502 for an impossible type or shape, TS504 for data that lies outside the
             folder, is missing, or is shorter than the tensor.
     """
-    constant = dense_constant(tensor, folder)
-    size = _byte_count(tensor.name, tensor, constant.shape)
+    size = _byte_count(tensor.name, tensor, _checked_shape(tensor.name, tensor))
     _find_external(tensor.name, tensor, folder, size)
+
+
+def _checked_shape(name: str, tensor: TensorProto) -> tuple[int, ...]:
+    if element_name(tensor.data_type) is None:
+        raise _malformed(name, f"its element type is {tensor.data_type}, which ONNX does not have")
+    return _shape(name, tensor.dims)
 
 
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
@@ -141,30 +164,6 @@ def _shape(name: str, dims: Any) -> tuple[int, ...]:
             f"its dimensions are {list(shape[:12])}; they are at most {_MAX_RANK}, none below 0",
         )
     return shape
-
-
-def _array(name: str, tensor: TensorProto, folder: Path | None) -> Array:
-    shape = tuple(tensor.dims)
-    if tensor.HasField("segment"):
-        raise _malformed(name, "it is stored in segments, which no ONNX version defines further")
-    external = tensor.data_location == TensorProto.EXTERNAL
-    try:
-        if external and not (folder is None and tensor.HasField("raw_data")):
-            data = _read_external(name, tensor, folder, _byte_count(name, tensor, shape))
-            return _from_bytes(tensor, shape, data)
-        if tensor.data_type == TensorProto.STRING:
-            return _strings(name, tensor, shape)
-        _check_size(name, tensor, shape)
-        return numpy_helper.to_array(_embedded(tensor) if external else tensor)
-    except (ValueError, TypeError, OverflowError, MemoryError) as error:
-        if isinstance(error, SplitError):
-            raise
-        reason = " ".join(str(error).split())[:200]
-        raise _malformed(name, f"it can't be read ({reason})") from error
-
-
-def _embedded(tensor: TensorProto) -> TensorProto:
-    return TensorProto(dims=tensor.dims, data_type=tensor.data_type, raw_data=tensor.raw_data)
 
 
 def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Array:
@@ -183,7 +182,10 @@ def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
             name, f"it has {len(tensor.string_data)} strings for the shape {list(shape)}"
         )
     array = np.empty(len(tensor.string_data), dtype=object)
-    array[:] = [text.decode("utf-8") for text in tensor.string_data]
+    try:
+        array[:] = [text.decode("utf-8") for text in tensor.string_data]
+    except UnicodeDecodeError as error:
+        raise _malformed(name, f"a string is not UTF-8 ({error.reason})") from None
     return array.reshape(shape)
 
 
@@ -218,13 +220,13 @@ def _entry_count(data_type: int, elements: int) -> int:
 
 
 def _dense(
-    values: Constant, tensor: SparseTensorProto, shape: tuple[int, ...], folder: Path | None
+    name: str, tensor: SparseTensorProto, shape: tuple[int, ...], folder: Path | None
 ) -> Array:
-    name, elements = values.name, math.prod(shape)
+    elements = math.prod(shape)
     if elements > _MAX_DENSE:
         raise _malformed(name, f"it stands for {elements} elements; {_MAX_DENSE} is the most")
-    given = values.value
-    places = dense_constant(tensor.indices, folder, f"{name} (indices)").value
+    given = array_of(tensor.values, folder)
+    places = array_of(tensor.indices, folder, f"{name} (indices)")
     if given.ndim != 1 or places.dtype != np.int64:
         raise _malformed(name, "a sparse tensor has a list of values and int64 indices")
     if places.shape == (*given.shape, len(shape)):

@@ -83,22 +83,6 @@ def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
     return [value for value in found if value.name and value.producer() is not None]
 
 
-def part_for(model: ir.Model, values: list[ir.Value]) -> ir.Model:
-    """A model that computes some values of another one, with the nodes that they need."""
-    nodes = ancestors(model.graph, values)
-    read = {value for node in nodes for value in _reads(node)}
-    part = ir.GraphView(
-        [value for value in model.graph.inputs if value in read],
-        values,
-        nodes=[node for node in model.graph if node in nodes],
-        initializers=[value for value in model.graph.initializers.values() if value in read],
-        opset_imports=dict(model.graph.opset_imports),
-        name=model.graph.name,
-    )
-    functions = list(model.functions.values())
-    return ir.Model(part.clone(), ir_version=model.ir_version, functions=functions)
-
-
 def ancestors(graph: ir.Graph, values: Iterable[ir.Value | None]) -> set[ir.Node]:
     """The nodes of a graph that values need, through whatever bodies."""
     found: set[ir.Node] = set()

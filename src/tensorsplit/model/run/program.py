@@ -1,28 +1,37 @@
-"""Models made ready to run: names resolved, functions specialised for each call, well-formed.
+"""Models made ready to run: functions specialised for each call, nodes checked, values let go.
 
-Nothing runs here, and no tensor is read but those that attributes hold outside the file.
+Nothing runs here, and no data is read but what short operands take.
 """
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+import onnx_ir as ir
+from onnx import defs
 
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
-from tensorsplit.model.graph.binding import bind_node, is_split
-from tensorsplit.model.graph.constants import constant_of, initializers
-from tensorsplit.model.graph.message import bodies, model_opsets, opset_imports, walk
-from tensorsplit.model.graph.nodes import check_depth, domain_name, function_label, node_path
+from tensorsplit.core.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.model.graph.binding import UNKNOWN, bind
+from tensorsplit.model.graph.nodes import (
+    FAMILY,
+    Scope,
+    bodies,
+    check_depth,
+    domain_name,
+    domain_opsets,
+    function_label,
+    held_by,
+    is_split,
+    is_vendor_split,
+    model_opsets,
+    node_path,
+    scopes_in,
+)
 from tensorsplit.model.graph.reading import OnnxModel
-from tensorsplit.model.run.blocks import Block, Step, plan_release
-from tensorsplit.model.run.functions import Functions, passed_attributes
-from tensorsplit.model.run.resolved import resolved
-from tensorsplit.model.run.schemas import check_node
+from tensorsplit.model.graph.tensors import read_tensor
 
 MAX_STEPS = 1 << 20
 """Functions that call functions can expand without bound; beyond this a model is refused."""
@@ -30,16 +39,123 @@ MAX_STEPS = 1 << 20
 _MAX_SPECIALISED = 1 << 12
 """How many more ways of calling functions there may be than functions."""
 
+_Key: TypeAlias = tuple[str, str, str]
+"""Domain, name and overload of a function."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A node, ready to run.
+
+    Attributes:
+        node: The node.
+        path: Where it stands, for messages.
+        opset: The opset of its domain.
+        opsets: The opsets in force.
+        inputs: What it reads; None for an input that the node or the call leaves out.
+        attributes: Its attributes, none of which refers to one of a function.
+        passed: The attributes of the function around it in this call.
+        blocks: Its bodies by attribute name.
+        callee: The function that it calls, or None.
+        release: Values that no later step reads.
+        kernel: What runs it, kept from one run to the next by whoever runs it.
+    """
+
+    node: ir.Node
+    path: str
+    opset: int
+    opsets: Mapping[str, int]
+    inputs: tuple[ir.Value | None, ...]
+    attributes: Mapping[str, ir.Attr]
+    passed: Mapping[str, Any]
+    blocks: Mapping[str, Block] = field(default_factory=dict)
+    callee: Block | None = None
+    release: tuple[ir.Value, ...] = ()
+    kernel: Any = None
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return self.node.op_type
+
+    @property
+    def is_split(self) -> bool:
+        """Whether this package defines the operator."""
+        return self.callee is None and (is_split(self.node) or is_vendor_split(self.node))
+
+    @property
+    def domain(self) -> str:
+        """The domain of the operator; ONNX's own is ``""``."""
+        return domain_name(self.node.domain)
+
+
+@dataclass(eq=False)
+class Constant:
+    """An initializer, or what a Constant node gives.
+
+    Attributes:
+        name: What the model calls it.
+        tensor: The tensor.
+        path: Where it stands, for messages.
+    """
+
+    name: str
+    tensor: ir.TensorProtocol
+    path: str
+
+    @cached_property
+    def value(self) -> Any:
+        """The elements, read when they are first asked for, and then kept.
+
+        Raises:
+            SplitError: TS502 or TS504 for one that can't be read.
+        """
+        try:
+            return read_tensor(self.tensor, self.name)
+        except SplitError as error:
+            raise error.located(node=self.path) from None
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A graph, a body, or a function for one kind of call.
+
+    Attributes:
+        inputs: What is passed in, in order.
+        outputs: What is returned, in order.
+        constants: Initializers and results of Constant nodes.
+        steps: The nodes in order.
+        captures: Values that are read from the blocks around it.
+        weight: How many nodes it runs, with all that it calls.
+    """
+
+    inputs: tuple[ir.Value, ...]
+    outputs: tuple[ir.Value, ...]
+    constants: dict[ir.Value, Constant]
+    steps: list[Step] = field(default_factory=list)
+    captures: set[ir.Value] = field(default_factory=set)
+    weight: int = 0
+
+    def only(self, wanted: Sequence[ir.Value]) -> Block:
+        """The part of the block that some of its values need."""
+        needed, kept = set(wanted), []
+        for step in reversed(self.steps):
+            if not needed.isdisjoint(step.node.outputs):
+                needed |= _read_by(step)
+                kept.append(step)
+        part = Block(self.inputs, tuple(wanted), self.constants, kept[::-1], self.captures)
+        _plan_release(part)
+        return part
+
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """What holds at a place in the model."""
+class _Place:
+    """Where a node stands, and what holds there."""
 
     path: str
     opsets: Mapping[str, int]
-    names: ChainMap[str, None]
-    passed: Mapping[str, AttributeProto] | None = None
-    absent: frozenset[str] = frozenset()
+    passed: Mapping[str, ir.Attr] | None = None
+    absent: frozenset[ir.Value] = frozenset()
     depth: int = 0
 
 
@@ -47,7 +163,7 @@ def compile_model(model: OnnxModel) -> Block:
     """Make a model ready to run.
 
     Args:
-        model: The model.
+        model: The model; it must not change while what comes back is used.
 
     Returns:
         The main graph.
@@ -56,52 +172,41 @@ def compile_model(model: OnnxModel) -> Block:
         SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
             TS502, TS504, TS509 for a model that is not well-formed or can't be run.
     """
-    proto = model.original
-    for _ in walk(proto):  # refuses nesting that copying and recursion would not survive
-        pass
-    scope = _Scope("graph", model_opsets(proto), ChainMap())
-    if not proto.graph.output:
+    if not model.model.graph.outputs:
         raise _malformed("the graph has no outputs", "name what it computes", "graph")
-    return _Compiler(model.folder, Functions(proto)).graph(proto.graph, scope, is_body=False)
+    place = _Place("graph", model_opsets(model.model))
+    return _Compiler(_Functions(model.model)).graph(model.model.graph, place, is_body=False)
 
 
 class _Compiler:
-    def __init__(self, folder: Path | None, functions: Functions) -> None:
-        self._folder = folder
+    def __init__(self, functions: _Functions) -> None:
         self._functions = functions
         self._specialised: dict[Any, Block] = {}
+        self._known: set[ir.Value] = set()
+        """What was produced so far: names were resolved by their scopes when the model was read."""
 
-    def graph(self, graph: GraphProto, scope: _Scope, *, is_body: bool = True) -> Block:
+    def graph(self, graph: ir.Graph, place: _Place, *, is_body: bool = True) -> Block:
         """A graph. A body's initializers may be listed as inputs too; they are none."""
-        check_depth(scope.depth, scope.path)
-        constants = initializers(graph, self._folder, scope.path)
-        values = [v for v in graph.input if not (is_body and v.name in constants)]
-        own = {
-            *constants,
-            *(v.name for v in values),
-            *(n for node in graph.node for n in node.output),
+        check_depth(place.depth, place.path)
+        constants = {
+            value: Constant(value.name or "", value.const_value, place.path)
+            for value in graph.initializers.values()
+            if value.const_value is not None
         }
-        block = Block(
-            tuple(value.name for value in values),
-            tuple(value.type for value in values),
-            tuple(value.name for value in graph.output),
-            tuple(value.type for value in graph.output),
-            constants,
-        )
-        return self._fill(block, graph.node, replace(scope, absent=scope.absent - own))
+        inputs = tuple(v for v in graph.inputs if not (is_body and v in constants))
+        return self._fill(Block(inputs, tuple(graph.outputs), constants), graph, place)
 
     def _function(
-        self, function: FunctionProto, attributes: Mapping[str, AttributeProto], call: _Call
+        self, function: ir.Function, attributes: Mapping[str, ir.Attr], call: Step, depth: int
     ) -> Block:
         """A function for calls with these attributes that leave out these inputs."""
-        passed = passed_attributes(function, attributes, call.path)
-        absent = tuple(
-            not (index < len(call.inputs) and call.inputs[index])
-            for index in range(len(function.input))
+        passed = _passed(function, attributes, call.path)
+        given = [*call.inputs, *[None] * (len(function.inputs) - len(call.inputs))]
+        absent = frozenset(
+            value for value, passed_in in zip(function.inputs, given, strict=True) if not passed_in
         )
-        label = function_label(function)
-        values = ((name, passed[name].SerializeToString()) for name in sorted(passed))
-        key = (function.domain, function.name, function.overload, absent, *values)
+        values = (ir.serde.serialize_attribute(passed[name]) for name in sorted(passed))
+        key = (function, absent, *(value.SerializeToString() for value in values))
         if key in self._specialised:
             return self._specialised[key]
         limit = len(self._functions) + _MAX_SPECIALISED
@@ -111,134 +216,309 @@ class _Compiler:
                 "call them with fewer attributes",
                 call.path,
             )
-        scope = _Scope(
-            label,
-            opset_imports(function.opset_import, label),
-            ChainMap(),
-            passed,
-            frozenset(n for n, left_out in zip(function.input, absent, strict=True) if left_out),
-            call.depth + 1,
-        )
-        check_depth(scope.depth, label)
-        block = Block(
-            tuple(function.input),
-            (TypeProto(),) * len(function.input),
-            tuple(function.output),
-            (TypeProto(),) * len(function.output),
-            {},
-        )
-        self._specialised[key] = self._fill(block, function.node, scope)
+        label = function_label(function)
+        check_depth(depth, label)
+        place = _Place(label, domain_opsets(function.opset_imports), passed, absent, depth)
+        block = Block(tuple(function.inputs), tuple(function.outputs), {})
+        self._specialised[key] = self._fill(block, function, place)
         return block
 
-    def _fill(self, block: Block, nodes: Sequence[NodeProto], scope: _Scope) -> Block:
-        """Add the steps to a block, checking that every name has one producer, before its use."""
-        local = scope.names.new_child({})
-        for name in block.inputs:
-            if not name or name in local.maps[0]:
-                raise _malformed(
-                    f"the input {show(name)} is there twice or has no name", "", scope.path
-                )
-            local[name] = None
-        local.maps[0].update(dict.fromkeys(block.constants))
-        produced = {name for node in nodes for name in node.output if name}
-        inside = replace(scope, names=local)
-        for index, node in enumerate(nodes):
-            path = node_path(scope.path, node, index)
+    def _fill(self, block: Block, scope: Scope, place: _Place) -> Block:
+        """Add the steps to a block, checking that what each reads is produced before."""
+        own = {*block.inputs, *block.constants}
+        self._known |= own
+        for index, node in enumerate(scope):
+            path = node_path(place.path, node, index)
             try:
-                reads = self._add(block, node, replace(inside, path=path), produced)
+                reads = self._add(block, node, replace(place, path=path))
             except SplitError as error:
                 raise error.located(node=path) from None
-            block.captures |= {name for name in reads if name not in local.maps[0]}
-            for name in node.output:
-                if name in local.maps[0]:
-                    raise _malformed(f"{show(name)} is produced twice", "rename one of them", path)
-                if name:
-                    local[name] = None
-        for name in block.outputs:
-            if name not in local:
-                raise _malformed(f"nothing produces the output {show(name)}", "", scope.path)
-            if name not in local.maps[0]:
-                block.captures.add(name)
-        plan_release(block)
+            block.captures |= reads - own
+            own.update(node.outputs)
+            self._known.update(node.outputs)
+        for value in block.outputs:
+            if value not in self._known:
+                raise _malformed(f"nothing produces the output {show(value.name)}", "", place.path)
+        block.captures |= set(block.outputs) - own
+        _plan_release(block)
         if block.weight > MAX_STEPS:
             raise _malformed(
-                f"functions expand to more than {MAX_STEPS} nodes", "call them less", scope.path
+                f"functions expand to more than {MAX_STEPS} nodes", "call them less", place.path
             )
         return block
 
-    def _add(
-        self, block: Block, original: NodeProto, scope: _Scope, produced: set[str]
-    ) -> set[str]:
-        """Add one node to a block; returns the names that it reads, in its bodies too."""
-        node = resolved(original, scope.passed, scope.absent, self._folder)
-        for name in node.input:
-            if name and (name not in scope.names or _is_early(name, scope, produced)):
-                raise _unproduced(name, produced)
+    def _add(self, block: Block, node: ir.Node, place: _Place) -> set[ir.Value]:
+        """Add one node to a block; returns the values that it reads, in its bodies too."""
+        attributes = dict(_resolved(node, place.passed))
+        inputs = tuple(None if value in place.absent else value for value in node.inputs)
+        for value in inputs:
+            if value is not None and value not in self._known:
+                raise _unproduced(value)
         domain = domain_name(node.domain)
-        if domain not in scope.opsets:
+        if domain not in place.opsets:
             raise _malformed(
                 f"there is no opset import for the domain {show(domain or 'ai.onnx')}", "import it"
             )
-        opset = scope.opsets[domain]
-        step = Step(node, scope.path, domain, opset, scope.opsets, {})
-        function = self._functions.find(node, scope.path)
+        opset = place.opsets[domain]
+        passed = {name: entry.value for name, entry in (place.passed or {}).items()}
+        step = Step(node, place.path, opset, place.opsets, inputs, attributes, passed)
+        function = self._functions.find(node)
         if function is not None:
-            step.callee = self._call(function, node, scope)
-        elif is_split(node):
-            bind_node(node, opset)
+            _check_call(node, function)
+            step.callee = self._function(function, attributes, step, place.depth + 1)
+        elif step.is_split:
+            known = [None if value is None else UNKNOWN for value in inputs]
+            bind(node, opset, known, passed)
         else:
-            check_node(node, domain, opset)
+            _check_node(step)
             if (domain, node.op_type) == ("", "Constant"):
-                block.constants.update(constant_of(node, self._folder))
+                output = node.outputs[0]
+                block.constants[output] = _constant(step, output.name or "")
                 return set()
         step.blocks = {
             label: self.graph(
-                body,
-                replace(scope, path=f"{scope.path}.{label}", depth=scope.depth + 1),
+                body, replace(place, path=f"{place.path}.{label}", depth=place.depth + 1)
             )
-            for label, body in bodies(node.attribute)
+            for label, body in bodies(node)
         }
         block.steps.append(step)
         inner = [*step.blocks.values(), *([step.callee] if step.callee else [])]
         block.weight += 1 + sum(entry.weight for entry in inner)
-        captured = set().union(*(entry.captures for entry in step.blocks.values()))
-        early = sorted(name for name in captured if _is_early(name, scope, produced))
-        if early:
-            raise _unproduced(early[0], produced)
-        return captured | {name for name in node.input if name}
+        return _read_by(step)
 
-    def _call(self, function: FunctionProto, node: NodeProto, scope: _Scope) -> Block:
-        for what, given, declared in (
-            ("inputs", node.input, function.input),
-            ("outputs", node.output, function.output),
-        ):
-            if len(given) > len(declared):
+
+def _read_by(step: Step) -> set[ir.Value]:
+    """The values that a step reads, in its bodies too."""
+    read = {value for value in step.inputs if value is not None}
+    return read.union(*(entry.captures for entry in step.blocks.values()))
+
+
+def _plan_release(block: Block) -> None:
+    """Note after which step each value is not read any more, so that it can be let go."""
+    needed = {*block.outputs, *block.constants}
+    local = {*block.inputs, *(value for step in block.steps for value in step.node.outputs)}
+    for step in reversed(block.steps):
+        used = _read_by(step) | set(step.node.outputs)
+        step.release = tuple((used & local) - needed)
+        needed |= used
+
+
+def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[tuple[str, ir.Attr]]:
+    """The attributes of a node with the values that the call of its function gives them.
+
+    One that refers to an attribute which has no value is left out, as if it were not given.
+    """
+    for name, attribute in node.attributes.items():
+        if not attribute.is_ref():
+            yield name, attribute
+            continue
+        to = attribute.ref_attr_name or ""
+        if passed is None:
+            raise _malformed(
+                f"the attribute {show(name)} stands for {show(to)} of a function, but the node is"
+                " in none",
+                "give its value",
+            )
+        if to not in passed:
+            continue
+        value = passed[to]
+        if value.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            raise SplitError(
+                UNSUPPORTED_NODE, "a body is passed to a function", "write the body in the function"
+            )
+        yield name, ir.Attr(name, value.type, value.value)
+
+
+def _passed(
+    function: ir.Function, attributes: Mapping[str, ir.Attr], path: str
+) -> dict[str, ir.Attr]:
+    """What the attributes of a function stand for in one call: what it gives, else the defaults."""
+    declared = function.attributes
+    for name in attributes:
+        if name not in declared:
+            raise _malformed(
+                f"the {function_label(function)} has no attribute {show(name)}",
+                f"its attributes are {', '.join(map(show, sorted(declared)[:12])) or 'none'}",
+                path,
+            )
+    defaults = {
+        name: entry for name, entry in declared.items() if entry.type != ir.AttributeType.UNDEFINED
+    }
+    return {**defaults, **attributes}
+
+
+class _Functions:
+    """The functions of a model, by domain, name and overload.
+
+    Raises:
+        SplitError: TS502 for a function that redefines an operator of this package (engines
+            disagree on which of the two holds), and one that calls itself.
+    """
+
+    def __init__(self, model: ir.Model) -> None:
+        self._by_key: dict[_Key, ir.Function] = {}
+        for (domain, name, overload), function in model.functions.items():
+            if domain_name(domain) == "" and name in FAMILY:
                 raise _malformed(
-                    f"the call has {len(given)} {what}",
-                    f"the {function_label(function)} has {len(declared)}",
+                    f"the function redefines the operator {name}",
+                    "give it a domain of its own",
+                    function_label(function),
                 )
-        attributes = {attribute.name: attribute for attribute in node.attribute}
-        return self._function(
-            function, attributes, _Call(scope.path, tuple(node.input), scope.depth)
+            self._by_key[domain_name(domain), name, overload] = function
+        self._names = {key[:2] for key in self._by_key}
+        self._check_recursion()
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def find(self, node: ir.Node) -> ir.Function | None:
+        """The function that a node calls, or None if it is an operator.
+
+        Raises:
+            SplitError: TS502 for an overload that the function does not have.
+        """
+        key = _key(node)
+        function = self._by_key.get(key)
+        if function is None and key[:2] in self._names:
+            raise _malformed(
+                f"the function {show(node.op_type)} has no overload {show(node.overload)}",
+                "name one that the model defines",
+            )
+        return function
+
+    def _check_recursion(self) -> None:
+        """Depth first without Python's stack: functions may form chains of any length."""
+        finished: set[_Key] = set()
+        for start in self._by_key:
+            trail = {start: self._callees(start)}
+            while trail:
+                caller, callees = next(reversed(trail.items()))
+                callee = next(callees, None)
+                if callee is None:
+                    finished.add(caller)
+                    del trail[caller]
+                elif callee in trail:
+                    raise _malformed(
+                        "the function calls itself",
+                        "ONNX has no recursion",
+                        function_label(self._by_key[callee]),
+                    )
+                elif callee not in finished:
+                    trail[callee] = self._callees(callee)
+
+    def _callees(self, key: _Key) -> Iterator[_Key]:
+        called = {_key(node) for scope in scopes_in(self._by_key[key]) for node in scope}
+        return iter(called & self._by_key.keys())
+
+
+def _key(node: ir.Node) -> _Key:
+    return domain_name(node.domain), node.op_type, node.overload
+
+
+def _check_call(node: ir.Node, function: ir.Function) -> None:
+    for what, given, declared in (
+        ("inputs", node.inputs, function.inputs),
+        ("outputs", node.outputs, function.outputs),
+    ):
+        if len(given) > len(declared):
+            raise _malformed(
+                f"the call has {len(given)} {what}",
+                f"the {function_label(function)} has {len(declared)}",
+            )
+
+
+def _constant(step: Step, name: str) -> Constant:
+    held = held_by(step.attributes)
+    if held is None:
+        raise _malformed(f"Constant has {len(step.attributes)} values", "give it exactly one")
+    return Constant(name, held, step.path)
+
+
+class _Schema(NamedTuple):
+    """What a schema says that a node can be checked against."""
+
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+    attributes: Mapping[str, str]
+    required: frozenset[str]
+
+
+def _check_node(step: Step) -> None:
+    """Check a node of another operator against the schema in force.
+
+    Raises:
+        SplitError: TS502 for a wrong number of inputs or outputs, or attributes that the operator
+            does not have; TS509 for an operator that does not exist at the opset, or an opset
+            that the installed onnx does not know. A domain that onnx does not know passes.
+    """
+    newest = defs.onnx_opset_version()
+    if step.domain == "" and step.opset > newest:
+        raise SplitError(
+            UNSUPPORTED_NODE,
+            f"the operator {show(step.op_type)} is asked for at opset {step.opset}",
+            f"the installed onnx knows opsets up to {newest}",
+        )
+    schema = _schema(step.op_type, step.opset, step.domain)
+    if schema is None:
+        if step.domain == "":
+            raise SplitError(
+                UNSUPPORTED_NODE,
+                f"there is no operator {show(step.op_type)} at opset {step.opset}",
+                "use an operator of that opset, or import the opset that has it",
+            )
+        return
+    for what, count, (least, most) in (
+        ("inputs", len(step.inputs), schema.inputs),
+        ("outputs", len(step.node.outputs), schema.outputs),
+    ):
+        if not least <= count <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise _malformed(f"{step.op_type} has {count} {what}", f"this version takes {wanted}")
+    for name, attribute in step.attributes.items():
+        _check_attribute(step.op_type, name, attribute.type.name, schema)
+    missing = schema.required - step.attributes.keys()
+    if missing:
+        names = ", ".join(map(repr, sorted(missing)))
+        raise _malformed(f"{step.op_type} has no attribute {names}", "give it")
+
+
+@lru_cache(maxsize=1024)
+def _schema(op_type: str, opset: int, domain: str) -> _Schema | None:
+    try:
+        schema = defs.get_schema(op_type, opset, domain)
+    except defs.SchemaError:
+        return None
+    attributes = schema.attributes
+    return _Schema(
+        (schema.min_input, schema.max_input),
+        (schema.min_output, schema.max_output),
+        {name: _type_name(attribute.type) for name, attribute in attributes.items()},
+        frozenset(name for name, attribute in attributes.items() if attribute.required),
+    )
+
+
+def _type_name(kind: Any) -> str:
+    """Such as ``INTS``; the stubs do not say that the type is an enumeration."""
+    return str(kind.name)
+
+
+def _check_attribute(op_type: str, name: str, seen: str, schema: _Schema) -> None:
+    wanted = schema.attributes.get(name)
+    if wanted is None:
+        raise _malformed(
+            f"{op_type} has the attribute {show(name)}",
+            f"this version's attributes are {', '.join(sorted(schema.attributes)) or 'none'}",
+        )
+    if wanted != seen:
+        raise _malformed(
+            f"the attribute {name!r} of {op_type} is of type {seen}", f"give it as {wanted}"
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    path: str
-    inputs: tuple[str, ...]
-    depth: int
-
-
-def _is_early(name: str, scope: _Scope, produced: Iterable[str]) -> bool:
-    """Whether a name is read before the node of the same graph that produces it."""
-    return name in produced and name not in scope.names.maps[0]
-
-
-def _unproduced(name: str, produced: Iterable[str]) -> SplitError:
-    if name in produced:
-        return _malformed(f"{show(name)} is read before it is produced", "sort the nodes")
-    return _malformed(f"nothing produces its input {show(name)}", "")
+def _unproduced(value: ir.Value) -> SplitError:
+    if value.producer() is not None:
+        return _malformed(f"{show(value.name)} is read before it is produced", "sort the nodes")
+    return _malformed(f"nothing produces its input {show(value.name)}", "")
 
 
 def _malformed(problem: str, fix: str, path: str | None = None) -> SplitError:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from onnx import TypeProto, helper
+import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import NODE_FAILED, SplitError
-from tensorsplit.model.run.blocks import Block, Step
-from tensorsplit.model.run.frame import Frame
+from tensorsplit.model.run.program import Block, Step
+
+if TYPE_CHECKING:
+    from tensorsplit.model.run.evaluator import Frame
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -28,9 +30,9 @@ def run_if(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
     """If: the outputs of the branch that the condition selects."""
     chosen = "then_branch" if _flag(inputs[0], "the condition") else "else_branch"
     block = step.blocks[chosen]
-    if len(block.outputs) != len(step.node.output):
+    if len(block.outputs) != len(step.node.outputs):
         raise _failed(
-            f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.output)}",
+            f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.outputs)}",
             "give both as many",
         )
     return frame.run_body(block, [])
@@ -55,8 +57,8 @@ def run_loop(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
         if iteration == 1 and limit >= _ENDLESS:
             _check_ends(body, obeys)
         arguments = [
-            _shaped(np.array(iteration, np.int64), body.input_types[0]),
-            _shaped(condition, body.input_types[1]),
+            _shaped(np.array(iteration, np.int64), body.inputs[0]),
+            _shaped(condition, body.inputs[1]),
             *carried,
         ]
         condition, *results = frame.run_body(body, arguments)
@@ -64,8 +66,8 @@ def run_loop(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
         for parts, value in zip(collected, results[len(carried) :], strict=True):
             parts.append(value)
         iteration += 1
-    types = body.output_types[1 + len(carried) :]
-    return [*carried, *(_stack(p, t, 0) for p, t in zip(collected, types, strict=True))]
+    declared = body.outputs[1 + len(carried) :]
+    return [*carried, *(_stack(p, v, 0) for p, v in zip(collected, declared, strict=True))]
 
 
 def run_scan(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
@@ -73,7 +75,7 @@ def run_scan(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
 
     At opset 8 there is a batch axis, and an optional first input with the length of each row.
     """
-    count = next(a.i for a in step.node.attribute if a.name == "num_scan_inputs")
+    count = step.attributes["num_scan_inputs"].as_int()
     body = step.blocks["body"]
     values = list(inputs)
     lengths = values.pop(0) if step.opset < 9 else None
@@ -95,7 +97,7 @@ def run_scan(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
     states, collected = _scan(body, states, slices, frame)
     results = zip(
         collected,
-        body.output_types[len(states) :],
+        body.outputs[len(states) :],
         _ints(step, "scan_output_axes", collects),
         _flags(step, "scan_output_directions", collects),
         strict=True,
@@ -103,8 +105,8 @@ def run_scan(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
     return [
         *states,
         *(
-            _stack(parts[::-1] if back else parts, kind, axis)
-            for parts, kind, axis, back in results
+            _stack(parts[::-1] if back else parts, value, axis)
+            for parts, value, axis, back in results
         ),
     ]
 
@@ -145,8 +147,8 @@ def _scan_batch(
             for value, backward in zip(scanned, back, strict=True)
         ]
         last, collected = _scan(body, [state[row] for state in states], slices, frame)
-        kinds = body.output_types[len(states) :]
-        parts = [_stack(p, kind, 0) for p, kind in zip(collected, kinds, strict=True)]
+        declared = body.outputs[len(states) :]
+        parts = [_stack(p, value, 0) for p, value in zip(collected, declared, strict=True)]
         rows.append([*last, *(_padded(part, longest) for part in parts)])
     return [np.stack(column) for column in zip(*rows, strict=True)]
 
@@ -179,7 +181,7 @@ def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
     return parts[::-1] if backward else parts
 
 
-def _stack(parts: list[Any], declared: TypeProto, axis: int) -> Array:
+def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     """What was collected, as one tensor with a new axis.
 
     Where nothing was, the body's declaration gives the element type and the other dimensions;
@@ -202,16 +204,14 @@ def _stack(parts: list[Any], declared: TypeProto, axis: int) -> Array:
     return np.stack(parts, axis)
 
 
-def _empty(declared: TypeProto, axis: int) -> Array:
-    tensor = declared.tensor_type
-    try:
-        dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-    except KeyError:
+def _empty(declared: ir.Value, axis: int) -> Array:
+    if declared.dtype in (None, ir.DataType.UNDEFINED):
         raise _failed(
             "there is no iteration, and the body declares no element type for an output",
             "declare it",
-        ) from None
-    dims = [max(0, dim.dim_value) for dim in tensor.shape.dim]
+        )
+    dtype = object if declared.dtype == ir.DataType.STRING else declared.dtype.numpy()
+    dims = [max(0, dim) if isinstance(dim, int) else 0 for dim in declared.shape or ()]
     if not -len(dims) - 1 <= axis <= len(dims):
         raise _failed(f"an output of rank {len(dims) + 1} has no axis {axis}", "give one it has")
     dims.insert(axis + len(dims) + 1 if axis < 0 else axis, 0)
@@ -225,11 +225,11 @@ def _check_arguments(body: Block, count: int) -> None:
 
 def _check_outputs(step: Step, body: Block, carried: int) -> None:
     """The body gives what is carried, and no fewer outputs than the node names."""
-    extra = 1 if step.node.op_type == "Loop" else 0
-    if len(body.outputs) < max(carried, len(step.node.output) + extra):
+    extra = 1 if step.op_type == "Loop" else 0
+    if len(body.outputs) < max(carried, len(step.node.outputs) + extra):
         raise _failed(
             f"the body has {len(body.outputs)} outputs, with {carried} of them carried, and the"
-            f" node {len(step.node.output)}",
+            f" node {len(step.node.outputs)}",
             "give the body an output for each",
         )
 
@@ -246,16 +246,16 @@ def _varies(body: Block) -> bool:
     same = {body.inputs[1]}
     varying = {body.inputs[0], *body.inputs[2:]}
     for step in body.steps:
-        names = set(step.node.input)
-        if step.node.op_type == "Identity" and names <= same:
-            same.update(step.node.output)
+        read = set(step.inputs)
+        if step.op_type == "Identity" and read <= same:
+            same.update(step.node.outputs)
         elif (
-            names & (varying | same)
+            read & (varying | same)
             or step.blocks
             or step.callee
-            or step.node.op_type.startswith(_RANDOM)
+            or step.op_type.startswith(_RANDOM)
         ):
-            varying.update(step.node.output)
+            varying.update(step.node.outputs)
     return body.outputs[0] in varying
 
 
@@ -270,20 +270,19 @@ def _flag(value: Any, what: str) -> bool:
     return bool(_single(value, np.bool_, what))
 
 
-def _shaped(value: Array, declared: TypeProto) -> Array:
+def _shaped(value: Array, declared: ir.Value) -> Array:
     """A single value, of shape [1] where the body declares its input so."""
-    tensor = declared.tensor_type
-    rank = len(tensor.shape.dim) if tensor.HasField("shape") else value.ndim
+    rank = value.ndim if declared.shape is None else len(declared.shape)
     return value.reshape((1,) * rank)
 
 
 def _ints(step: Step, name: str, count: int) -> list[int]:
-    for attribute in step.node.attribute:
-        if attribute.name == name:
-            if len(attribute.ints) != count:
-                raise _failed(f"{name} has {len(attribute.ints)} entries", f"give {count}")
-            return list(attribute.ints)
-    return [0] * count
+    if name not in step.attributes:
+        return [0] * count
+    values = list(step.attributes[name].as_ints())
+    if len(values) != count:
+        raise _failed(f"{name} has {len(values)} entries", f"give {count}")
+    return values
 
 
 def _flags(step: Step, name: str, count: int) -> list[bool]:

@@ -1,0 +1,404 @@
+"""Operators other than splits and those with bodies, one node at a time.
+
+Most run in onnx's reference implementation, which has one for several versions of an operator.
+Where an older version means something else, its inputs are brought into the newer form here, or it
+is refused. Operators on sequences and optionals are our own: the reference inserts at a wrong place
+at the end of a sequence, has no error of its own for a position out of range (D19), and takes an
+empty optional for one that holds something.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun, RefAttrName
+
+from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.errors import (
+    NODE_FAILED,
+    OPERAND_TYPE,
+    SEQUENCE_INDEX,
+    UNSUPPORTED_NODE,
+    SplitError,
+    short_name,
+)
+from tensorsplit.model.graph.binding import cut
+from tensorsplit.model.graph.nodes import bodies, domain_name, scopes_in, tensors
+from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.run.program import Step
+
+_Attributes: TypeAlias = Mapping[str, ir.Attr]
+_Run: TypeAlias = Callable[[Sequence[Any], _Attributes], list[Any]]
+_Version: TypeAlias = Callable[[Step, Sequence[Any], _Attributes, _Run], list[Any]]
+
+
+def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
+    """Run a node.
+
+    Args:
+        step: The node; it has been checked against its schema.
+        inputs: The value of each input; None for one that is absent.
+
+    Returns:
+        The value of each output; None for those that the node does not name.
+
+    Raises:
+        SplitError: TS509 if there is no implementation of the operator at this opset, TS510 and
+            TS511 for inputs that it does not take.
+        Exception: Whatever the implementation raises.
+    """
+
+    def newest(values: Sequence[Any], attributes: _Attributes) -> list[Any]:
+        if step.kernel is None:
+            step.kernel = _kernel(step, attributes)
+        feeds = {f"i{k}": value for k, value in enumerate(values) if step.inputs[k] is not None}
+        names = _output_names(step)
+        results = iter(step.kernel.run([name for name in names if name], feeds))
+        return [next(results) if name else None for name in names]
+
+    if step.domain == "" and step.op_type in _SEQUENCES:
+        return [_SEQUENCES[step.op_type](inputs)]
+    # consumed_inputs told old engines which buffers to reuse; results do not depend on it
+    attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
+    until, version = _OLDER.get(step.op_type, (0, None))
+    if version is not None and step.domain == "" and step.opset < until:
+        return version(step, inputs, attributes, newest)
+    return newest(inputs, attributes)
+
+
+def _output_names(step: Step) -> list[str]:
+    return [f"o{k}" if value.name else "" for k, value in enumerate(step.node.outputs)]
+
+
+def _kernel(step: Step, attributes: _Attributes) -> ReferenceEvaluator:
+    """An evaluator of the node alone, with names of our own.
+
+    The evaluator's handling of graphs is not used: it ignores function overloads and attribute
+    defaults, mixes up omitted outputs and inputs, and hides which node failed.
+    """
+    node = NodeProto(
+        op_type=step.op_type,
+        domain=step.domain,
+        input=[f"i{k}" if value is not None else "" for k, value in enumerate(step.inputs)],
+        output=_output_names(step),
+        attribute=[ir.serde.serialize_attribute(_embedded(a)) for a in attributes.values()],
+    )
+    for label, body in bodies(step.node):
+        held = (tensor for scope in scopes_in(body) for tensor in tensors(scope))
+        if any(isinstance(tensor, ir.ExternalTensor) for tensor in held):
+            # the evaluator would look for it in the working directory
+            raise SplitError(
+                UNSUPPORTED_NODE, f"{label} holds external data", "embed it in the model"
+            )
+    outputs = [ValueInfoProto(name=name) for name in node.output if name]
+    graph = GraphProto(node=[node], output=outputs)
+    try:
+        return ReferenceEvaluator(graph, opsets=dict(step.opsets), new_ops=list(NEW_OPS))
+    except (NotImplementedError, RuntimeError, ImportError) as error:
+        name = f"{short_name(step.domain or 'ai.onnx')}::{short_name(step.op_type)}"
+        raise SplitError(
+            UNSUPPORTED_NODE,
+            f"{name} has no implementation at opset {step.opset}",
+            "run the model on another engine",
+        ) from error
+
+
+def _embedded(attribute: ir.Attr) -> ir.Attr:
+    """The attribute with data at hand that lies outside of the model's file."""
+    if not isinstance(attribute.value, ir.ExternalTensor):
+        return attribute
+    return ir.AttrTensor(attribute.name, ir.tensor(read_tensor(attribute.value, attribute.name)))
+
+
+def _with_defaults(**defaults: Any) -> _Version:
+    """The version differs in what its attributes are when they are absent."""
+
+    def version(
+        _step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
+    ) -> list[Any]:
+        given = {
+            name: ir.convenience.convert_attribute(name, value) for name, value in defaults.items()
+        }
+        return run(inputs, {**given, **attributes})
+
+    return version
+
+
+def _unsupported(
+    _step: Step, _inputs: Sequence[Any], _attributes: _Attributes, _run: _Run
+) -> list[Any]:
+    raise SplitError(
+        UNSUPPORTED_NODE,
+        "this older version of the operator has no implementation",
+        "convert the model to a newer opset, or run it on another engine",
+    )
+
+
+def _flattened(_step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+    """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
+    data = inputs[0]
+    axis = attributes["axis"].as_int() if "axis" in attributes else 1
+    if not -data.ndim <= axis <= data.ndim:
+        raise SplitError(
+            NODE_FAILED,
+            f"the axis is {axis}, but the data has rank {data.ndim}",
+            f"give an axis in [{-data.ndim}, {data.ndim}]",
+        )
+    axis += data.ndim if axis < 0 else 0
+    rows = math.prod(data.shape[:axis])
+    matrix = data.reshape(rows, math.prod(data.shape[axis:]))
+    (result,) = run([matrix], {"axis": ir.AttrInt64("axis", 1)})
+    return [result.reshape(data.shape)]
+
+
+def _aligned(_step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+    """Before opset 7 the second operand is broadcast only if asked for, from an axis on."""
+    left, right = inputs
+    start = left.ndim - right.ndim
+    if "axis" in attributes:
+        start = attributes["axis"].as_int()
+        start += left.ndim if start < 0 else 0
+    covered = left.shape[start : start + right.ndim] if start >= 0 else None
+    broadcast = "broadcast" in attributes and attributes["broadcast"].as_int()
+    single = right.size == 1 and right.ndim <= left.ndim
+    if not (left.shape == right.shape or (broadcast and (single or covered == right.shape))):
+        raise SplitError(
+            NODE_FAILED,
+            f"the operands have shapes {left.shape} and {right.shape}",
+            "make them equal, or a part of the first, with broadcast = 1 and its axis",
+        )
+    if broadcast and not single:
+        right = right.reshape(right.shape + (1,) * (left.ndim - start - right.ndim))
+    return run([left, right], {})
+
+
+def _per_channel(
+    _step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
+) -> list[Any]:
+    """Before opset 7 the slope of PRelu is one number, or one for each channel (axis 1)."""
+    data, slope = inputs
+    if slope.size != 1 and data.ndim > 1:
+        if slope.shape != (data.shape[1],):
+            raise SplitError(
+                NODE_FAILED,
+                f"the slope has shape {slope.shape} for data of shape {data.shape}",
+                "give one number, or one for each channel",
+            )
+        slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
+    return run([data, np.asarray(slope)], attributes)
+
+
+def _normalized(step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+    """From opset 7 to 13 BatchNormalization with one output uses the mean and variance given."""
+    if step.opset < 7:
+        return run(inputs, attributes)
+    if any(value.name for value in step.node.outputs[1:]) or (
+        "spatial" in attributes and not attributes["spatial"].as_int()
+    ):
+        return _unsupported(step, inputs, attributes, run)
+    data, scale, bias, mean, variance = inputs
+    epsilon = attributes["epsilon"].as_float() if "epsilon" in attributes else 1e-5
+    channels = (-1, *(1,) * (data.ndim - 2))
+    factor = scale / np.sqrt(variance + data.dtype.type(epsilon))
+    normalized = (data - mean.reshape(channels)) * factor.reshape(channels)
+    return [(normalized + bias.reshape(channels)).astype(data.dtype)]
+
+
+def _reshaped(step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+    """Before opset 5 the new shape is an attribute; 0 keeps a dimension."""
+    if "shape" not in attributes:
+        return _unsupported(step, inputs, attributes, run)
+    data, shape = inputs[0], list(attributes["shape"].as_ints())
+    kept = [data.shape[k] if dim == 0 else dim for k, dim in enumerate(shape)]
+    return [data.reshape(kept)]
+
+
+def _cast(step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+    """Before opset 6 the element type is written out."""
+    name = attributes["to"].as_string().upper() if "to" in attributes else ""
+    if name not in TensorProto.DataType.keys():  # noqa: SIM118 - no mapping, though it has keys
+        return _unsupported(step, inputs, attributes, run)
+    return run(inputs, {"to": ir.AttrInt64("to", TensorProto.DataType.Value(name))})
+
+
+def _not_dropped(
+    step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
+) -> list[Any]:
+    """Before opset 7 Dropout drops at random unless it is told that this is a test."""
+    tested = "is_test" in attributes and attributes["is_test"].as_int()
+    if not tested or any(value.name for value in step.node.outputs[1:]):
+        return _unsupported(step, inputs, attributes, run)
+    return [inputs[0]]
+
+
+def _multiplied(
+    _step: Step, inputs: Sequence[Any], attributes: _Attributes, _run: _Run
+) -> list[Any]:
+    """Before opset 7 the third operand of Gemm is broadcast only if asked for."""
+    left, right, added = inputs
+    left = left.T if "transA" in attributes and attributes["transA"].as_int() else left
+    right = right.T if "transB" in attributes and attributes["transB"].as_int() else right
+    product = left @ right
+    if added.shape != product.shape and not (
+        "broadcast" in attributes and attributes["broadcast"].as_int()
+    ):
+        raise SplitError(
+            NODE_FAILED,
+            f"C has shape {added.shape}, but the product has {product.shape}",
+            "make them equal, or give broadcast = 1",
+        )
+    alpha = attributes["alpha"].as_float() if "alpha" in attributes else 1.0
+    beta = attributes["beta"].as_float() if "beta" in attributes else 1.0
+    number = product.dtype.type
+    return [number(alpha) * product + number(beta) * np.broadcast_to(added, product.shape)]
+
+
+_BINARY = (
+    *("Add", "Sub", "Mul", "Div", "Pow"),
+    *("And", "Or", "Xor", "Greater", "Less", "Equal"),
+)
+_OLDER: Mapping[str, tuple[int, _Version]] = {
+    **dict.fromkeys(_BINARY, (7, _aligned)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
+    "AveragePool": (7, _with_defaults(count_include_pad=0)),
+    "BatchNormalization": (14, _normalized),
+    "Cast": (6, _cast),
+    "Concat": (4, _with_defaults(axis=1)),
+    "Dropout": (7, _not_dropped),
+    "Gemm": (7, _multiplied),
+    "PRelu": (7, _per_channel),
+    "Reshape": (5, _reshaped),
+    "Resize": (11, _unsupported),
+    "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
+    "Selu": (6, _with_defaults(alpha=1.6732, gamma=1.0507)),
+    "Upsample": (9, _unsupported),
+}
+"""By operator: the first opset whose version the reference implements, and what to do before."""
+
+
+def _sequence_at(inputs: Sequence[Any]) -> Any:
+    """SequenceAt: the tensor at a position; negative positions count from the back."""
+    sequence = _sequence(inputs[0])
+    return sequence[_position(inputs[1], len(sequence), len(sequence) - 1)]
+
+
+def _sequence_erase(inputs: Sequence[Any]) -> Any:
+    """SequenceErase: the sequence without the tensor at a position, by default the last."""
+    sequence = _sequence(inputs[0])
+    given = inputs[1] if len(inputs) > 1 else None
+    place = _position(np.array(-1) if given is None else given, len(sequence), len(sequence) - 1)
+    return sequence[:place] + sequence[place + 1 :]
+
+
+def _sequence_insert(inputs: Sequence[Any]) -> Any:
+    """SequenceInsert: the sequence with a tensor before a position, by default at the end."""
+    sequence, tensor = _sequence(inputs[0]), inputs[1]
+    if not isinstance(tensor, np.ndarray):
+        raise SplitError(NODE_FAILED, "what is to be inserted is no tensor", "give a tensor")
+    if sequence and element_type(sequence[0]) != element_type(tensor):
+        raise SplitError(
+            NODE_FAILED,
+            f"a tensor of {element_type(tensor)} can't join one of {element_type(sequence[0])}",
+            "give a tensor of the sequence's own type",
+        )
+    given = inputs[2] if len(inputs) > 2 else None
+    count = len(sequence)
+    place = count if given is None else _position(given, count, count)
+    return [*sequence[:place], tensor, *sequence[place:]]
+
+
+def _optional(inputs: Sequence[Any]) -> Any:
+    """Optional: its element, or an empty optional, which is None here."""
+    return inputs[0] if inputs else None
+
+
+def _optional_has_element(inputs: Sequence[Any]) -> Any:
+    """OptionalHasElement: whether the optional holds anything."""
+    return np.array(bool(inputs) and inputs[0] is not None)
+
+
+def _optional_get_element(inputs: Sequence[Any]) -> Any:
+    """OptionalGetElement: what the optional holds."""
+    if inputs[0] is None:
+        raise SplitError(NODE_FAILED, "the optional is empty", "ask OptionalHasElement first")
+    return inputs[0]
+
+
+def _sequence(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise SplitError(NODE_FAILED, "the input is no sequence", "give a sequence of tensors")
+    return value
+
+
+def _position(value: Any, count: int, last: int) -> int:
+    """A position in [-count, last], counted from the front."""
+    is_index = isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64)
+    if not is_index or value.size != 1:
+        seen = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else "no tensor"
+        raise SplitError(
+            OPERAND_TYPE, f"it is {seen}", "give a scalar of int32 or int64", parameter="position"
+        )
+    place: int = value.item()
+    if not -count <= place <= last:
+        raise SplitError(
+            SEQUENCE_INDEX,
+            f"it is {place}, but the sequence has {count} tensors",
+            f"give a position in [{-count}, {last}]" if last >= -count else "fill the sequence",
+            parameter="position",
+        )
+    return place + count if place < 0 else place
+
+
+_SEQUENCES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "SequenceAt": _sequence_at,
+    "SequenceErase": _sequence_erase,
+    "SequenceInsert": _sequence_insert,
+    "Optional": _optional,
+    "OptionalHasElement": _optional_has_element,
+    "OptionalGetElement": _optional_get_element,
+}
+
+
+class _SplitRun(OpRun):
+    """One of the family's operators, at whatever opset the evaluator's model imports."""
+
+    op_domain = ""
+
+    def __init__(self, onnx_node: NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)
+        opsets: Mapping[str, int] = run_params["opsets"]
+        self._opset = {domain_name(domain): opset for domain, opset in opsets.items()}[""]
+
+    def _load_attributes(self) -> None:
+        """Leave attributes to `cut`: the base class would add the newest version's to each node.
+
+        Those that stand for an attribute of a function are noted, for `run` to pass their values.
+        """
+        links = [a for a in self.onnx_node.attribute if a.ref_attr_name]
+        for link in links:
+            if not hasattr(self, link.name):
+                setattr(self, link.name, RefAttrName(link.ref_attr_name))
+        self.has_linked_attribute = bool(links)
+        self.attributes_names_ = {link.name for link in links}
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
+        given = [*inputs, *[None] * (len(self.onnx_node.input) - len(inputs))]
+        return tuple(cut(self.onnx_node, self._opset, given, attributes))
+
+
+class Split(_SplitRun):
+    """ONNX Split in every version, for ``ReferenceEvaluator(model, new_ops=[Split])``."""
+
+
+class SplitToSequence(_SplitRun):
+    """ONNX SplitToSequence in every version, for ``new_ops`` of the reference evaluator."""
+
+
+NEW_OPS: list[type[OpRun]] = [Split, SplitToSequence]
+"""Both classes, to be given as ``new_ops``."""
