@@ -90,7 +90,7 @@ def test_d4_before_opset_18_the_number_of_outputs_stands_in_for_no_lengths(opset
 
 @pytest.mark.parametrize(("count", "outputs"), [(2, 3), (4, 3), (1, 2)])
 def test_d5_num_outputs_that_differs_from_the_outputs_of_the_node(count: int, outputs: int) -> None:
-    operand = Operand((count,), 0, spelling="attribute")
+    operand = Operand((count,), 0, kind="attribute")
     record = ts.operators["onnx.Split-18"]
     intent = resolve.bind(record, [("num_outputs", operand)], outputs)
     words = (f"{count} parts", f"{outputs} outputs")
@@ -189,7 +189,7 @@ def test_d11_a_list_of_one_is_lengths_and_no_chunk_length(split: Any) -> None:
 
 
 def test_d12_the_attribute_and_the_input_of_split_1() -> None:
-    attribute = ("split", Operand((2, 4), 1, spelling="attribute"))
+    attribute = ("split", Operand((2, 4), 1, kind="attribute"))
     both = [attribute, ("split", Operand((2.0, 4.0), 1, "float", "input"))]
     with refused("TS104", "[2, 4]", "at most one", operator="onnx.Split-1", parameter="split"):
         resolve.bind(ts.operators["onnx.Split-1"], both)

@@ -10,7 +10,7 @@ from tensorsplit.core.emit import Computed, Emission, Runtime, emit
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import Intent, bind
-from tensorsplit.core.rules import ceil, equal, remainder
+from tensorsplit.core.rules import ceil, equal, explicit, remainder
 from tests.refusals import refused
 
 AT_RUN_TIME = Operand(None, 1, "int64", "input")
@@ -40,9 +40,23 @@ def test_an_attribute_becomes_an_input_and_the_other_way_round() -> None:
 
 
 def test_equal_parts_need_no_operand_before_opset_18_and_a_count_since() -> None:
+    """But where 5 may turn up, `num_outputs` would split it into 3 and 2 (D3)."""
     old = intent("onnx.Split-13")
     assert said(emit(old, operators["onnx.Split-2"])) == ({}, {})
-    assert said(emit(old, operators["onnx.Split-18"])) == ({"num_outputs": 2}, {})
+    assert said(emit(old, operators["onnx.Split-18"], 6)) == ({"num_outputs": 2}, {})
+    assert said(emit(old, operators["onnx.Split-18"])) == ({}, {"split": Computed(equal, (2,))})
+    even = intent("onnx.Split-18", num_outputs=constants(2, "attribute"))
+    assert said(emit(even, operators["onnx.Split-13"], 6)) == ({}, {})
+
+
+def test_lengths_that_may_be_negative_are_no_remainder() -> None:
+    target = operators["openvino.VariadicSplit-1"]
+    lengths = intent("onnx.Split-13", split=AT_RUN_TIME)
+    computed = Computed(explicit, Runtime("split"))
+    assert said(emit(lengths, target)) == ({}, {"split_lengths": computed})
+    negative = intent("onnx.Split-11", split=constants([-1, 7], "attribute"))
+    with refused("TS301"):
+        emit(negative, target, 6)
 
 
 def test_uneven_parts_become_lengths_numbers_if_the_dimension_is_known() -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from tensorsplit.model.graph.reading import OnnxModel
-    from tensorsplit.model.lower.report import Report
+    from tensorsplit.model.lower import LoweringReport
 
 FOUND = 1
 MISMATCH = 1
@@ -100,7 +100,7 @@ def _writes_model(command: Callable[..., None]) -> Callable[..., None]:
     "--for",
     "target",
     metavar="ENGINE",
-    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
+    help="LoweringReport as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
     " portable.",
 )
 @format_option("text", "json", "sarif", text="How to write the findings.")
@@ -300,7 +300,7 @@ def lower(
     output.write(made)
 
 
-def _tell(report: Report, before: ModelProto, after: ModelProto) -> None:
+def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None:
     """The changes, a table of before and after, and notes."""
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]

@@ -23,6 +23,7 @@ Shape: TypeAlias = tuple[Dim, ...]
 MAX_DIM = (1 << 63) - 1
 """No dimension is longer; ONNX and OpenVINO have them as int64."""
 
+_INT = frozenset({int})
 _MAX_RANK = 4096
 _MAX_EXPRESSION = 200
 _NUMBER = re.compile("-?[0-9]{1,40}")
@@ -104,6 +105,11 @@ def _is_symbolic_dim(item: object) -> bool:
 def is_known(dim: Dim) -> bool:
     """Whether the dimension is a number."""
     return type(dim) is int
+
+
+def are_known(dims: Iterable[Dim]) -> bool:
+    """Whether all dimensions are numbers."""
+    return _INT.issuperset(map(type, dims))
 
 
 def compute(rule: Callable[[Dim], Dim], dim: Dim) -> Dim:

@@ -7,13 +7,23 @@ operand holds it, or by which rule it must be computed, and whoever owns the gra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import (
+    Chunks,
+    Rule,
+    apply,
+    ceil,
+    chunk,
+    equal,
+    explicit,
+    ones,
+    remainder,
+)
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -33,7 +43,7 @@ class Computed:
     """A list of lengths that the running model has to calculate from the dimension.
 
     Attributes:
-        rule: The rule that says how; it is `ceil`, `equal` or `remainder`.
+        rule: The rule that says how.
         given: What the rule is given: integers, or a run-time operand.
     """
 
@@ -62,28 +72,33 @@ class Emission:
 
 
 def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
-    """Say the same thing in another version's words.
+    """Express an intent in another version.
 
     Args:
         intent: What the node asks for.
-        target: The version to say it in.
-        dim: The dimension that is cut, where it is known; its lengths then become numbers if
+        target: The version.
+        dim: The dimension that is split, where it is known; its lengths then become numbers if
             there is no more direct way.
 
     Returns:
-        The operands of the new node. It has as many outputs as the old one.
+        The operands of the new node. It has as many outputs as the old one, and refuses what the
+        old one refuses; lengths that are `Computed` need the guard of `arithmetic.fitting`.
 
     Raises:
-        SplitError: TS310 if the version has no words for it, with the reason; TS301 to TS308 if
-            the lengths don't fit the dimension.
+        SplitError: TS310 if the version can't express it, with the reason; TS301 to TS308 if the
+            lengths don't fit the dimension.
     """
     axis = _axis(intent, target)
+    if intent.rule in _COUNTED and intent.given is None and intent.outputs is not None:
+        intent = replace(intent, given=(intent.outputs,))  # no other count is right (D5)
     for lengths in target.lengths:
         for rank, rule in lengths.rules.items():
-            said = _say(intent, target, lengths, rank, rule)
-            if said is not None:
-                return _emission(target, axis, lengths, rank, said)
-    if target.absent is not None and intent.source is None and intent.rule is target.absent:
+            if not _does_the_same(intent, rule, dim):
+                continue
+            source = _operand_for(intent, target, lengths, rank)
+            if source is not None:
+                return _emission(target, axis, lengths, rank, source)
+    if target.absent is not None and _without_lengths(intent, target.absent, dim):
         return Emission(target, axis, _keepdims(intent, target))
     return _explicitly(intent, target, axis, dim)
 
@@ -96,21 +111,39 @@ def _axis(intent: Intent, target: Operator) -> int | Runtime:
     raise _refusal(intent, target, "the axis is known only at run time, and here an attribute")
 
 
-def _say(
-    intent: Intent, target: Operator, lengths: Lengths, rank: int, rule: Rule
-) -> Source | None:
-    """What to give an operand so that its rule does what the intent's does; None if it can't."""
-    if intent.rule is None or rule not in _SAYS.get(intent.rule, ()):
-        return None
+def _operand_for(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> Source | None:
+    """What to give an operand whose rule does what the intent's does; None if it can't be given."""
     if intent.rule is ones:
         return (1,) if rank == 0 and intent.keepdims else None
     if intent.given is not None:
         return intent.given
-    if lengths.spelling == "input" and intent.source is not None:
+    if lengths.kind == "input" and intent.source is not None:
         integers = _takes_integers(intent.operator, intent.source)
         if integers and _takes_integers(target, lengths.operand):
             return Runtime(intent.source)
     return None
+
+
+def _without_lengths(intent: Intent, rule: Rule, dim: Dim) -> bool:
+    """Whether a node without lengths does what the intent asks for."""
+    if intent.source is None:
+        return intent.rule is rule
+    return rule in _COUNTED and _does_the_same(intent, rule, dim)
+
+
+def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
+    """Whether a rule does what the intent's does, what it refuses included.
+
+    The rules of a count agree where each part has the same length, which takes a known dimension.
+    """
+    if intent.rule is None:
+        return False
+    if rule in _SAME[intent.rule]:
+        return True
+    if (intent.rule, rule) == (explicit, remainder):
+        return intent.given is not None and min(intent.given, default=0) >= 0
+    counted = intent.rule in _COUNTED and rule in _COUNTED
+    return counted and is_known(dim) and len(set(apply(ceil, dim, intent.given or ()))) == 1
 
 
 def _takes_integers(operator: Operator, operand: str) -> bool:
@@ -125,23 +158,29 @@ def _takes_integers(operator: Operator, operand: str) -> bool:
     return parameter is not None and "int64" in operator.types_of(parameter).element_types
 
 
-_SAYS: Mapping[Rule, tuple[Rule, ...]] = {
-    explicit: (explicit, remainder),
+_SAME: Mapping[Rule, tuple[Rule, ...]] = {
+    explicit: (explicit,),
     remainder: (remainder,),
-    equal: (equal, ceil),
+    equal: (equal,),
     ceil: (ceil,),
     chunk: (chunk,),
     ones: (chunk,),
 }
-"""For each rule, the rules that do the same to every input that it accepts."""
+"""For each rule, the rules that do the same to every input, and refuse the same."""
+
+_COUNTED = (equal, ceil)
+"""The rules that are given how many parts there are."""
+
+_LISTED = (*_COUNTED, explicit, remainder)
+"""The rules whose lengths the running model can list."""
 
 
 def _emission(
-    target: Operator, axis: int | Runtime, lengths: Lengths, rank: int, said: Source
+    target: Operator, axis: int | Runtime, lengths: Lengths, rank: int, source: Source
 ) -> Emission:
-    if lengths.spelling == "input" or not isinstance(said, tuple):
-        return Emission(target, axis, {}, {lengths.operand: said})
-    return Emission(target, axis, {lengths.operand: said if rank else said[0]})
+    if lengths.kind == "input" or not isinstance(source, tuple):
+        return Emission(target, axis, {}, {lengths.operand: source})
+    return Emission(target, axis, {lengths.operand: source if rank else source[0]})
 
 
 def _keepdims(intent: Intent, target: Operator) -> dict[str, int | tuple[int, ...]]:
@@ -151,7 +190,7 @@ def _keepdims(intent: Intent, target: Operator) -> dict[str, int | tuple[int, ..
 def _explicitly(intent: Intent, target: Operator, axis: int | Runtime, dim: Dim) -> Emission:
     """Fall back to explicit lengths: numbers if the dimension is known, else computed ones."""
     if not intent.keepdims:
-        raise _refusal(intent, target, "the parts drop the axis, which this version can't say")
+        raise _refusal(intent, target, "the parts drop the axis, which this version can't express")
     ways = [
         lengths
         for lengths in target.lengths
@@ -161,21 +200,21 @@ def _explicitly(intent: Intent, target: Operator, axis: int | Runtime, dim: Dim)
         sizes = part_sizes(intent, dim)
         if not isinstance(sizes, Chunks) and ways:
             return _emission(target, axis, ways[0], 1, sizes)
-    if intent.rule in (ceil, equal, remainder):
+    floats = intent.source is not None and not _takes_integers(intent.operator, intent.source)
+    if intent.rule in _LISTED and (intent.given is not None or not floats):
         given = intent.given if intent.given is not None else Runtime(intent.source or "")
         for lengths in ways:
-            if lengths.spelling == "input" and _takes_integers(target, lengths.operand):
+            if lengths.kind == "input" and _takes_integers(target, lengths.operand):
                 return _emission(target, axis, lengths, 1, Computed(intent.rule, given))
-    floats = intent.source is not None and not _takes_integers(intent.operator, intent.source)
     kind = ", as floats, which may turn out not to be whole" if floats else ""
     raise _refusal(intent, target, f"the lengths are known only at run time{kind}")
 
 
 def _refusal(intent: Intent, target: Operator, reason: str) -> SplitError:
-    ways = " or ".join(f"{entry.spelling} '{entry.operand}'" for entry in target.lengths)
+    ways = " or ".join(f"{entry.kind} '{entry.operand}'" for entry in target.lengths)
     return SplitError(
         CANNOT_EXPRESS,
-        f"{target.id} can't say this: {reason}",
+        f"this is not expressible in {target.id}: {reason}",
         f"it takes {ways}",
         operator=intent.operator.id,
         parameter=intent.source,

@@ -26,13 +26,13 @@ class Operand(NamedTuple):
         rank: 0 for a scalar, 1 for a list; None if not known.
         element_type: The element type of an input; None for an attribute, for integers of no
             particular type, or if not known.
-        spelling: ``attribute`` or ``input``; None where the caller leaves it to the record.
+        kind: ``attribute`` or ``input``; None where the caller leaves it to the record.
     """
 
     values: tuple[int | float, ...] | None
     rank: int | None
     element_type: str | None = None
-    spelling: str | None = None
+    kind: str | None = None
 
     def __str__(self) -> str:
         if self.values is None:
@@ -47,23 +47,23 @@ Operands: TypeAlias = Iterable[tuple[str, Operand]]
 """Operands by the names of the standard; absent ones are left out."""
 
 Known: TypeAlias = Mapping[tuple[str, str], Operand]
-"""The operands that are given, by name and spelling."""
+"""The operands that are given, by name and kind."""
 
 
-def check_operand(operator: Operator, name: str, spelling: str, operand: Operand) -> None:
-    """Check that a version has the operand, so spelled, and that its type and shape fit.
+def check_operand(operator: Operator, name: str, kind: str, operand: Operand) -> None:
+    """Check that a version has an operand of this kind, and that its type and shape fit.
 
     Raises:
         SplitError: TS103, TS105, TS106.
     """
     attribute, parameter = operator.attribute(name), operator.input(name)
-    if spelling == "attribute" and attribute is not None:
+    if kind == "attribute" and attribute is not None:
         _check_attribute_type(name, operand)
-    elif spelling == "input" and parameter is not None:
+    elif kind == "input" and parameter is not None:
         _check_input_type(name, operand, operator.types_of(parameter).element_types)
     else:
-        raise _unknown(operator, name, spelling)
-    _check_rank(operator, name, spelling, operand)
+        raise _unknown(operator, name, kind)
+    _check_rank(operator, name, kind, operand)
 
 
 def _check_attribute_type(name: str, operand: Operand) -> None:
@@ -90,8 +90,8 @@ def _wrong_type(name: str, operand: Operand, wanted: str) -> SplitError:
     )
 
 
-def _check_rank(operator: Operator, name: str, spelling: str, operand: Operand) -> None:
-    ranks = _ranks(operator, name, spelling)
+def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> None:
+    ranks = _ranks(operator, name, kind)
     is_axis = name == operator.axis
     one_is_wanted = is_axis and operand.rank == 1 and operand.values is not None
     if operand.rank is None or (
@@ -106,11 +106,11 @@ def _check_rank(operator: Operator, name: str, spelling: str, operand: Operand) 
     )
 
 
-def _ranks(operator: Operator, name: str, spelling: str) -> tuple[int, ...]:
+def _ranks(operator: Operator, name: str, kind: str) -> tuple[int, ...]:
     if name == operator.axis:
         return operator.axis_ranks
     for lengths in operator.lengths:
-        if (lengths.operand, lengths.spelling) == (name, spelling):
+        if (lengths.operand, lengths.kind) == (name, kind):
             return tuple(lengths.rules)
     return (0,)
 
@@ -120,8 +120,8 @@ def _rank_names(ranks: tuple[int, ...], one: bool) -> str:
     return " or ".join(words[rank] for rank in ranks)
 
 
-def _unknown(operator: Operator, name: str, spelling: str) -> SplitError:
-    other = "input" if spelling == "attribute" else "attribute"
+def _unknown(operator: Operator, name: str, kind: str) -> SplitError:
+    other = "input" if kind == "attribute" else "attribute"
     versions = [
         f"{record.id} ({kind})"
         for record in operators.values()
@@ -133,13 +133,13 @@ def _unknown(operator: Operator, name: str, spelling: str) -> SplitError:
     if has_other:
         return SplitError(
             UNKNOWN_OPERAND,
-            f"it is given as {spelling}, but this version has it as {other}",
+            f"it is given as {kind}, but this version has it as {other}",
             f"give it as {other}",
             parameter=name,
         )
     return SplitError(
         UNKNOWN_OPERAND,
-        f"this version has no {spelling} '{name}'",
+        f"this version has no {kind} '{name}'",
         f"it is found in {', '.join(versions)}"
         if versions
         else f"its operands are {', '.join(operator.operands)}",

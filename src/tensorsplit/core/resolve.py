@@ -31,7 +31,7 @@ from tensorsplit.core.operands import (
     whole_lengths,
 )
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.rules import Chunks, Rule, Sizes
+from tensorsplit.core.rules import Chunks, Rule, apply
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -102,13 +102,12 @@ def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
     except SplitError as error:
         raise error.located(operator=intent.operator.id) from None
     if isinstance(sizes, Chunks):
-        return UncountedPlan(
-            intent.operator.id, shape, axis, sizes.count, sizes.size, intent.keepdims
-        )
+        size = 1 if sizes.size == 1 else None
+        return UncountedPlan(intent.operator.id, shape, axis, sizes.count, size, intent.keepdims)
     return SplitPlan(intent.operator.id, shape, axis, sizes, intent.keepdims, intent.element_types)
 
 
-def part_sizes(intent: Intent, dim: Dim) -> Sizes:
+def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
     """The lengths of the parts of a dimension; None stands for one that is not known.
 
     Raises:
@@ -123,7 +122,7 @@ def part_sizes(intent: Intent, dim: Dim) -> Sizes:
         )
     try:
         if is_known(dim) or len(intent.given) > 64:
-            sizes = intent.rule(dim, intent.given)
+            sizes = apply(intent.rule, dim, intent.given)
         else:
             sizes = _symbolic_sizes(intent.rule, dim, intent.given)
     except SplitError as error:
@@ -136,9 +135,9 @@ def part_sizes(intent: Intent, dim: Dim) -> Sizes:
 
 
 @lru_cache(maxsize=1024)
-def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> Sizes:
+def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> tuple[Dim, ...] | Chunks:
     """Expressions take a thousand times as long as numbers, and a model repeats the same few."""
-    return rule(dim, given)
+    return apply(rule, dim, given)
 
 
 def check_element_type(
@@ -162,9 +161,9 @@ def check_element_type(
 def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent:
     known: dict[tuple[str, str], Operand] = {}
     for name, operand in operands:
-        spelling = operand.spelling or ("attribute" if operator.attribute(name) else "input")
-        check_operand(operator, name, spelling, operand)
-        known[name, spelling] = operand
+        kind = operand.kind or ("attribute" if operator.attribute(name) else "input")
+        check_operand(operator, name, kind, operand)
+        known[name, kind] = operand
     check_required(operator, known)
     if outputs is not None and outputs < 1:
         raise SplitError(
@@ -174,7 +173,7 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
             parameter="num_outputs",
         )
     lengths = _source(operator, known)
-    source = known[lengths.operand, lengths.spelling] if lengths else None
+    source = known[lengths.operand, lengths.kind] if lengths else None
     return Intent(
         operator=operator,
         axis=_axis(operator, known),
@@ -189,13 +188,13 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
 
 def _source(operator: Operator, known: Known) -> Lengths | None:
     """The operand that gives the lengths: one at most, and one at least if the record says so."""
-    given = [entry for entry in operator.lengths if (entry.operand, entry.spelling) in known]
+    given = [entry for entry in operator.lengths if (entry.operand, entry.kind) in known]
     if len(given) == 1:
         return given[0]
     if given or operator.absent is None:
-        ways = " or ".join(f"{entry.spelling} '{entry.operand}'" for entry in operator.lengths)
+        ways = " or ".join(f"{entry.kind} '{entry.operand}'" for entry in operator.lengths)
         seen = " and ".join(
-            f"{entry.operand} = {known[entry.operand, entry.spelling]}" for entry in given
+            f"{entry.operand} = {known[entry.operand, entry.kind]}" for entry in given
         )
         raise SplitError(
             CONFLICTING_OPERANDS,

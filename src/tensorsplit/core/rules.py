@@ -1,8 +1,7 @@
 """The length rules. Every operator of the family uses these and no other place decides lengths.
 
-A rule takes the dimension and what was given (a tuple of integers) and returns the sizes of the
-parts. It uses only ``+ - * //`` on the dimension, so that it serves numbers and symbols alike,
-and refuses what can be refused for the numbers it knows. It names no operator.
+A rule takes the dimension and what was given and returns the lengths of the parts. It is written
+once, in the words of `arithmetic`, for numbers of every kind, and names no operator.
 """
 
 from __future__ import annotations
@@ -11,7 +10,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorsplit.core.dimensions import MAX_DIM, Dim, compute, is_known
+from tensorsplit.core.arithmetic import (
+    Number,
+    Numbers,
+    as_dim,
+    as_number,
+    at_least,
+    choose,
+    each,
+    explain,
+    least,
+    require,
+    same,
+    size_of,
+    total,
+)
+from tensorsplit.core.dimensions import MAX_DIM, Dim, are_known, is_known
 from tensorsplit.core.errors import (
     CHUNK_LENGTH,
     LENGTHS_SUM,
@@ -31,159 +45,200 @@ MAX_PARTS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Parts of one length whose number follows from a dimension that is not known."""
+    """Parts of one length, the last one smaller if need be.
 
-    count: Dim
-    size: Dim
-
-
-Sizes: TypeAlias = "tuple[Dim, ...] | Chunks"
-Rule: TypeAlias = Callable[[Dim, "tuple[int, ...]"], Sizes]
-
-
-def explicit(dim: Dim, lengths: tuple[Dim, ...]) -> Sizes:
-    """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14).
-
-    Lengths that a graph computes may be symbolic; what is not a number is not checked.
+    Attributes:
+        dim: The dimension.
+        count: How many there are.
+        size: The length of each, but perhaps the last.
     """
-    _few(len(lengths))
-    _not_negative(lengths, lengths)
-    if not all(map(is_known, lengths)):
-        return lengths
-    total = sum(lengths)
-    if is_known(dim) and total != dim:
-        raise SplitError(
-            LENGTHS_SUM,
-            f"{_show(lengths)} sums to {show_int(total)}, but the dimension is {dim}",
-            f"give lengths that sum to {dim}",
-        )
-    if total > MAX_DIM:
-        raise SplitError(
-            LENGTHS_SUM,
-            f"{_show(lengths)} sums to {show_int(total)}, more than any dimension has",
-            "give lengths that sum to the dimension",
-        )
+
+    dim: Number
+    count: Number
+    size: Number
+
+    def parts(self, count: int) -> tuple[Number, ...]:
+        """The lengths; there are so many."""
+        _few(count)
+        if not count:
+            return ()
+        return (self.size,) * (count - 1) + (self.dim - self.size * (count - 1),)
+
+
+Sizes: TypeAlias = "Numbers | Chunks"
+Rule: TypeAlias = Callable[[Number, Numbers], Sizes]
+
+
+def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chunks:
+    """A rule of dimensions of any kind; an expression or None stands for what is no number.
+
+    Raises:
+        SplitError: TS107, TS301 to TS308.
+    """
+    if not is_known(dim) or not are_known(given):
+        dim, given = as_number(dim), tuple(map(as_number, given))
+    sizes = rule(dim, given)
+    if isinstance(sizes, tuple):
+        return sizes if are_known(sizes) else tuple(map(as_dim, sizes))
+    if is_known(sizes.count):
+        return sizes.parts(sizes.count)
+    return Chunks(as_dim(sizes.dim), as_dim(sizes.count), as_dim(sizes.size))
+
+
+def explicit(dim: Number, lengths: Numbers) -> Numbers:
+    """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14)."""
+    _few(size_of(lengths))
+    explain(at_least(0, least(lengths)), lambda: _negative(lengths))
+    whole = total(lengths)
+    explain(same(whole, dim), lambda: _wrong_sum(lengths, whole, dim))
+    explain(at_least(whole, MAX_DIM), lambda: _wrong_sum(lengths, whole, dim))
     return lengths
 
 
-def remainder(dim: Dim, lengths: tuple[Dim, ...]) -> Sizes:
+def remainder(dim: Number, lengths: Numbers) -> Numbers:
     """As `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
-    if -1 not in lengths:
-        return explicit(dim, lengths)
-    if lengths.count(-1) > 1:
-        raise SplitError(
-            REMAINDER, f"{_show(lengths)} has -1 more than once", "leave one length open at most"
-        )
-    _few(len(lengths))
-    given = tuple(length for length in lengths if length != -1)
-    _not_negative(given, lengths)
-    if not all(map(is_known, given)):
-        return tuple(None if length == -1 else length for length in lengths)
-    total = sum(given)
-    rest = compute(lambda d: d - total, dim) if total <= MAX_DIM else -total
-    if is_known(rest) and rest < 0:
-        raise SplitError(
-            REMAINDER,
-            f"{_show(lengths)} takes {show_int(total)} besides the -1 of the dimension {dim}",
-            f"give lengths that sum to at most {dim}",
-        )
-    return tuple(rest if length == -1 else length for length in lengths)
+    explain(at_least(-1, least(lengths)), lambda: _negative(lengths))
+    open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
+    explain(at_least(open_ones, 1), lambda: _open_twice(lengths))
+    given = total(lengths) + 1
+    rest = dim - given  # where two are open it makes no sum fit
+    explain(at_least(0, open_ones * rest), lambda: _no_rest(lengths, given, dim))
+    explain(at_least(open_ones * given, MAX_DIM), lambda: _no_rest(lengths, given, dim))
+    return explicit(dim, each(lambda length: choose(same(length, -1), rest, length), lengths))
 
 
-def equal(dim: Dim, given: tuple[int, ...]) -> Sizes:
+def equal(dim: Number, given: Numbers) -> Numbers:
     """``n`` parts of the same length; the dimension is a multiple of n (D3)."""
-    count = _count(given)
-    if is_known(dim) and dim % count:
-        uneven = ", or use num_outputs of onnx.Split-18" if _last(dim, count) >= 0 else ""
-        raise SplitError(
-            NOT_DIVISIBLE,
-            f"the dimension {dim} is not divisible into {count} equal parts",
-            f"give explicit lengths{_example(dim, count)}{uneven}",
-        )
-    return (compute(lambda d: d // count, dim),) * count
+    (count,) = given
+    _check_count(count)
+    size = dim // count
+    explain(same(size * count, dim), lambda: _uneven(dim, count))
+    return (size,) * count
 
 
-def ceil(dim: Dim, given: tuple[int, ...]) -> Sizes:
+def ceil(dim: Number, given: Numbers) -> Numbers:
     """Of the length d/n rounded up, n parts; the last one smaller, but not below 0 (D1, D2)."""
-    count = _count(given)
-    size = compute(lambda d: -(-d // count), dim)
-    last = compute(lambda d: _last(d, count), dim)
-    if is_known(last) and last < 0:
-        raise SplitError(
-            TOO_MANY_OUTPUTS,
-            f"{count} parts of ceil({dim}/{count}) = {size} leave {last} for the last part"
-            f" of the dimension {dim}",
-            f"give explicit lengths{_example(dim, count)}",
-        )
+    (count,) = given
+    _check_count(count)
+    size, last = _rounded_up(dim, count)
+    explain(at_least(0, last), lambda: _negative_last(dim, count))
     return (size,) * (count - 1) + (last,)
 
 
-def _last(dim: Dim, count: int) -> Dim:
-    """What `count` - 1 parts of the length d/n rounded up leave of a dimension."""
-    return dim - (-(-dim // count)) * (count - 1)
-
-
-def chunk(dim: Dim, given: tuple[int, ...]) -> Sizes:
+def chunk(dim: Number, given: Numbers) -> Chunks:
     """Chunks of the given length, the last one smaller if need be (D9, D10)."""
-    length: Dim = given[0]
-    if not is_known(length):
-        return Chunks(None, None)
-    if length <= 0:
-        raise SplitError(
-            CHUNK_LENGTH, f"the chunk length is {show_int(length)}", "give a length > 0"
-        )
-    length = min(length, MAX_DIM)
-    if not is_known(dim):
-        size = 1 if length == 1 else None
-        return Chunks(compute(lambda d: -(-d // length), dim), size)
-    whole: int
-    rest: int
-    whole, rest = divmod(dim, length)
-    _few(whole)
-    return (length,) * whole + ((rest,) if rest else ())
+    (length,) = given
+    return chunks_of(dim, require(length, at_least(1, length), lambda: _no_chunk(length)))
 
 
-def ones(dim: Dim, _given: tuple[int, ...]) -> Sizes:
+def chunks_of(dim: Number, size: Number) -> Chunks:
+    """As `chunk`, of a length that is known to be positive."""
+    return Chunks(dim, (dim + (size - 1)) // size, size)
+
+
+def ones(dim: Number, _given: Numbers) -> Chunks:
     """Parts of length 1, as many as the dimension says."""
-    return chunk(dim, (1,))
+    return Chunks(dim, dim, 1)
 
 
-def _not_negative(lengths: tuple[Dim, ...], given: tuple[Dim, ...]) -> None:
-    if any(is_known(length) and length < 0 for length in lengths):
-        raise SplitError(
-            NEGATIVE_LENGTH, f"{_show(given)} has a length below 0", "give lengths >= 0"
-        )
+def _rounded_up(dim: Number, count: int) -> tuple[Number, Number]:
+    """The length d/n rounded up, and what n - 1 parts of it leave."""
+    size = (dim + (count - 1)) // count
+    return size, dim - size * (count - 1)
 
 
-def _count(given: tuple[int, ...]) -> int:
-    (count,) = given
-    if count < 1:
-        raise SplitError(
-            OPERAND_VALUE, f"{show_int(count)} parts are asked for", "give a count >= 1"
-        )
-    _few(count)
-    return count
-
-
-def _few(count: int) -> None:
-    if count > MAX_PARTS:
-        raise SplitError(
+def _few(count: Number) -> None:
+    explain(
+        at_least(count, MAX_PARTS),
+        lambda: SplitError(
             TOO_MANY_PARTS,
             f"{show_int(count)} parts are asked for",
-            f"cut into at most {MAX_PARTS} parts",
-        )
+            f"split into at most {MAX_PARTS} parts",
+        ),
+    )
 
 
-def _example(dim: int, count: int) -> str:
+def _check_count(count: int) -> None:
+    explain(
+        at_least(1, count),
+        lambda: SplitError(
+            OPERAND_VALUE, f"{show_int(count)} parts are asked for", "give a count >= 1"
+        ),
+    )
+    _few(count)
+
+
+def _negative(lengths: Numbers) -> SplitError:
+    return SplitError(
+        NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 0", "give lengths >= 0"
+    )
+
+
+def _wrong_sum(lengths: Numbers, whole: Number, dim: Number) -> SplitError:
+    sums = f"{_show(lengths)} sums to {_text(whole)}"
+    if is_known(whole) and whole > MAX_DIM and not is_known(dim):
+        fix = "give lengths that sum to the dimension"
+        return SplitError(LENGTHS_SUM, f"{sums}, more than any dimension has", fix)
+    fix = f"give lengths that sum to {_text(dim)}"
+    return SplitError(LENGTHS_SUM, f"{sums}, but the dimension is {_text(dim)}", fix)
+
+
+def _open_twice(lengths: Numbers) -> SplitError:
+    return SplitError(
+        REMAINDER, f"{_show(lengths)} has -1 more than once", "leave one length open at most"
+    )
+
+
+def _no_rest(lengths: Numbers, given: Number, dim: Number) -> SplitError:
+    return SplitError(
+        REMAINDER,
+        f"the lengths other than -1 in {_show(lengths)} sum to {_text(given)}, more than the"
+        f" dimension {_text(dim)}",
+        f"give lengths that sum to at most {_text(dim)}",
+    )
+
+
+def _uneven(dim: Number, count: int) -> SplitError:
+    would_do = at_least(0, _rounded_up(dim, count)[1])
+    uneven = ", or use num_outputs of onnx.Split-18" if would_do else ""
+    return SplitError(
+        NOT_DIVISIBLE,
+        f"the dimension {dim} is not divisible into {count} equal parts",
+        f"give explicit lengths{_example(dim, count)}{uneven}",
+    )
+
+
+def _negative_last(dim: Number, count: int) -> SplitError:
+    size, last = _rounded_up(dim, count)
+    return SplitError(
+        TOO_MANY_OUTPUTS,
+        f"{count} parts of ceil({dim}/{count}) = {size} leave {last} for the last part of the"
+        f" dimension {dim}",
+        f"give explicit lengths{_example(dim, count)}",
+    )
+
+
+def _no_chunk(length: Number) -> SplitError:
+    return SplitError(CHUNK_LENGTH, f"the chunk length is {show_int(length)}", "give a length > 0")
+
+
+def _example(dim: Number, count: int) -> str:
     """Lengths that would do."""
+    if not is_known(dim):
+        return ""
     size, larger = divmod(dim, count)
     if count > 12:
         return f", such as split = [{size + 1}] * {larger} + [{size}] * {count - larger}"
     return f", such as split = {[size + 1] * larger + [size] * (count - larger)}"
 
 
-def _show(lengths: tuple[int, ...]) -> str:
-    """A list of lengths, cut short where it is long."""
-    if len(lengths) <= 12:
-        return f"[{', '.join(map(show_int, lengths))}]"
-    return f"[{', '.join(map(show_int, lengths[:8]))}, ... {len(lengths)} lengths]"
+def _text(number: Number) -> str:
+    return show_int(number) if is_known(number) else str(number)
+
+
+def _show(lengths: Numbers) -> str:
+    """A list of lengths, shortened where it is long."""
+    numbers = tuple(lengths)
+    if len(numbers) <= 12:
+        return f"[{', '.join(map(_text, numbers))}]"
+    return f"[{', '.join(map(_text, numbers[:8]))}, ... {len(numbers)} lengths]"

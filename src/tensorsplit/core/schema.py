@@ -61,7 +61,7 @@ class TypeConstraint:
 
     Attributes:
         name: The type parameter, such as ``T``.
-        types: Every type, in the standard's order and spelling.
+        types: Every type, as the standard orders and writes them.
         element_types: The element types among them, in the package's spelling (ONNX's
             ``TensorProto`` names in lower case).
         any: Whether the page allows any type the vendor supports; `types` then lists them, and
@@ -83,12 +83,12 @@ class Lengths:
     Attributes:
         operand: The attribute's or input's name.
         rules: The length rule for each rank the operand may have.
-        spelling: ``attribute`` or ``input``.
+        kind: ``attribute`` or ``input``.
     """
 
     operand: str
     rules: Mapping[int, Rule]
-    spelling: str
+    kind: str
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _takes(
 
 
 def _gives(lengths: Lengths, attributes: dict[str, Operand], inputs: dict[str, Operand]) -> bool:
-    return lengths.operand in (attributes if lengths.spelling == "attribute" else inputs)
+    return lengths.operand in (attributes if lengths.kind == "attribute" else inputs)
 
 
 def operand(value: Value) -> Operand:

@@ -162,7 +162,7 @@ def opsets(record: Operator) -> str:
 
 def lengths_in_short(record: Operator) -> tuple[str, str]:
     """Where the lengths come from, and what holds when they are not given, in a few words."""
-    sources = " or ".join(f"{entry.spelling} {entry.operand}" for entry in record.lengths)
+    sources = " or ".join(f"{entry.kind} {entry.operand}" for entry in record.lengths)
     if record.absent is None:
         return sources, "refused"
     absent: dict[Rule, str] = {equal: "equal parts", ones: "parts of length 1"}
@@ -204,7 +204,7 @@ def _lengths(record: Operator) -> tuple[LengthSource, ...]:
     ranks = {0: " as a scalar", 1: " as a list"}
     found = [
         LengthSource(
-            f"{lengths.spelling} `{lengths.operand}` is given"
+            f"{lengths.kind} `{lengths.operand}` is given"
             f"{ranks[rank] if len(lengths.rules) > 1 else ''}",
             RULES[rule],
         )

@@ -68,7 +68,7 @@ def _for_onnx(record: Operator) -> bool:
 
 def _attribute_or_input(record: Operator) -> bool:
     """Whether one operand may be an attribute or an input."""
-    forms = {entry.spelling for entry in record.lengths}
+    forms = {entry.kind for entry in record.lengths}
     return len(forms) > len({entry.operand for entry in record.lengths})
 
 
@@ -153,7 +153,7 @@ DECISIONS = (
         "An initializer that is also a graph input is a default: lengths fed at run time are"
         " checked again.",
         lambda record: (
-            _for_onnx(record) and any(entry.spelling == "input" for entry in record.lengths)
+            _for_onnx(record) and any(entry.kind == "input" for entry in record.lengths)
         ),
     ),
     Decision(

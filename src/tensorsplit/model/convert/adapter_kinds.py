@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.convert.conversion import NodeConversion, link_of, linked_constant
+from tensorsplit.model.convert.conversion import NodeConversion, link_of
 from tensorsplit.model.convert.operator_versions import VersionStep, schema
 
 Adapter: TypeAlias = Callable[[NodeConversion], None]
@@ -146,7 +146,7 @@ def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
     is_linked = attribute.is_ref() and attribute.type is ir.AttributeType.INTS
     if is_linked and node.opset >= _FIRST_WITH_VALUE_INTS:
         node.node.attributes.pop(name)
-        return linked_constant(node.builder, "value_ints", attribute)
+        return node.builder.linked("value_ints", attribute)
     is_float = attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS)
     return node.constant(node.take(name), np.float32 if is_float else np.int64)
 

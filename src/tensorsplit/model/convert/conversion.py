@@ -296,16 +296,6 @@ class NodeConversion:
         return self.conversion.edits.is_retired(self.node)
 
 
-def linked_constant(builder: Builder, kind: str, attribute: ir.Attr) -> ir.Value:
-    """A Constant that holds what an attribute of the function holds."""
-    output = builder.op("Constant", [])
-    node = output.producer()
-    assert node is not None  # noqa: S101 - it was just made
-    node.attributes[kind] = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
-    output.dtype = ir.DataType.INT64
-    return output
-
-
 def link_of(value: ir.Value | None) -> ir.Attr | None:
     """The attribute that makes a Constant hold an attribute of the function, if it does."""
     producer = None if value is None else value.producer()

@@ -1,4 +1,4 @@
-"""Split nodes: from one version to another by what they ask for, not by how they say it."""
+"""Split nodes: from one version to another by what they ask for."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting
 from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.core.emit import Computed, Emission, Runtime, Source, emit
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes
-from tensorsplit.core.rules import ceil, equal
+from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.convert import lengths, slices
-from tensorsplit.model.convert.conversion import Conversion, link_of, linked_constant
-from tensorsplit.model.graph.binding import UNKNOWN, Known, bind_node, operand
+from tensorsplit.model.convert.conversion import Conversion, link_of
+from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.building import Builder
-from tensorsplit.model.graph.nodes import NodeRef, as_proto, constant
+from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.nodes import NodeRef, constant
 
 
-def convert_split(site: NodeRef, change: Conversion) -> None:
+def convert_split(place: NodeRef, change: Conversion) -> None:
     """Bring a split node to the target.
 
     Raises:
@@ -29,34 +30,26 @@ def convert_split(site: NodeRef, change: Conversion) -> None:
             TS310 for one that the target can't say.
     """
     try:
-        intent = bind_site(site)
-        target = in_force(site.op_type, change.target)
-        data = change.dtype(site.input(0))
+        intent = bound(place)
+        target = in_force(place.op_type, change.target)
+        data = change.dtype(place.input(0))
         if data is not None:
             types = target.types_of(target.inputs[0]).element_types
             check_element_type(target.id, data.name.lower(), types, target.inputs[0].name)
         if target is not intent.operator:
-            _convert(site, change, intent, target)
+            _convert(place, change, intent, target)
     except SplitError as error:
-        raise error.located(node=site.path) from None
+        raise error.located(node=place.path) from None
 
 
-def bind_site(site: NodeRef) -> Intent:
-    """What a split node asks for, with what a function's attributes give left open.
+def bound(place: NodeRef) -> Intent:
+    """What a split node asks for; an axis that a function's caller gives stands for any.
 
     Raises:
         SplitError: TS101 to TS107, TS305.
     """
-    node = site.node
-    inputs: list[Known] = [None if value is None else UNKNOWN for value in node.inputs[:1]]
-    inputs += [None if value is None else operand(value) for value in node.inputs[1:]]
-    count = len(node.outputs)
-    # Whatever the call gives: a count is right only if it is the number of outputs (D5)
-    linked = {"axis": 0, "keepdims": 1, "num_outputs": count, "split": [0] * count}
-    intent = bind_node(as_proto(node), site.opset, inputs, linked)
-    if intent.source == "split" and _is_linked(node, "split"):
-        return replace(intent, given=None)
-    return intent
+    intent = bind(place.node, place.opset)
+    return replace(intent, axis=0) if _is_linked(place.node, intent.operator.axis) else intent
 
 
 def _is_linked(node: ir.Node, name: str) -> bool:
@@ -64,20 +57,17 @@ def _is_linked(node: ir.Node, name: str) -> bool:
     return attribute is not None and attribute.is_ref()
 
 
-def _convert(site: NodeRef, change: Conversion, intent: Intent, target: Operator) -> None:
-    shape = change.shape(site.input(0))
-    _normalise_axis(site, change, target)
+def _convert(place: NodeRef, change: Conversion, intent: Intent, target: Operator) -> None:
+    shape = change.shape(place.input(0))
+    _normalise_axis(place, change, target)
     if _same_operands(intent.operator, target):
         return
-    dim = None if _is_linked(site.node, "axis") else _dimension(intent, shape)
-    is_ceil = intent.rule is ceil and target.absent is equal
-    if is_ceil and isinstance(dim, int) and dim % len(site.node.outputs) == 0:
-        intent = replace(intent, rule=equal, source=None)
-    emission = _emission(site, intent, target, dim)
+    dim = None if _is_linked(place.node, "axis") else _dimension(intent, shape)
+    emission = _emission(place, intent, target, dim)
     if emission is None:
-        slices.replace_by_slices(site, change, intent)
+        _replace_by_slices(place, change, intent)
     else:
-        _rewrite(site, change, intent, emission)
+        _rewrite(place, change, intent, emission)
 
 
 def _dimension(intent: Intent, shape: Shape | None) -> Dim:
@@ -95,14 +85,14 @@ def _dimension(intent: Intent, shape: Shape | None) -> Dim:
     return shape[intent.axis]
 
 
-def _normalise_axis(site: NodeRef, change: Conversion, target: Operator) -> None:
+def _normalise_axis(place: NodeRef, change: Conversion, target: Operator) -> None:
     """Count a negative axis from the front where the text of the version knows no other (D13)."""
-    attribute = site.node.attributes.get(target.axis)
-    rank = change.rank(site.input(0))
+    attribute = place.node.attributes.get(target.axis)
+    rank = change.rank(place.input(0))
     if target.negative_axis or attribute is None or attribute.is_ref() or rank is None:
         return
     if attribute.value < 0:
-        site.put(target.axis, attribute.value + rank)
+        place.put(target.axis, attribute.value + rank)
 
 
 def _same_operands(one: Operator, other: Operator) -> bool:
@@ -115,46 +105,98 @@ def _same_operands(one: Operator, other: Operator) -> bool:
     )
 
 
-def _emission(site: NodeRef, intent: Intent, target: Operator, dim: Dim) -> Emission | None:
+def _emission(place: NodeRef, intent: Intent, target: Operator, dim: Dim) -> Emission | None:
     """The operands at the target; None where only other operators can say it."""
     is_attribute = target.attribute("split") is not None
-    is_linked = link_of(site.input(1)) is not None or _is_linked(site.node, "split")
+    is_linked = link_of(place.input(1)) is not None or _is_linked(place.node, "split")
     if intent.given is None and is_attribute and is_linked:
         return Emission(target, intent.axis or 0, {}, {"split": Runtime("split")})
     try:
         return emit(intent, target, dim)
     except SplitError as error:
-        if error.kind is CANNOT_EXPRESS and slices.can_replace(intent, target):
+        if error.kind is CANNOT_EXPRESS and _can_be_sliced(intent, target):
             return None
         raise
 
 
-def _rewrite(site: NodeRef, change: Conversion, intent: Intent, emission: Emission) -> None:
+def _can_be_sliced(intent: Intent, target: Operator) -> bool:
+    """Whether Slice nodes can do what a version of Split with lengths as an attribute can't."""
+    source = None if intent.source is None else intent.operator.input(intent.source)
+    holds_integers = source is None or source.type_str != intent.operator.inputs[0].type_str
+    return intent.keepdims and target.attribute("split") is not None and holds_integers
+
+
+def _replace_by_slices(place: NodeRef, change: Conversion, intent: Intent) -> None:
+    """Put a Slice node in the place of each output of a Split node.
+
+    Raises:
+        SplitError: TS310 before opset 10, where bounds are attributes.
+    """
+    node, make = place.node, calculation(place, change, change.target)
+    data, count = node.inputs[0], len(node.outputs)
+    assert data is not None  # noqa: S101 - `bind` looked
+    axis = make.axis_of(node)
+    dim = dimension(data, axis)
+    try:
+        parts = make.slices(data, axis, dim, run_time_lengths(place, make, intent, dim), count)
+    except SplitError as error:
+        error.parameter = intent.source
+        raise error.located(operator=intent.operator.id) from None
+    change.replace(
+        place,
+        make,
+        [part if old.name else None for old, part in zip(node.outputs, parts, strict=True)],
+    )
+
+
+def calculation(place: NodeRef, change: Conversion, opset: int) -> Calculation:
+    """Makes the nodes that calculate with a split node's lengths."""
+    return Calculation(change.names, opset, place.node.name or place.op_type.lower())
+
+
+def run_time_lengths(place: NodeRef, make: Calculation, intent: Intent, dim: Number) -> Numbers:
+    """The lengths of a dimension that only the running model knows, as the rule gives them."""
+    given: Numbers | None = intent.given
+    count = len(place.node.outputs)
+    if given is None and intent.rule in (ceil, equal):
+        given = (count,)
+    elif given is None and _is_linked(place.node, "split"):
+        held = make.linked("value_ints", place.node.attributes["split"])
+        given = fed(held, dim, count)
+    elif given is None:
+        given = fed(place.node.inputs[1], dim, count)
+    assert intent.rule is not None  # noqa: S101 - the version has one rule for its lengths
+    sizes = intent.rule(dim, given)
+    assert not isinstance(sizes, Chunks)  # noqa: S101 - a sequence stays a sequence
+    return sizes
+
+
+def _rewrite(place: NodeRef, change: Conversion, intent: Intent, emission: Emission) -> None:
     """Give the node the operands of its new version; what both have stays as it is written."""
-    node = site.node
+    node = place.node
     old = list(node.inputs[1:])
     links = {name: entry for name, entry in node.attributes.items() if entry.is_ref()}
-    link = link_of(site.input(1))
+    link = link_of(place.input(1))
     if link is not None:
         links["split"] = link
-    builder = change.builder(site, change.target)
-    inputs = _inputs(site, builder, intent, emission, links)
+    builder = calculation(place, change, change.target)
+    inputs = _inputs(place, builder, intent, emission, links)
     if builder.nodes:
-        site.scope.insert_before(node, builder.nodes)
-    _set_attributes(site, emission, links)
-    site.set_inputs(inputs)
+        place.scope.insert_before(node, builder.nodes)
+    _set_attributes(place, emission, links)
+    place.set_inputs(inputs)
     for value in old:
         change.drop_unused(value)
 
 
 def _inputs(
-    site: NodeRef,
-    builder: Builder,
+    place: NodeRef,
+    builder: Calculation,
     intent: Intent,
     emission: Emission,
     links: Mapping[str, ir.Attr],
 ) -> list[ir.Value | None]:
-    node, target = site.node, emission.operator
+    node, target = place.node, emission.operator
     formal = [entry.name for entry in intent.operator.inputs]
     given = dict(zip(formal, node.inputs, strict=False))
     inputs: list[ir.Value | None] = [node.inputs[0]]
@@ -164,14 +206,28 @@ def _inputs(
         if said is None or target.attribute(entry.name) is not None:
             inputs.append(None)
         elif isinstance(said, Computed):
-            inputs.append(lengths.computed(site, builder, said))
+            inputs.append(computed_lengths(place, builder, intent))
         elif known is not None and intent.source == entry.name:
             inputs.append(_as_integers(builder, known, said))
         elif isinstance(said, Runtime):
-            inputs.append(linked_constant(builder, "value_ints", links[said.operand]))
+            inputs.append(builder.linked("value_ints", links[said.operand]))
         else:
             inputs.append(builder.constant(said))
     return inputs
+
+
+def computed_lengths(place: NodeRef, make: Calculation, intent: Intent) -> ir.Value:
+    """The lengths as a value; the new node itself refuses those that do not fit.
+
+    Raises:
+        SplitError: TS310 if a function gives the axis and the opset has no constant for that.
+    """
+    data, count = place.node.inputs[0], len(place.node.outputs)
+    dim = dimension(data, make.axis_of(place.node))
+    fit = fitting(dim, run_time_lengths(place, make, intent, dim), count, checks_sum=True)
+    made = make.make(fit)
+    made.shape, made.type = ir.Shape([count]), ir.TensorType(ir.DataType.INT64)
+    return made
 
 
 def _as_integers(builder: Builder, known: ir.Value, said: Source) -> ir.Value:
@@ -182,8 +238,8 @@ def _as_integers(builder: Builder, known: ir.Value, said: Source) -> ir.Value:
     return known
 
 
-def _set_attributes(site: NodeRef, emission: Emission, links: Mapping[str, ir.Attr]) -> None:
-    node, target = site.node, emission.operator
+def _set_attributes(place: NodeRef, emission: Emission, links: Mapping[str, ir.Attr]) -> None:
+    node, target = place.node, emission.operator
     linked = {
         name: links[name]
         for name, said in emission.inputs.items()
@@ -194,9 +250,9 @@ def _set_attributes(site: NodeRef, emission: Emission, links: Mapping[str, ir.At
             del node.attributes[name]
     for name, value in emission.attributes.items():
         if name not in links:
-            site.put(name, list(value) if isinstance(value, tuple) else value)
+            place.put(name, list(value) if isinstance(value, tuple) else value)
     for name, entry in linked.items():
         reference = entry.ref_attr_name or ""
         node.attributes[name] = ir.RefAttr(name, reference, ir.AttributeType.INTS)
     if target.axis not in node.attributes and emission.axis != target.axis_default:
-        site.put(target.axis, emission.axis)
+        place.put(target.axis, emission.axis)

@@ -10,14 +10,14 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.core.rules import ceil, equal
-from tensorsplit.model.convert.conversion import (
-    FIRST_WITH_ANY_CONSTANT,
-    Conversion,
-    linked_constant,
+from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, Conversion
+from tensorsplit.model.convert.family import (
+    bound,
+    calculation,
+    computed_lengths,
 )
-from tensorsplit.model.convert.family import bind_site
-from tensorsplit.model.convert.lengths import FIRST_WITH_VALUE_INT, axis_value, computed
-from tensorsplit.model.graph.building import Builder, collector_paused
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calculation import FIRST_WITH_VALUE_INT, Calculation
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import analyse
 
@@ -51,8 +51,8 @@ def to_variadic(model: ir.Model) -> bool:
     return True
 
 
-def _convert(site: NodeRef, change: Conversion) -> None:
-    intent = bind_site(site)
+def _convert(place: NodeRef, change: Conversion) -> None:
+    intent = bound(place)
     if intent.operator.is_sequence:
         raise SplitError(
             CANNOT_EXPRESS,
@@ -60,46 +60,43 @@ def _convert(site: NodeRef, change: Conversion) -> None:
             "lower the sequences first: tensorsplit lower --for portable",
             operator=intent.operator.id,
         )
-    if site.opset < FIRST_WITH_ANY_CONSTANT:
+    if place.opset < FIRST_WITH_ANY_CONSTANT:
         raise SplitError(
             CANNOT_EXPRESS,
-            f"the axis and the lengths become inputs, and opset {site.opset} has no constants of"
+            f"the axis and the lengths become inputs, and opset {place.opset} has no constants of"
             " integers",
             f"convert to opset {FIRST_WITH_ANY_CONSTANT} or newer at the same time",
             operator=intent.operator.id,
         )
-    builder = change.builder(site, site.opset)
-    axis = _axis(site, builder)
-    given = _lengths(site, change, builder, intent)
-    old = list(site.node.inputs[1:])
-    site.scope.insert_before(site.node, builder.nodes)
-    site.node.domain, site.node.op_type = DOMAIN, VENDOR_SPLIT.name
-    site.node.attributes.clear()
-    site.set_inputs([site.node.inputs[0], axis, given])
+    builder = calculation(place, change, place.opset)
+    axis = _axis(place, builder)
+    given = _lengths(place, change, builder, intent)
+    old = list(place.node.inputs[1:])
+    place.scope.insert_before(place.node, builder.nodes)
+    place.node.domain, place.node.op_type = DOMAIN, VENDOR_SPLIT.name
+    place.node.attributes.clear()
+    place.set_inputs([place.node.inputs[0], axis, given])
     for value in old:
         if value is not given:
             change.drop_unused(value)
 
 
-def _axis(site: NodeRef, builder: Builder) -> ir.Value:
-    attribute = site.node.attributes.get("axis")
+def _axis(place: NodeRef, builder: Calculation) -> ir.Value:
+    attribute = place.node.attributes.get("axis")
     if attribute is not None and attribute.is_ref() and builder.opset >= FIRST_WITH_VALUE_INT:
-        return linked_constant(builder, "value_int", attribute)
-    return axis_value(site, builder)
+        return builder.linked("value_int", attribute)
+    return builder.make(builder.axis_of(place.node))
 
 
-def _lengths(site: NodeRef, change: Conversion, builder: Builder, intent: Intent) -> ir.Value:
+def _lengths(place: NodeRef, change: Conversion, builder: Calculation, intent: Intent) -> ir.Value:
     """The lengths as a value: a constant, what the node was given, or calculated."""
-    attribute = site.node.attributes.get("split")
-    if attribute is not None and attribute.is_ref():
-        return linked_constant(builder, "value_ints", attribute)
     if intent.rule in (ceil, equal) and intent.given == (1,):
         return builder.constant([-1])
-    emission = emit(intent, VENDOR_SPLIT, _dimension(site, change, intent))
+    emission = emit(intent, VENDOR_SPLIT, _dimension(place, change, intent))
     said = emission.inputs[VENDOR_SPLIT.lengths[0].operand]
     if isinstance(said, Computed):
-        return computed(site, builder, said)
-    given = site.input(1)
+        return computed_lengths(place, builder, intent)
+    given = place.input(1)
     integers = change.dtype(given) == ir.DataType.INT64
     if given is not None and (integers or isinstance(said, Runtime)):
         return given
@@ -107,14 +104,14 @@ def _lengths(site: NodeRef, change: Conversion, builder: Builder, intent: Intent
     return builder.constant(said)
 
 
-def _dimension(site: NodeRef, change: Conversion, intent: Intent) -> Dim:
+def _dimension(place: NodeRef, change: Conversion, intent: Intent) -> Dim:
     """The dimension that is cut, if it is known.
 
     Raises:
         SplitError: TS202, TS203, TS301 to TS308 if the node can't cut it.
     """
-    shape = change.shape(site.input(0))
-    axis = site.node.attributes.get(intent.operator.axis)
+    shape = change.shape(place.input(0))
+    axis = place.node.attributes.get(intent.operator.axis)
     if shape is None or intent.axis is None or (axis is not None and axis.is_ref()):
         return None
     if intent.given is not None:

@@ -180,7 +180,7 @@ def _inputs(record: Operator, inputs: Listed[Known]) -> list[tuple[str, Operand]
             parameter=record.inputs[0].name,
         )
     if any(value is not None for value in inputs[len(record.inputs) :]):
-        ways = [f"{entry.spelling} '{entry.operand}'" for entry in record.lengths]
+        ways = [f"{entry.kind} '{entry.operand}'" for entry in record.lengths]
         raise SplitError(
             UNKNOWN_OPERAND,
             f"the node has {len(inputs)} inputs, but this version takes"

@@ -109,6 +109,20 @@ class Builder:
         output.shape, output.type = ir.Shape(array.shape), ir.TensorType(element)
         return output
 
+    def linked(self, kind: str, attribute: ir.Attr) -> ir.Value:
+        """A Constant that holds what an attribute of the function around it holds.
+
+        Args:
+            kind: ``value_int`` or ``value_ints``.
+            attribute: The attribute, a reference.
+        """
+        output = self.op("Constant", [])
+        node = output.producer()
+        assert node is not None  # noqa: S101 - it was just made
+        node.attributes[kind] = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
+        output.dtype = ir.DataType.INT64
+        return output
+
 
 class Edits:
     """What is changed in the graphs of a model.

@@ -10,10 +10,10 @@ import onnx_ir as ir
 
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.reading import open_model
+from tensorsplit.model.lower.context import LoweredNode, LoweringReport
 from tensorsplit.model.lower.lowering import lower_graph
-from tensorsplit.model.lower.report import Change, Report
 
-__all__ = ["Change", "Report", "lower", "lower_graph"]
+__all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 
 
 @collector_paused()

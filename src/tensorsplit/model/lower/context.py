@@ -3,30 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import Number, value
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
 from tensorsplit.model.graph.building import Edits, Names
-from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, domain_opsets
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.lower.arithmetic import Arithmetic
-from tensorsplit.model.lower.report import Change, Report
-from tensorsplit.model.profiles import Profile
+from tensorsplit.model.profiles import Entry, Profile
 
 _T = TypeVar("_T")
 
 
-class Home:
-    """A place in a graph where nodes can be added as they are needed, each behind the last.
+@dataclass(frozen=True, slots=True)
+class LoweredNode:
+    """One node that was replaced.
+
+    Attributes:
+        node: Its path, such as ``graph/loop_1.body/split_0``.
+        operator: What it was.
+        became: What stands there now.
+        reason: Why the target needs it.
+    """
+
+    node: str
+    operator: str
+    became: str
+    reason: str
+
+
+@dataclass
+class LoweringReport:
+    """Everything that lowering did.
+
+    Attributes:
+        target: The profile that was lowered for, such as ``onnxruntime 1.31.1``.
+        changes: In the order of the model.
+        notes: What the target may still refuse or do wrongly for some inputs, each once.
+    """
+
+    target: str
+    changes: list[LoweredNode] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Add a note that is not there yet."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+class InsertionPoint:
+    """Where nodes can be added to a graph as they are needed, each behind the last.
 
     Args:
         graph: The graph.
-        node: The node that the place is next to, and that stays there meanwhile; None for the
-            end of the graph.
-        behind: Whether the place is behind the node, and not before it.
+        node: The node that the point is next to, and that stays there meanwhile; None for the end
+            of the graph.
+        behind: Whether the point is behind the node, and not before it.
     """
 
     def __init__(self, graph: ir.Graph, node: ir.Node | None, *, behind: bool = False) -> None:
@@ -58,48 +96,59 @@ class Context:
         opset: The opset of ONNX's own domain.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts, profile: Profile, report: Report) -> None:
+    def __init__(
+        self, model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport
+    ) -> None:
         self.model, self.facts, self.profile, self.report = model, facts, profile, report
         self.names = Names(model)
-        self.opset = max(model.opset_imports.get(domain, 0) for domain in ("", "ai.onnx"))
+        self.opset = domain_opsets(model.opset_imports).get("", 0)
         self.edits = Edits()
-        self._fresh: set[int] = set()
+        self._fresh: set[ir.Value] = set()
+        features = {entry.feature for entry in profile.entries}
+        self.checks_sum = "dynamic_axis" not in features
+        self.takes_negative_axis = "negative_axis" not in features
 
-    def build(self, home: Home, stem: str, make: Callable[[Arithmetic], _T]) -> _T:
-        """Make nodes and put them at a place."""
-        arithmetic = Arithmetic(self.names, self.opset, stem)
-        made = make(arithmetic)
-        home.insert(arithmetic.nodes)
-        self._fresh.update(id(value) for node in arithmetic.nodes for value in node.outputs)
+    def build(self, point: InsertionPoint, stem: str, make: Callable[[Calculation], _T]) -> _T:
+        """Make nodes and insert them."""
+        calculation = Calculation(self.names, self.opset, stem)
+        made = make(calculation)
+        point.insert(calculation.nodes)
+        self._fresh.update(output for node in calculation.nodes for output in node.outputs)
         return made
 
-    def replace(self, old: ir.Value, new: ir.Value, home: Home) -> None:
+    def calculate(self, point: InsertionPoint, stem: str, number: Number) -> Number:
+        """Have a number calculated once, for all that use it."""
+        if isinstance(number, (int, tuple)):
+            return number
+        return value(self.build(point, stem, lambda make: make.make(number)))
+
+    def replace(self, old: ir.Value, new: ir.Value, point: InsertionPoint) -> None:
         """Have a value used in the place of another one, which is no longer made.
 
         Args:
             old: The value, an output of a node that will be removed.
             new: What takes its place; takes over its name if it was made here and is not yet
                 known by another name.
-            home: Where to put a node if the old value is an output of its graph, and the new one
-                can't be it.
+            point: Where to insert a node if the old value is an output of its graph, and the new
+                one can't be it.
         """
-        if id(new) in self._fresh and new.graph is old.graph:
+        if new in self._fresh and new.graph is old.graph:
             self.stand_in(old, new)
         elif old.is_graph_output():
             stem = old.name or "output"
-            self.stand_in(old, self.build(home, stem, lambda make: self._same(make, new)))
+            self.stand_in(old, self.build(point, stem, lambda make: self._same(make, new)))
         else:
             ir.convenience.replace_all_uses_with(old, new)
 
-    def _same(self, make: Arithmetic, value: ir.Value) -> ir.Value:
+    def _same(self, make: Calculation, held: ir.Value) -> ir.Value:
         """A value once more; taken element by element where the target can't pass it on."""
-        if not self.takes_by_index(value):
-            return make.op("Identity", [value])
-        return make.slice(value, 0, make.dimension(value, 0), 0, by_index=True)
+        if not self.takes_by_index(held):
+            return make.op("Identity", [held])
+        return make.slice(held, 0, make.dimension(held, 0), 0, by_index=True)
 
     def stand_in(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value that was newly made take the name, type and place of another one."""
-        self._fresh.discard(id(new))
+        self._fresh.discard(new)
         new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
         new.metadata_props.update(old.metadata_props)
         self.facts.set(new, self.facts.of(old))
@@ -110,25 +159,47 @@ class Context:
     def changed(self, place: NodeRef, became: str, reason: str) -> None:
         """Note a change."""
         operator = place.node.op_type
-        self.report.changes.append(Change(place.path, operator, became, reason))
+        self.report.changes.append(LoweredNode(place.path, operator, became, reason))
 
-    def takes_by_index(self, value: ir.Value) -> bool:
-        """Whether the target was measured not to cut tensors of the value's element type."""
-        fact = self.facts.of(value)
-        if not isinstance(fact, Tensor) or fact.element_type is None:
+    def takes_by_index(self, held: ir.Value) -> bool:
+        """Whether the target was measured not to split tensors of the value's element type."""
+        element_type = self.tensor(held).element_type
+        if element_type is None:
             return False
-        features = {"operator": "Split", "element_type": fact.element_type.name.lower()}
+        features = {"operator": "Split", "element_type": element_type.name.lower()}
         return any(entry.feature == "element_type" for entry in self.profile.about(features))
 
-    def tensor(self, value: ir.Value) -> Tensor:
+    def tensor(self, held: ir.Value | None) -> Tensor:
         """What is known of a tensor."""
-        fact = self.facts.of(value)
+        fact = self.facts.of(held)
         return fact if isinstance(fact, Tensor) else Tensor()
 
-    def know(self, value: ir.Value, fact: Tensor) -> ir.Value:
+    def sequence(self, held: ir.Value) -> Sequence:
+        """What is known of a sequence."""
+        fact = self.facts.of(held)
+        return fact if isinstance(fact, Sequence) else Sequence()
+
+    def know(self, held: ir.Value, fact: Tensor) -> ir.Value:
         """Note what is known of a new value; returns it."""
-        self.facts.set(value, fact)
-        return value
+        self.facts.set(held, fact)
+        return held
+
+
+def must_go(entry: Entry) -> bool:
+    """Whether a node is changed for an entry.
+
+    It is not where an engine refuses rare inputs only, nor for what large values do.
+    """
+    return entry.extent in ("all", "some") or (
+        entry.extent == "edge" and entry.verdict in ("wrong", "crash")
+    )
+
+
+def graph_of(node: ir.Node) -> ir.Graph:
+    """The graph that a node stands in; functions that are lowered were inlined."""
+    graph = node.graph
+    assert isinstance(graph, ir.Graph)  # noqa: S101 - see above
+    return graph
 
 
 def refusal(problem: str, place: NodeRef | None, fix: str = "") -> SplitError:

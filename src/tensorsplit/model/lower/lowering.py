@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import onnx_ir as ir
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
@@ -9,6 +11,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import (
     SEQUENCE_OPERATORS,
     features_of,
+    is_sequence,
     model_features,
 )
 from tensorsplit.model.graph.building import Edits, Names, collector_paused
@@ -22,23 +25,32 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import Facts, analyse
-from tensorsplit.model.lower.branches import lower_if
-from tensorsplit.model.lower.clusters import Clusters, must_go
-from tensorsplit.model.lower.context import Context, refusal
-from tensorsplit.model.lower.control import Control
-from tensorsplit.model.lower.functions import inline
-from tensorsplit.model.lower.loops import lower_loop
-from tensorsplit.model.lower.maps import expand
-from tensorsplit.model.lower.outputs import give_out
-from tensorsplit.model.lower.report import Change, Report
-from tensorsplit.model.lower.sequences import HANDLERS
-from tensorsplit.model.lower.splits import lower_split
-from tensorsplit.model.lower.step import Reps, Step
+from tensorsplit.model.lower.context import (
+    Context,
+    LoweredNode,
+    LoweringReport,
+    must_go,
+    refusal,
+)
+from tensorsplit.model.lower.control_flow import (
+    ControlFlow,
+    expand_map,
+    give_out,
+    lower_if,
+    lower_loop,
+)
+from tensorsplit.model.lower.inlining import inline
+from tensorsplit.model.lower.sequence_operators import (
+    HANDLERS,
+    LoweredSequences,
+    SequenceNode,
+)
+from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.profiles import Entry, Profile, load
 
 
 @collector_paused()
-def lower_graph(model: ir.Model, target: str, version: str | None = None) -> Report:
+def lower_graph(model: ir.Model, target: str, version: str | None = None) -> LoweringReport:
     """Lower a model in place.
 
     Args:
@@ -53,7 +65,7 @@ def lower_graph(model: ir.Model, target: str, version: str | None = None) -> Rep
         SplitError: As `lower`.
     """
     profile = load(target, version)
-    report = Report(profile.name)
+    report = LoweringReport(profile.name)
     try:
         _lower(model, profile, report)
     except SplitError:
@@ -68,7 +80,7 @@ def lower_graph(model: ir.Model, target: str, version: str | None = None) -> Rep
     return report
 
 
-def _lower(model: ir.Model, profile: Profile, report: Report) -> None:
+def _lower(model: ir.Model, profile: Profile, report: LoweringReport) -> None:
     _check_ends(model, profile, report)
     facts = analyse(model, strict=True)
     if inline(model, facts, profile, report):
@@ -78,7 +90,7 @@ def _lower(model: ir.Model, profile: Profile, report: Report) -> None:
     Lowering(model, facts, profile, report).run()
 
 
-def _check_ends(model: ir.Model, profile: Profile, report: Report) -> None:
+def _check_ends(model: ir.Model, profile: Profile, report: LoweringReport) -> None:
     """What of the model as a whole the target can't take."""
     features = model_features(model)
     for entry in profile.about(features):
@@ -93,7 +105,7 @@ def _check_ends(model: ir.Model, profile: Profile, report: Report) -> None:
             report.note(f"{profile.name}: {entry.note}")
 
 
-def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: Report) -> bool:
+def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport) -> bool:
     """Replace every SequenceMap that the target can't run by a Loop; whether there were any."""
     found = [
         place
@@ -109,11 +121,84 @@ def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: Report
     names, edits = Names(model) if needed else None, Edits()
     for place in reversed(found):
         if names is not None and place.node in needed:
-            expand(place, facts, names, edits)
+            expand_map(place, facts, names, edits)
             note = needed[place.node].note
-            report.changes.append(Change(place.path, "SequenceMap", "Loop", note))
+            report.changes.append(LoweredNode(place.path, "SequenceMap", "Loop", note))
     edits.finish()
     return bool(needed)
+
+
+class SequenceGroups:
+    """The sequences of a model, in groups that can only be lowered together.
+
+    Args:
+        model: The model.
+        facts: What is known of its values.
+        profile: What the target can't do.
+
+    Attributes:
+        reasons: Why each group must go, by its representative.
+    """
+
+    def __init__(self, model: ir.Model, facts: Facts, profile: Profile) -> None:
+        self._facts = facts
+        self._parent: dict[ir.Value, ir.Value] = {}
+        self.reasons: dict[ir.Value, Entry] = {}
+        found: list[tuple[ir.Value, Entry]] = []
+        for place in walk(model):
+            values = self._values(place.node)
+            self._join(values)
+            if values:
+                self._join_bodies(place.node)
+                entries = profile.about(features_of(place, facts))
+                needed = next((entry for entry in entries if must_go(entry)), None)
+                if needed is not None:
+                    found.append((values[0], needed))
+        for value, entry in found:
+            self.reasons.setdefault(self._root(value), entry)
+
+    def reason(self, node: ir.Node) -> Entry | None:
+        """Why the sequences of a node must go; None if they may stay."""
+        for value in self._values(node):
+            entry = self.reasons.get(self._root(value))
+            if entry is not None:
+                return entry
+        return None
+
+    def goes(self, value: ir.Value | None) -> bool:
+        """Whether a value is a sequence that must go."""
+        return value is not None and value in self._parent and self._root(value) in self.reasons
+
+    def _values(self, node: ir.Node) -> list[ir.Value]:
+        values = (*node.inputs, *node.outputs)
+        return [value for value in values if value is not None and is_sequence(value, self._facts)]
+
+    def _join_bodies(self, node: ir.Node) -> None:
+        """What a body takes in and gives out is the same sequence as outside of it."""
+        for _, body in bodies(node):
+            carried = len(node.inputs) - 2
+            pairs: list[tuple[ir.Value | None, ir.Value | None]] = []
+            if node.op_type == "If":
+                pairs += zip(node.outputs, body.outputs, strict=False)
+            elif node.op_type == "Loop":
+                pairs += zip(node.inputs[2:], body.inputs[2:], strict=False)
+                pairs += zip(node.outputs[:carried], body.outputs[1:], strict=False)
+                pairs += zip(node.outputs[:carried], node.inputs[2:], strict=False)
+            for left, right in pairs:
+                if left is not None and right is not None and is_sequence(left, self._facts):
+                    self._join([left, right])
+
+    def _join(self, values: Iterable[ir.Value]) -> None:
+        roots = [self._root(value) for value in values]
+        for root in roots[1:]:
+            self._parent[self._root(root)] = self._root(roots[0])
+
+    def _root(self, value: ir.Value) -> ir.Value:
+        self._parent.setdefault(value, value)
+        while self._parent[value] is not value:
+            self._parent[value] = self._parent[self._parent[value]]
+            value = self._parent[value]
+        return value
 
 
 _WITH_BODIES = {"If": lower_if, "Loop": lower_loop}
@@ -129,10 +214,12 @@ class Lowering:
         report: Where to say what was done.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts, profile: Profile, report: Report) -> None:
+    def __init__(
+        self, model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport
+    ) -> None:
         self.context = Context(model, facts, profile, report)
-        self.clusters = Clusters(model, facts, profile)
-        self.reps: Reps = {}
+        self.groups = SequenceGroups(model, facts, profile)
+        self.sequences: LoweredSequences = {}
         self._had_vendor_splits = False
         self._opsets = {
             domain_name(domain): version for domain, version in model.opset_imports.items()
@@ -143,8 +230,8 @@ class Lowering:
         graph = self.context.model.graph
         self._walk(graph, "graph")
         for value in tuple(graph.outputs):
-            if value in self.reps:
-                give_out(self.context, value, self.reps[value])
+            if value in self.sequences:
+                give_out(self.context, value, self.sequences[value])
         self.context.edits.finish()
         self._drop_vendor_import()
 
@@ -164,7 +251,7 @@ class Lowering:
         features = features_of(place, self.context.facts)
         entries = list(self.context.profile.about(features))
         self._note(place, entries)
-        reason = self.clusters.reason(node) if own else None
+        reason = self.groups.reason(node) if own else None
         if next(bodies(node), None) is not None:
             if self._bodies(place) and reason is not None:
                 self.context.changed(place, "tensors in place of sequences", reason.note)
@@ -186,24 +273,26 @@ class Lowering:
     def _bodies(self, place: NodeRef) -> bool:
         """Lower a node with bodies; whether it was replaced by another one."""
         node = place.node
-        control = Control(place, self.context, self.clusters, self.reps, self._walk)
+        control = ControlFlow(place, self.context, self.groups.goes, self.sequences, self._walk)
         own = domain_name(node.domain) == ""
         if own and node.op_type in _WITH_BODIES:
             return _WITH_BODIES[node.op_type](control)
         for label, body in bodies(node):
             self._walk(body, f"{place.path}.{label}")
-        if any(map(self.clusters.goes, (*node.inputs, *node.outputs))):
+        if any(map(self.groups.goes, (*node.inputs, *node.outputs))):
             raise refusal(f"a sequence goes through {node.op_type}", place)
         return False
 
     def _sequence(self, place: NodeRef, reason: Entry) -> None:
-        step = Step(self.context, place, self.reps)
+        step = SequenceNode(self.context, place, self.sequences)
         result = HANDLERS[place.node.op_type](step)
         if isinstance(result, str):
             became = result
         else:
-            self.reps[place.node.outputs[0]] = result
-            became = "a tensor and where its parts start" if result.cut else "the parts themselves"
+            self.sequences[place.node.outputs[0]] = result
+            became = (
+                "a tensor and where its parts start" if result.packed else "the parts themselves"
+            )
         self.context.changed(place, became, reason.note)
         self.context.edits.retire(place.node)
 

@@ -6,18 +6,20 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.arithmetic import dimension, fitting
 from tensorsplit.core.records import in_force
+from tensorsplit.core.rules import equal
 from tensorsplit.model.features import features_of, is_sequence
+from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.building import Names
+from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, domain_name, domain_opsets, is_split, walk
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.lower.clusters import must_go
-from tensorsplit.model.lower.context import refusal
-from tensorsplit.model.lower.report import Change, Report
+from tensorsplit.model.lower.context import LoweredNode, LoweringReport, must_go, refusal
 from tensorsplit.model.profiles import Profile
 
 
-def inline(model: ir.Model, facts: Facts, profile: Profile, report: Report) -> bool:
+def inline(model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport) -> bool:
     """Inline the functions for which the target needs it.
 
     Returns:
@@ -39,7 +41,7 @@ def inline(model: ir.Model, facts: Facts, profile: Profile, report: Report) -> b
         raise refusal(f"a function can't be inlined: {error}", None) from error
     for key, reason in wanted.items():
         name = "::".join(part for part in key[:2])
-        report.changes.append(Change(f"function {name}", key[1], "inlined", reason))
+        report.changes.append(LoweredNode(f"function {name}", key[1], "inlined", reason))
     return True
 
 
@@ -83,39 +85,47 @@ def _to_opset(model: ir.Model, function: ir.Function) -> None:
         return
     for place in walk(model):
         if place.function is function and domain_name(place.node.domain) == "":
-            _check_same(place, here, opset)
+            _check_same(model, place, opset)
     for domain in list(function.opset_imports):
         if domain_name(domain) == "":
             function.opset_imports[domain] = opset
 
 
-def _check_same(place: NodeRef, here: int, opset: int) -> None:
+def _check_same(model: ir.Model, place: NodeRef, opset: int) -> None:
+    """Refuse a node that says something else at another opset; a Split is rewritten."""
     node = place.node
     if is_split(node):
-        if in_force(node.op_type, here) is not in_force(node.op_type, opset):
-            _rewrite(place, opset)
+        if in_force(node.op_type, place.opset) is not in_force(node.op_type, opset):
+            _rewrite(model, place, opset)
         return
     try:
         versions = {
-            onnx.defs.get_schema(node.op_type, at, "").since_version for at in (here, opset)
+            onnx.defs.get_schema(node.op_type, at, "").since_version for at in (place.opset, opset)
         }
     except onnx.defs.SchemaError:
-        versions = {here, opset}
+        versions = {place.opset, opset}
     if len(versions) > 1:
         raise refusal(
-            f"the function is written for opset {here}, the model for {opset}, and the operator"
-            " differs between the two",
+            f"the function is written for opset {place.opset}, the model for {opset}, and the"
+            " operator differs between the two",
             place,
             "convert the model to one opset first",
         )
 
 
-def _rewrite(place: NodeRef, opset: int) -> None:
-    """A Split of one version as one of another, where only the spelling of a count differs."""
-    node, record = place.node, in_force(place.node.op_type, opset)
-    lengths = "split" in node.attributes or len(node.inputs) > 1
-    if lengths or record.attribute("num_outputs") is None:
-        raise SplitError.located(
-            refusal("the function's Split belongs to another opset", place, "convert the model"),
-        )
-    node.attributes["num_outputs"] = ir.AttrInt64("num_outputs", len(node.outputs))
+def _rewrite(model: ir.Model, place: NodeRef, opset: int) -> None:
+    """Give a Split without lengths, which are equal parts, lengths that are calculated."""
+    node, target = place.node, in_force(place.node.op_type, opset)
+    intent = bind(node, place.opset)
+    if intent.rule is not equal or intent.given is None:
+        raise refusal("the function's Split belongs to another opset", place, "convert the model")
+    if target.absent is equal:
+        return
+    make = Calculation(Names(model), opset, node.name or node.op_type)
+    data = node.inputs[0]
+    dim = dimension(data, make.axis_of(node))
+    lengths = equal(dim, intent.given)
+    fit = make.make(fitting(dim, lengths, len(node.outputs), checks_sum=False))
+    place.scope.insert_before(node, make.nodes)
+    node.resize_inputs(2)
+    node.replace_input_with(1, fit)

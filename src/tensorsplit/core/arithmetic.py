@@ -1,0 +1,456 @@
+"""Numbers that the length rules calculate with, and the words in which they state conditions.
+
+A rule is written once, with ``+ - * //`` and the functions here. A number is an ``int``; a
+`Symbol`, a dimension that is a name, an expression or unknown; or a `Formula`, which the running
+model calculates. The number decides what a condition does: an integer that fails it raises, a
+symbol does so if it fails for every value, and a formula is guarded where nodes are made of it.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from tensorsplit.core.dimensions import Dim, are_known, combine, is_known
+from tensorsplit.core.errors import SplitError
+
+Number: TypeAlias = Any
+"""``int``, `Symbol` or `Formula`."""
+
+Numbers: TypeAlias = "tuple[Number, ...] | Formula"
+"""Numbers in order; a formula where the running model has them in one list."""
+
+Condition: TypeAlias = "bool | Formula | None"
+"""Whether something holds; None if a symbol leaves it open."""
+
+_T = TypeVar("_T")
+_MOST_SYMBOLS = 64
+_LISTED_ONE_BY_ONE = 8
+
+
+class Symbol:
+    """A dimension that is not a number.
+
+    Attributes:
+        dim: The name or expression; None if nothing is known.
+    """
+
+    __slots__ = ("dim",)
+
+    def __init__(self, dim: Dim) -> None:
+        self.dim = dim
+
+    def __add__(self, other: Number) -> Number:
+        return _combined(operator.add, self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Number) -> Number:
+        return _combined(operator.sub, self, other)
+
+    def __rsub__(self, other: Number) -> Number:
+        return _combined(operator.sub, other, self)
+
+    def __mul__(self, other: Number) -> Number:
+        return _combined(operator.mul, self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Number) -> Number:
+        return _combined(operator.floordiv, self, other) if is_known(other) else Symbol(None)
+
+    def __rfloordiv__(self, other: Number) -> Number:
+        return Symbol(None)
+
+    def __str__(self) -> str:
+        return "?" if self.dim is None else str(self.dim)
+
+
+def as_number(dim: Dim) -> Number:
+    """A dimension of any kind as a number."""
+    return dim if type(dim) is int else Symbol(dim)
+
+
+def as_dim(number: Number) -> Dim:
+    """A number that is no formula as a dimension."""
+    return number.dim if type(number) is Symbol else number
+
+
+def _combined(rule: Callable[[Dim, Dim], Dim], left: Number, right: Number) -> Number:
+    return as_number(combine(rule, as_dim(left), as_dim(right)))
+
+
+class Formula:
+    """A number, or a list of numbers, that only the running model knows; int64 of rank 1.
+
+    A formula is what it is calculated from, and a `Maker` makes nodes of it; what nobody asks for
+    leaves no node behind. Arithmetic on a list and a number works on every element.
+
+    Attributes:
+        operation: The name of a `Maker`'s method; ``value`` for what the model holds already.
+        operands: Formulas, integers, tuples of integers, and what else the method takes.
+        is_natural: Whether no element can be below 0.
+    """
+
+    __slots__ = ("is_natural", "operands", "operation")
+
+    def __init__(self, operation: str, *operands: Any, is_natural: bool = False) -> None:
+        self.operation, self.operands, self.is_natural = operation, operands, is_natural
+
+    def __add__(self, other: Number) -> Formula:
+        return self if _is(other, 0) else _natural("add", self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Number) -> Formula:
+        return self if _is(other, 0) else Formula("subtract", self, other)
+
+    def __rsub__(self, other: Number) -> Formula:
+        return Formula("subtract", other, self)
+
+    def __mul__(self, other: Number) -> Number:
+        if _is(other, 0):
+            return 0
+        return self if _is(other, 1) else _natural("multiply", self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Number) -> Formula:
+        """The quotient of what is >= 0 by what is > 0, for engines round towards 0."""
+        return self if _is(other, 1) else _natural("divide", self, _divisor(other))
+
+    def __rfloordiv__(self, other: Number) -> Formula:
+        return _natural("divide", other, _divisor(self))
+
+
+def _is(number: Number, value: int) -> bool:
+    return type(number) is int and number == value
+
+
+def _divisor(number: Number) -> Number:
+    """A division by 0 ends the process of some engines, before a guard that refuses it runs."""
+    return number if type(number) is int else maximum(number, 1)
+
+
+def _natural(operation: str, *operands: Number) -> Formula:
+    return Formula(operation, *operands, is_natural=all(map(_not_negative, operands)))
+
+
+def _not_negative(number: Number) -> bool:
+    return number.is_natural if isinstance(number, Formula) else number >= 0
+
+
+def value(held: Any) -> Formula:
+    """A number or list of numbers that a value of the model holds: int64 of rank 1."""
+    return Formula("value", held)
+
+
+def dimension(data: Any, axis: Number) -> Formula:
+    """The length of an axis of a tensor."""
+    return Formula("dimension", data, axis, is_natural=True)
+
+
+def size_of(numbers: Numbers) -> Number:
+    """How many numbers there are."""
+    if isinstance(numbers, tuple):
+        return len(numbers)
+    return Formula("size_of", numbers, is_natural=True)
+
+
+def pick(numbers: Numbers, index: Number) -> Number:
+    """The element of a list at a position, which is in range."""
+    if isinstance(numbers, tuple) and type(index) is int:
+        return numbers[index]
+    return Formula("pick", listed(numbers), index)
+
+
+def sums(numbers: Numbers) -> Formula:
+    """For each element of a list, the sum of it and those before it."""
+    return Formula("sums", listed(numbers))
+
+
+def head(numbers: Numbers, count: Number) -> Formula:
+    """The first elements of a list, or fewer where it has fewer."""
+    return Formula("head", listed(numbers), count)
+
+
+def tail(numbers: Numbers, start: Number) -> Formula:
+    """The elements of a list from a position on."""
+    return Formula("tail", listed(numbers), start)
+
+
+def minimum(left: Number, right: Number) -> Number:
+    """The smaller one of two numbers."""
+    if type(left) is type(right) is int:
+        return min(left, right)
+    return _natural("minimum", left, right)
+
+
+def maximum(left: Number, right: Number) -> Number:
+    """The larger one of two numbers."""
+    if type(left) is type(right) is int:
+        return max(left, right)
+    natural = _not_negative(left) or _not_negative(right)
+    return Formula("maximum", left, right, is_natural=natural)
+
+
+def listed(numbers: Numbers) -> Any:
+    """Numbers as one list: a formula, or a tuple where all are integers."""
+    if isinstance(numbers, Formula) or are_known(numbers):
+        return numbers
+    entries: list[Any] = []
+    for number, run in groupby(numbers, key=lambda number: number):
+        count = sum(1 for _ in run)
+        if isinstance(number, Formula) and count > _LISTED_ONE_BY_ONE:
+            entries.append(number + Formula("numbers", (0,) * count, is_natural=True))
+        else:
+            entries += [number] * count
+    return entries[0] if len(entries) == 1 else _natural("joined", *entries)
+
+
+def joined(*lists: Numbers) -> Formula:
+    """Lists one behind the other."""
+    return Formula("joined", *map(listed, lists))
+
+
+def total(numbers: Numbers) -> Number:
+    """The sum of numbers."""
+    if isinstance(numbers, Formula):
+        return Formula("total", numbers, is_natural=numbers.is_natural)
+    if are_known(numbers):
+        return sum(numbers)
+    if any(isinstance(number, Formula) for number in numbers):
+        return total(listed(numbers))
+    return sum(numbers) if len(numbers) <= _MOST_SYMBOLS else Symbol(None)
+
+
+def least(numbers: Numbers) -> Number:
+    """The smallest of the numbers that are known, 0 if there is none; of a list every element."""
+    if isinstance(numbers, Formula):
+        return numbers
+    return min(numbers if are_known(numbers) else filter(is_known, numbers), default=0)
+
+
+def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
+    """A function of every number."""
+    return function(numbers) if isinstance(numbers, Formula) else tuple(map(function, numbers))
+
+
+def at_least(smallest: Number, number: Number) -> Condition:
+    """Whether a number is not below another one."""
+    if type(number) is type(smallest) is int:
+        return bool(number >= smallest)
+    if isinstance(number, Formula) or isinstance(smallest, Formula):
+        return Formula("less", smallest - 1, number)
+    rest = number - smallest
+    return rest >= 0 if is_known(rest) else None
+
+
+def same(left: Number, right: Number) -> Condition:
+    """Whether two numbers are the same."""
+    if type(left) is type(right) is int:
+        return bool(left == right)
+    if isinstance(left, Formula) or isinstance(right, Formula):
+        return Formula("equal", left, right)
+    rest = left - right
+    return rest == 0 if is_known(rest) else None
+
+
+def choose(condition: Condition, yes: Number, no: Number) -> Number:
+    """One of two numbers; the second one where it is open whether the condition holds."""
+    if isinstance(condition, Formula):
+        natural = all(map(_not_negative, (yes, no)))
+        return Formula("choose", condition, yes, no, is_natural=natural)
+    return yes if condition else no
+
+
+def explain(condition: Condition, refusal: Callable[[], SplitError]) -> None:
+    """Say why parts will not fit.
+
+    A formula needs nothing more: lengths that do not fit are refused by the guard of `fitting`.
+
+    Raises:
+        SplitError: The refusal, if the condition fails.
+    """
+    if condition is False:
+        raise refusal()
+
+
+def require(number: Number, condition: Condition, refusal: Callable[[], SplitError]) -> Number:
+    """State what does not follow from parts that fit.
+
+    Returns:
+        The number; the running model stops where it needs it and the condition fails.
+
+    Raises:
+        SplitError: The refusal, if the condition fails.
+    """
+    explain(condition, refusal)
+    return guarded(number, condition) if isinstance(condition, Formula) else number
+
+
+def guarded(number: Number, condition: Condition) -> Formula:
+    """The number if a condition holds; if not, the running model stops.
+
+    No element is left then, and no engine reshapes an empty tensor to one element. An index out of
+    range would not do: OpenVINO takes it.
+    """
+    return _sure((number,), choose(condition, 0, 1), 1)
+
+
+def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
+    """Lengths that are fed, with the same meaning, but small enough for any sum of them.
+
+    Args:
+        held: What holds them: int64 of rank 1.
+        dim: The dimension.
+        count: How many there must be; None if there may be any number, or it is known that there
+            are so many.
+    """
+    lengths = value(held) if count is None else Formula("shaped", value(held), count)
+    return maximum(minimum(lengths, dim + 1), -2)  # type: ignore[no-any-return]  # a formula
+
+
+def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Any:
+    """Lengths for a node that makes parts, with a guard.
+
+    A negative length becomes one that never fits, because some engines take it for a remainder and
+    read outside of the data. Making it 0 would not do: the others may then sum to the dimension.
+
+    Args:
+        dim: The dimension.
+        lengths: The lengths.
+        count: How many there are.
+        checks_sum: Whether the node that takes them refuses a wrong sum.
+
+    Returns:
+        The lengths as one list. The running model stops if one is negative or they do not sum to
+        the dimension; at the latest in the node, if that checks the sum.
+    """
+    held = listed(lengths)
+    if is_known(dim) and isinstance(held, tuple):
+        return held  # the rule has refused what does not fit
+    if checks_sum:
+        return held if _all_natural(held) else _poisoned(dim, held)
+    return _sure(held, misfit(dim, held), count)
+
+
+def fitting_zero(dim: Number, lengths: Numbers) -> Number:
+    """Zero; the running model stops if the lengths do not fit the dimension."""
+    held = listed(lengths)
+    if is_known(dim) and isinstance(held, tuple):
+        return 0
+    return _sure((0,), misfit(dim, held), 1)
+
+
+def misfit(dim: Number, lengths: Numbers) -> Number:
+    """A number that is 0 where lengths are >= 0 and sum to the dimension, and more elsewhere."""
+    held = lengths if _all_natural(lengths) else _poisoned(dim, lengths)
+    return Formula("absolute", total(held) - dim, is_natural=True)
+
+
+def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Number]]:
+    """Where each part starts and ends; the running model stops if the lengths do not fit."""
+    ends: list[Number] = []
+    for index in range(count):
+        length = pick(lengths, index)
+        ends.append(ends[-1] + length if ends else length + fitting_zero(dim, lengths))
+    if count > 1:
+        ends[-1] = dim
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def position(index: Number, count: Number, last: Number) -> Number:
+    """A position counted from the front; the running model stops if it is out of range (D19).
+
+    Args:
+        index: The position; negative ones count from the back.
+        count: What a negative one is added to.
+        last: The largest position allowed.
+    """
+    found = choose(at_least(0, index), index, index + count)
+    if type(found) is int and type(last) is int:
+        return found  # range-checked by the caller
+    inside = at_least(found, last)
+    if _not_negative(found):
+        return guarded(found, inside)
+    return guarded(found, choose_condition(at_least(0, found), inside))
+
+
+def choose_condition(one: Condition, other: Condition) -> Formula:
+    """Whether both of two conditions hold."""
+    return Formula("both", one, other)
+
+
+def _all_natural(lengths: Any) -> bool:
+    if isinstance(lengths, tuple):
+        return all(number >= 0 for number in lengths)
+    return bool(lengths.is_natural)
+
+
+def _poisoned(dim: Number, lengths: Any) -> Formula:
+    return choose(at_least(0, _formula(lengths)), lengths, dim + 1)  # type: ignore[no-any-return]
+
+
+def _sure(numbers: Any, excess: Number, count: int) -> Formula:
+    kept = Formula("head", _formula(listed(numbers)), count - excess)
+    return Formula("shaped", kept, count, is_natural=_all_natural(listed(numbers)))
+
+
+def _formula(numbers: Any) -> Formula:
+    return Formula("numbers", numbers) if isinstance(numbers, tuple) else numbers
+
+
+class Maker(ABC, Generic[_T]):
+    """Makes nodes of formulas, the same one once.
+
+    Numbers are int64 of shape [1], lists int64 of shape [n], conditions booleans of either.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Formula, _T] = {}
+        self._results: dict[tuple[object, ...], _T] = {}
+        self._constants: dict[tuple[int, ...], _T] = {}
+
+    def make(self, number: Number | tuple[int, ...]) -> _T:
+        """A number or list as a value; nodes are added for what is not there yet."""
+        if not isinstance(number, Formula):
+            key = number if isinstance(number, tuple) else (number,)
+            if key not in self._constants:
+                self._constants[key] = self.constant_list(key)
+            return self._constants[key]
+        if number not in self._made:
+            self._made[number] = self._calculated(number)
+        return self._made[number]
+
+    def _calculated(self, formula: Formula) -> _T:
+        operation, operands = formula.operation, formula.operands
+        if operation == "value":
+            return operands[0]  # type: ignore[no-any-return]  # what the maker's caller put there
+        if operation == "numbers":
+            return self.make(operands[0])
+        if operation == "dimension":
+            made = [operands[0], self.make(operands[1])]
+        else:
+            made = [self.make(operand) for operand in operands]
+        key = (operation, *map(id, made))
+        if key not in self._results:
+            self._results[key] = self.apply(operation, made)
+        return self._results[key]
+
+    @abstractmethod
+    def constant_list(self, values: Sequence[int]) -> _T:
+        """Integers as int64 of rank 1."""
+
+    @abstractmethod
+    def apply(self, operation: str, operands: list[_T]) -> _T:
+        """The node of an operation.
+
+        They are: add, subtract, multiply, divide, minimum, maximum, absolute, less, equal, both
+        (of two conditions), choose (by a condition), total, sums (cumulative), joined, pick (an
+        element), head (the first so many elements), tail (those from a position on), shaped (as so
+        many elements), size_of (how many there are), dimension (of a tensor, at an axis).
+        """

@@ -1,0 +1,273 @@
+"""Formulas as ONNX nodes, and the nodes that split tensors by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.arithmetic import Maker, Number, Numbers, bounds, fitting, value
+from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.model.graph.building import Builder, Names
+
+FIRST_WITH_LENGTHS_AS_INPUT = 13
+"""From here on Split takes its lengths as an input."""
+
+FIRST_WITH_BOUNDS_AS_INPUTS = 10
+"""From here on Slice takes its bounds as inputs."""
+
+FIRST_WITH_VALUE_INT = 12
+"""From here on a Constant may hold a function's attribute of one integer, or of several."""
+
+_FIRST_WITH_INTEGER_MAX = 12
+_FIRST_WITH_AXES_AS_INPUT = 13
+
+TO_THE_END = (1 << 31) - 1
+"""An end of a slice that lies behind every dimension."""
+
+_NODES = {
+    "add": "Add",
+    "subtract": "Sub",
+    "multiply": "Mul",
+    "divide": "Div",
+    "absolute": "Abs",
+    "less": "Less",
+    "equal": "Equal",
+    "both": "And",
+    "choose": "Where",
+    "size_of": "Shape",
+    "pick": "Gather",
+}
+"""The operations that are one node."""
+
+
+class Calculation(Builder, Maker[ir.Value]):
+    """A builder of nodes that calculate numbers, and split tensors by them.
+
+    Args:
+        names: Where names come from.
+        opset: The opset of the scope that the nodes will stand in.
+        stem: What new names start with.
+    """
+
+    def __init__(self, names: Names, opset: int, stem: str) -> None:
+        Builder.__init__(self, names, opset, stem)
+        Maker.__init__(self)
+
+    def constant_list(self, values: Iterable[int]) -> ir.Value:
+        """Integers as int64 of rank 1.
+
+        None at all is a slice of nothing: OpenVINO's import takes an empty constant for a scalar.
+        """
+        listed = list(values)
+        if listed or self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+            return self.constant(listed, np.int64)
+        zero = self.make(0)
+        return self.op("Slice", [zero, zero, zero])
+
+    def apply(self, operation: str, operands: list[ir.Value]) -> ir.Value:
+        """The node of an operation; see `Maker.apply`."""
+        if operation in _NODES:
+            return self.op(_NODES[operation], operands)
+        made: ir.Value = getattr(self, f"_{operation}")(*operands)
+        return made
+
+    def _minimum(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        if self.opset >= _FIRST_WITH_INTEGER_MAX:
+            return self.op("Min", [left, right])
+        return self.op("Where", [self.op("Less", [left, right]), left, right])
+
+    def _maximum(self, left: ir.Value, right: ir.Value) -> ir.Value:
+        if self.opset >= _FIRST_WITH_INTEGER_MAX:
+            return self.op("Max", [left, right])
+        return self.op("Where", [self.op("Less", [left, right]), right, left])
+
+    def _total(self, numbers: ir.Value) -> ir.Value:
+        if self.opset >= _FIRST_WITH_AXES_AS_INPUT:
+            return self.op("ReduceSum", [numbers, self.make(0)], {"keepdims": 1})
+        return self.op("ReduceSum", [numbers], {"axes": [0], "keepdims": 1})
+
+    def _sums(self, numbers: ir.Value) -> ir.Value:
+        return self.op("CumSum", [numbers, self.constant(0, np.int64)])
+
+    def _joined(self, *lists: ir.Value) -> ir.Value:
+        return self.concat(lists, 0)
+
+    def _head(self, numbers: ir.Value, count: ir.Value) -> ir.Value:
+        return self.op("Slice", [numbers, self.make(0), count])
+
+    def _tail(self, numbers: ir.Value, start: ir.Value) -> ir.Value:
+        return self.op("Slice", [numbers, start, self.make(TO_THE_END)])
+
+    def _shaped(self, numbers: ir.Value, count: ir.Value) -> ir.Value:
+        return self.op("Reshape", [numbers, count])
+
+    def _dimension(self, data: ir.Value, axis: ir.Value) -> ir.Value:
+        return self.op("Gather", [self.op("Shape", [data]), axis])
+
+    def scalar(self, number: Number) -> ir.Value:
+        """A number as a value of rank 0."""
+        if isinstance(number, int):
+            return self.constant(number, np.int64)
+        return self.squeeze(self.make(number), [0])
+
+    def number(self, held: ir.Value, dtype: ir.DataType | None) -> Number:
+        """A value of any shape that holds one integer as a number."""
+        return value(self.op("Reshape", [self.int64(held, dtype), self.make(1)]))
+
+    def int64(self, held: ir.Value, dtype: ir.DataType | None) -> ir.Value:
+        """Integers of any type as int64."""
+        if dtype == ir.DataType.INT64:
+            return held
+        return self.op("Cast", [held], {"to": int(ir.DataType.INT64)})
+
+    def axis_of(self, node: ir.Node) -> Number:
+        """The axis of a node that has it as an attribute.
+
+        Raises:
+            SplitError: TS310 if a function gives it and the opset has no constant for that.
+        """
+        attribute = node.attributes.get("axis")
+        if attribute is None or not attribute.is_ref():
+            return 0 if attribute is None else attribute.value
+        if self.opset < FIRST_WITH_VALUE_INT:
+            raise SplitError(
+                CANNOT_EXPRESS,
+                "the axis is given by the function's caller, and the lengths must be calculated"
+                f" from it; before opset {FIRST_WITH_VALUE_INT} there are no constants for that",
+                "give the axis in the function",
+                parameter="axis",
+            )
+        return self.number(self.linked("value_int", attribute), ir.DataType.INT64)
+
+    def parts(
+        self,
+        data: ir.Value,
+        axis: Number,
+        dim: Number,
+        lengths: Numbers,
+        count: int,
+        *,
+        checks_sum: bool,
+        by_index: bool = False,
+    ) -> list[ir.Value]:
+        """Split a tensor; the running model stops if the lengths do not fit.
+
+        Args:
+            data: The tensor.
+            axis: The axis.
+            dim: Its length.
+            lengths: The lengths of the parts, as a rule gives them.
+            count: How many there are.
+            checks_sum: Whether Split nodes refuse lengths with a wrong sum.
+            by_index: Whether to take the elements one by one.
+
+        Raises:
+            SplitError: TS310 before opset 10, where lengths and bounds are attributes.
+        """
+        are_numbers = isinstance(lengths, tuple) and are_known(lengths)
+        as_attribute = are_numbers and (checks_sum or is_known(dim))
+        has_split = self.opset >= FIRST_WITH_LENGTHS_AS_INPUT or as_attribute
+        if by_index or not is_known(axis) or not has_split:
+            return self.slices(data, axis, dim, lengths, count, by_index=by_index)
+        values = [ir.Value(name=self.names.fresh(f"{self.stem}_part")) for _ in range(count)]
+        if self.opset >= FIRST_WITH_LENGTHS_AS_INPUT:
+            fit = self.make(fitting(dim, lengths, count, checks_sum=checks_sum))
+            self.op("Split", [data, fit], {"axis": axis}, values)
+        else:
+            self.op("Split", [data], {"axis": axis, "split": list(lengths)}, values)
+        return values
+
+    def slices(
+        self,
+        data: ir.Value,
+        axis: Number,
+        dim: Number,
+        lengths: Numbers,
+        count: int,
+        *,
+        by_index: bool = False,
+    ) -> list[ir.Value]:
+        """As `parts`, one Slice for each; every one stops the model if the lengths do not fit.
+
+        Raises:
+            SplitError: TS310 before opset 10.
+        """
+        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not is_known(dim):
+            raise SplitError(
+                CANNOT_EXPRESS,
+                f"not expressible at opset {self.opset}: the lengths are known only at run time,"
+                " and Split takes them as an attribute; Slice, too, takes its bounds as attributes"
+                f" before opset {FIRST_WITH_BOUNDS_AS_INPUTS}",
+                f"convert to opset {FIRST_WITH_BOUNDS_AS_INPUTS} or newer, or give the lengths as a"
+                " constant",
+            )
+        return [
+            self.slice(data, start, end, axis, by_index=by_index)
+            for start, end in bounds(dim, lengths, count)
+        ]
+
+    def slice(
+        self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
+    ) -> ir.Value:
+        """The elements of a tensor between two positions.
+
+        Args:
+            data: The tensor.
+            start: The first position.
+            end: The first position behind; more than the dimension means to the end, unless
+                `by_index`.
+            axis: The axis.
+            by_index: Whether to take the elements one by one, for types that an engine can't slice.
+        """
+        if by_index:
+            indices = self.range(start, end)
+            return self.op("Gather", [data, indices], {"axis": axis})
+        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+            limits = {"starts": [start], "ends": [end], "axes": [axis]}
+            return self.op("Slice", [data], limits)
+        return self.op("Slice", [data, *map(self.make, (start, end, axis))])
+
+    def range(self, start: Number, end: Number, step: Number = 1) -> ir.Value:
+        """Numbers from one to below another."""
+        if is_known(start) and is_known(end) and is_known(step):
+            return self.make(tuple(range(start, end, step)))
+        return self.op("Range", [self.scalar(number) for number in (start, end, step)])
+
+    def take(self, data: ir.Value, index: Number, axis: int) -> ir.Value:
+        """What stands at a position, without the axis."""
+        return self.op("Gather", [data, self.scalar(index)], {"axis": axis})
+
+    def concat(self, values: Sequence[ir.Value], axis: int) -> ir.Value:
+        """Tensors one behind the other; a single one is given back as it is."""
+        return values[0] if len(values) == 1 else self.op("Concat", values, {"axis": axis})
+
+    def squeeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
+        """A tensor without axes of length 1."""
+        return self._with_axes("Squeeze", value, axes)
+
+    def unsqueeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
+        """A tensor with more axes of length 1."""
+        return self._with_axes("Unsqueeze", value, axes)
+
+    def _with_axes(self, op_type: str, value: ir.Value, axes: Sequence[int]) -> ir.Value:
+        if self.opset >= _FIRST_WITH_AXES_AS_INPUT:
+            return self.op(op_type, [value, self.make(tuple(axes))])
+        return self.op(op_type, [value], {"axes": list(axes)})
+
+    def empty(self, shape: Sequence[int], axis: int, element_type: ir.DataType) -> ir.Value:
+        """A tensor without elements, because its length on an axis is 0.
+
+        It is a slice of nothing out of one element: OpenVINO's import takes an empty constant that
+        a Loop starts with for a sequence, and then fails.
+        """
+        one = [1 if place == axis else size for place, size in enumerate(shape)]
+        if element_type == ir.DataType.STRING:
+            held: ir.TensorProtocol = ir.StringTensor([b""] * prod(one), shape=ir.Shape(one))
+        else:
+            held = ir.tensor(np.zeros(one, element_type.numpy()), dtype=element_type)
+        nothing = self.op("Constant", [], {"value": held})
+        return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)

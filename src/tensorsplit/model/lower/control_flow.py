@@ -1,0 +1,454 @@
+"""If, Loop and SequenceMap with tensors in the place of sequences, and sequences made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.arithmetic import value
+from tensorsplit.core.rules import Chunks
+from tensorsplit.model.features import is_sequence
+from tensorsplit.model.graph.building import Builder, Edits, Names
+from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, bodies
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.lower.context import Context, InsertionPoint, graph_of, refusal
+from tensorsplit.model.lower.packed_parts import (
+    Layout,
+    LoweredSequence,
+    PackedParts,
+    tensor_fact,
+)
+from tensorsplit.model.lower.sequence_operators import LoweredSequences
+
+LowerBody: TypeAlias = Callable[[ir.Graph, str], None]
+"""Lowers a body, whose path is given."""
+
+
+@dataclass(frozen=True)
+class ControlFlow:
+    """A node with bodies, and what lowering it needs.
+
+    Attributes:
+        place: The node.
+        context: The lowering.
+        goes: Whether a value is a sequence that must go.
+        sequences: What stands for each of them.
+        lower_body: What lowers a body.
+    """
+
+    place: NodeRef
+    context: Context
+    goes: Callable[[ir.Value | None], bool]
+    sequences: LoweredSequences
+    lower_body: LowerBody
+
+    def sequence(self, held: ir.Value) -> LoweredSequence:
+        """What stands for a sequence.
+
+        Raises:
+            SplitError: TS513 if nothing does.
+        """
+        if held not in self.sequences:
+            raise refusal("a sequence comes from an operator that can't be lowered", self.place)
+        return self.sequences[held]
+
+    def given_out(
+        self, sequence: LoweredSequence, layout: Layout | None, body: ir.Graph
+    ) -> list[ir.Value]:
+        """What a body gives out for a sequence: values that are made in it.
+
+        Args:
+            sequence: The sequence.
+            layout: How it is laid out in one tensor; None for each tensor by itself.
+            body: The body.
+        """
+        point = InsertionPoint(body, None)
+        if layout is None:
+            values = sequence.tensors()
+        else:
+            values = sequence.in_layout(layout, self.context, point, self.place).tensors()
+        return [self._inside(held, body, point) for held in values]
+
+    def _inside(self, held: ir.Value, body: ir.Graph, point: InsertionPoint) -> ir.Value:
+        if held.producer() is not None and held.graph is body and not held.is_graph_output():
+            return held
+        return self.context.build(point, "body", lambda make: make.op("Identity", [held]))
+
+    def taken_back(
+        self, values: list[ir.Value], layout: Layout | None, fact: Sequence, point: InsertionPoint
+    ) -> LoweredSequence:
+        """What stands for a sequence whose tensors came through the node.
+
+        Args:
+            values: The tensors on this side.
+            layout: How they hold the sequence; None if each is one of its tensors.
+            fact: What is known of the sequence.
+            point: Where nodes can be inserted that use them.
+        """
+        if layout is None:
+            return LoweredSequence(tuple(values), None, fact)
+        stem = self.place.node.name or self.place.node.op_type
+        packed = PackedParts(self.context, point, values[0], layout, (), stem)
+        packed.sizes = Chunks(packed.dim, packed.dim, 1) if layout.dropped else value(values[1])
+        return LoweredSequence.of(packed, Sequence(fact.element_type, fact.part))
+
+    def new_values(
+        self, old: ir.Value, fact: Sequence, layout: Layout | None, count: int
+    ) -> list[ir.Value]:
+        """Values for the tensors that stand for a sequence on one side of the node."""
+        return [self._new_value(old, fact, layout, position) for position in range(count)]
+
+    def _new_value(
+        self, old: ir.Value, fact: Sequence, layout: Layout | None, position: int
+    ) -> ir.Value:
+        made = ir.Value(name=self.context.names.fresh(f"{old.name or 'sequence'}_tensor"))
+        if layout is None:
+            known = Tensor(fact.element_type)
+        elif position == 1:
+            known = Tensor(ir.DataType.INT64, (None,))
+        else:
+            known = tensor_fact(fact, layout)
+        if known.element_type is not None:
+            made.type = ir.TensorType(known.element_type)
+        if known.shape is not None:
+            made.shape = ir.Shape(known.shape)
+        return self.context.know(made, known)
+
+    def copy(self, old: ir.Value) -> ir.Value:
+        """A value for an output that stays what it was."""
+        name = self.context.names.fresh(f"{old.name or 'output'}_new")
+        return ir.Value(name=name, type=old.type, shape=old.shape)
+
+    def replace(self, inputs: list[ir.Value | None], outputs: list[ir.Value]) -> InsertionPoint:
+        """Put a node with other inputs and outputs behind the old one; gives the point behind."""
+        old = self.place.node
+        new = ir.Node(
+            old.domain,
+            old.op_type,
+            inputs,
+            list(old.attributes.values()),
+            outputs=outputs,
+            name=old.name,
+            doc_string=old.doc_string,
+            metadata_props=dict(old.metadata_props),
+        )
+        graph = graph_of(old)
+        graph.insert_after(old, new)
+        self.context.edits.retire(old)
+        return InsertionPoint(graph, new, behind=True)
+
+
+def lower_if(control: ControlFlow) -> bool:
+    """Lower an If and its branches; whether it was replaced.
+
+    Raises:
+        SplitError: TS513 if the branches lay their sequences out in ways that don't agree.
+    """
+    node, place = control.place.node, control.place
+    branches = [body for _, body in bodies(node)]
+    for label, body in bodies(node):
+        control.lower_body(body, f"{place.path}.{label}")
+    if not any(map(control.goes, node.outputs)):
+        return False
+    given: list[list[ir.Value]] = [[] for _ in branches]
+    made: list[tuple[ir.Value, Layout | None, list[ir.Value]]] = []
+    for index, old in enumerate(node.outputs):
+        columns = [[body.outputs[index]] for body in branches]
+        layout, new = None, [control.copy(old)]
+        if control.goes(old):
+            sequences = [control.sequence(body.outputs[index]) for body in branches]
+            fact = control.context.sequence(old)
+            layout = _common_layout(control, sequences, fact)
+            columns = [
+                control.given_out(sequence, layout, body)
+                for sequence, body in zip(sequences, branches, strict=True)
+            ]
+            new = control.new_values(old, fact, layout, len(columns[0]))
+        for outputs, column in zip(given, columns, strict=True):
+            outputs.extend(column)
+        made.append((old, layout, new))
+    for outputs, body in zip(given, branches, strict=True):
+        body.outputs[:] = outputs
+    behind = control.replace(list(node.inputs), [held for _, _, new in made for held in new])
+    for old, layout, new in made:
+        if control.goes(old):
+            fact = control.context.sequence(old)
+            control.sequences[old] = control.taken_back(new, layout, fact, behind)
+        else:
+            control.context.stand_in(old, new[0])
+    return True
+
+
+def _common_layout(
+    control: ControlFlow, sequences: list[LoweredSequence], fact: Sequence
+) -> Layout | None:
+    """The layout that both branches can have; None to pass each tensor by itself."""
+    counts = {None if each.parts is None else len(each.parts) for each in sequences}
+    if len(counts) == 1 and None not in counts and counts != {0}:
+        return None
+    layouts = {each.packed.layout for each in sequences if each.packed is not None}
+    if len(layouts) == 1:
+        return layouts.pop()
+    if any(each.parts is None for each in sequences):
+        raise refusal("the branches split their sequences along different axes", control.place)
+    return LoweredSequence((), None, fact).layout(control.place)
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """A sequence that a loop carries.
+
+    Attributes:
+        sequence: What it starts as.
+        fact: What is known of it before, in and behind every round.
+        layout: How tensors hold it; None if the loop only hands it on.
+        start: The tensors that it starts as.
+        inside: The tensors that a round starts with.
+    """
+
+    sequence: LoweredSequence
+    fact: Sequence
+    layout: Layout | None
+    start: list[ir.Value]
+    inside: list[ir.Value]
+
+
+def lower_loop(control: ControlFlow) -> bool:
+    """Lower a Loop and its body; whether it was replaced.
+
+    Raises:
+        SplitError: TS513 for a body that does not fit, or a sequence that no tensor can hold.
+    """
+    node, place = control.place.node, control.place
+    label, body = next(iter(bodies(node)))
+    count = len(node.inputs) - 2
+    if count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
+        raise refusal("the body does not fit the loop", place, "repair the model")
+    carried = [
+        _carry(control, body, index) if control.goes(node.inputs[index + 2]) else None
+        for index in range(count)
+    ]
+    control.lower_body(body, f"{place.path}.{label}")
+    if not any(carried):
+        return False
+    _rewire(control, body, carried)
+    return True
+
+
+def _rewire(control: ControlFlow, body: ir.Graph, carried: list[_Carried | None]) -> None:
+    """Give the loop and its body tensors where they had sequences."""
+    node, count = control.place.node, len(carried)
+    inputs, inside, outside = list(node.inputs[:2]), list(body.inputs[:2]), [body.outputs[0]]
+    made: list[tuple[ir.Value, list[ir.Value]]] = []
+    for index, carry in enumerate(carried):
+        old, end = node.outputs[index], body.outputs[index + 1]
+        if carry is None:
+            inputs.append(node.inputs[index + 2])
+            inside.append(body.inputs[index + 2])
+            outside.append(end)
+            made.append((old, [control.copy(old)]))
+        elif carry.layout is None:
+            made.append((old, []))
+        else:
+            inputs += carry.start
+            inside += carry.inside
+            outside += control.given_out(control.sequence(end), carry.layout, body)
+            made.append((old, control.new_values(old, carry.fact, carry.layout, len(carry.start))))
+    outside += body.outputs[count + 1 :]
+    made += [(old, [control.copy(old)]) for old in node.outputs[count:]]
+    body.inputs[:] = inside
+    body.outputs[:] = outside
+    outputs = [held for _, new in made for held in new]
+    if outputs:
+        behind = control.replace(inputs, outputs)
+    else:  # it only handed sequences on
+        control.context.edits.retire(node)
+        behind = InsertionPoint(graph_of(node), node, behind=True)
+    for index, (old, new) in enumerate(made):
+        carry = carried[index] if index < count else None
+        if carry is None:
+            control.context.stand_in(old, new[0])
+        elif carry.layout is None:
+            control.sequences[old] = carry.sequence
+        else:
+            control.sequences[old] = control.taken_back(new, carry.layout, carry.fact, behind)
+
+
+def _carry(control: ControlFlow, body: ir.Graph, index: int) -> _Carried:
+    """Set up a sequence that a loop carries, before its body is lowered."""
+    context, place = control.context, control.place
+    start = place.node.inputs[index + 2]
+    assert start is not None  # noqa: S101 - a value that goes
+    sequence = control.sequence(start)
+    inside, end = body.inputs[index + 2], body.outputs[index + 1]
+    if _passes(end, inside):
+        control.sequences[inside] = sequence
+        return _Carried(sequence, sequence.fact, None, [], [])
+    fact = _carried_fact(context, sequence, (end, place.node.outputs[index], inside))
+    layout = sequence.layout(place, fact)
+    point = InsertionPoint(graph_of(place.node), place.node)
+    known = LoweredSequence(sequence.parts, sequence.packed, fact)
+    starts = known.in_layout(layout, context, point, place).tensors()
+    values = control.new_values(inside, fact, layout, len(starts))
+    first = InsertionPoint(body, next(iter(body)))
+    control.sequences[inside] = control.taken_back(values, layout, fact, first)
+    return _Carried(sequence, fact, layout, starts, values)
+
+
+def _carried_fact(
+    context: Context, sequence: LoweredSequence, values: tuple[ir.Value, ...]
+) -> Sequence:
+    """What is known of the tensors before, in and behind every round."""
+    facts = [sequence.fact] if sequence.parts is None or sequence.parts else []
+    facts += map(context.sequence, values)
+    types = (fact.element_type for fact in facts if fact.element_type is not None)
+    parts = (fact.part for fact in facts if fact.part is not None)
+    return Sequence(next(types, sequence.fact.element_type), next(parts, None))
+
+
+def _passes(end: ir.Value, start: ir.Value) -> bool:
+    """Whether a body gives out a sequence as it took it in."""
+    while end is not start:
+        producer = end.producer()
+        if producer is None or producer.op_type != "Identity" or producer.inputs[0] is None:
+            return False
+        end = producer.inputs[0]
+    return True
+
+
+def expand_map(place: NodeRef, facts: Facts, names: Names, edits: Edits) -> None:
+    """Replace a SequenceMap by the loop that the standard defines it by.
+
+    Args:
+        place: The node.
+        facts: What is known of the values of the model.
+        names: New names.
+        edits: Where to leave the node for removal.
+
+    Raises:
+        SplitError: TS513 if the type of what the body makes is not declared.
+    """
+    node = place.node
+    body = next((graph for _, graph in bodies(node)), None)
+    graph = node.graph
+    if body is None or not isinstance(graph, ir.Graph) or len(body.inputs) != len(node.inputs):
+        raise refusal("its body does not fit it", place, "repair the model")
+    make = Builder(names, place.opset, node.name or "SequenceMap")
+    length = make.op("SequenceLength", [node.inputs[0]])
+    starts = [_start(make, held, place) for held in body.outputs]
+    always = make.constant(True, np.bool_)
+    _fill(body, node, facts, names, place.opset)
+    loop = ir.Node(
+        "",
+        "Loop",
+        [length, always, *starts],
+        [ir.AttrGraph("body", body)],
+        outputs=[ir.Value(name=None, type=old.type, shape=old.shape) for old in node.outputs],
+        name=node.name,
+    )
+    graph.insert_before(node, [*make.nodes, loop])
+    for old, new in zip(node.outputs, loop.outputs, strict=True):
+        new.name, old.name = old.name, names.fresh(f"{old.name}_before")
+        edits.replace(old, new)
+    edits.retire(node)
+
+
+def _start(make: Builder, held: ir.Value, place: NodeRef) -> ir.Value:
+    if held.dtype is None:
+        raise refusal(f"the type of '{held.name}' is not declared", place, "declare it")
+    return make.op("SequenceEmpty", [], {"dtype": int(held.dtype)})
+
+
+def _fill(body: ir.Graph, node: ir.Node, facts: Facts, names: Names, opset: int) -> None:
+    """Turn the body of the map into that of a loop."""
+    stem = node.name or "SequenceMap"
+    number = _loop_value(names, f"{stem}_number", ir.DataType.INT64)
+    going = _loop_value(names, f"{stem}_going", ir.DataType.BOOL)
+    first = Builder(names, opset, stem)
+    for outer, inner in zip(node.inputs, body.inputs, strict=True):
+        given = outer
+        if outer is not None and is_sequence(outer, facts):
+            given = first.op("SequenceAt", [outer, number])
+        if given is not None:
+            ir.convenience.replace_all_uses_with(inner, given, replace_graph_outputs=True)
+    last = Builder(names, opset, stem)
+    outputs = [last.op("Identity", [going])]
+    before = []
+    for made in body.outputs:
+        carried = ir.Value(name=names.fresh(f"{made.name}_before"))
+        if made.type is not None:
+            carried.type = ir.SequenceType(made.type)
+        carried.shape = made.shape
+        before.append(carried)
+        outputs.append(last.op("SequenceInsert", [carried, made]))
+        outputs[-1].type, outputs[-1].shape = carried.type, carried.shape
+    outputs[0].type, outputs[0].shape = going.type, going.shape
+    InsertionPoint(body, next(iter(body), None)).insert(first.nodes)
+    body.extend(last.nodes)
+    body.inputs[:] = [number, going, *before]
+    body.outputs[:] = outputs
+
+
+def _loop_value(names: Names, name: str, dtype: ir.DataType) -> ir.Value:
+    """What a loop gives its body: the number of the round, or whether it goes on."""
+    return ir.Value(name=names.fresh(name), type=ir.TensorType(dtype), shape=ir.Shape([]))
+
+
+def give_out(context: Context, old: ir.Value, sequence: LoweredSequence) -> None:
+    """Make a sequence of the tensors that stand for it, in the place of an output of the model.
+
+    Args:
+        context: The lowering.
+        old: The output.
+        sequence: What stands for it.
+
+    Raises:
+        SplitError: TS513 if it is empty, or of a type that is not known.
+    """
+    node, stem, packed = old.producer(), old.name or "output", sequence.packed
+    if node is None or (packed is None and not sequence.parts):
+        raise refusal(f"the output '{old.name}' is a sequence without tensors", None)
+    point = InsertionPoint(context.model.graph, node, behind=True)
+    if sequence.parts:
+        parts = sequence.tensors()
+        made = context.build(point, stem, lambda make: make.op("SequenceConstruct", parts))
+    else:
+        assert packed is not None  # noqa: S101 - one of the two is there
+        made = context.build(point, stem, lambda make: _collected(make, packed, stem))
+    context.stand_in(old, made)
+
+
+def _collected(make: Calculation, packed: PackedParts, stem: str) -> ir.Value:
+    """A loop that puts one part after the other into a sequence."""
+    element_type = packed.context.tensor(packed.data).element_type
+    if element_type is None:
+        raise refusal(f"the element type of the output '{stem}' is not known", None, "declare it")
+    count = make.scalar(packed.count())
+    empty = make.op("SequenceEmpty", [], {"dtype": int(element_type)})
+    body = _collecting_body(packed, element_type, stem)
+    always = make.constant(True, np.bool_)
+    return make.op("Loop", [count, always, empty], {"body": body})
+
+
+def _collecting_body(packed: PackedParts, element_type: ir.DataType, stem: str) -> ir.Graph:
+    context = packed.context
+    names, sequence = context.names, ir.SequenceType(ir.TensorType(element_type))
+    number = _loop_value(names, f"{stem}_number", ir.DataType.INT64)
+    going = _loop_value(names, f"{stem}_going", ir.DataType.BOOL)
+    before = ir.Value(name=names.fresh(f"{stem}_before"), type=sequence)
+    make = Calculation(names, context.opset, stem)
+    part = packed.at(make, make.number(number, ir.DataType.INT64))
+    goes_on, after = make.op("Identity", [going]), make.op("SequenceInsert", [before, part])
+    goes_on.type, goes_on.shape, after.type = going.type, going.shape, sequence
+    return ir.Graph(
+        [number, going, before],
+        [goes_on, after],
+        nodes=make.nodes,
+        name=names.fresh(f"{stem}_body"),
+    )
