@@ -20,8 +20,8 @@ from tensorsplit.core.errors import SplitError
 Number: TypeAlias = Any
 """``int``, `Symbol` or `Formula`."""
 
-Numbers: TypeAlias = "tuple[Number, ...] | Formula"
-"""Numbers in order; a formula where the running model has them in one list."""
+Numbers: TypeAlias = Any
+"""A tuple of numbers in order, or a `Formula` where the running model has them in one list."""
 
 Condition: TypeAlias = "bool | Formula | None"
 """Whether something holds; None if a symbol leaves it open."""
@@ -298,7 +298,7 @@ def guarded(number: Number, condition: Condition) -> Formula:
     No element is left then, and no engine reshapes an empty tensor to one element. An index out of
     range would not do: OpenVINO takes it.
     """
-    return _sure((number,), choose(condition, 0, 1), 1)
+    return _sure((number,), condition, 1)
 
 
 def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
@@ -335,7 +335,7 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> A
         return held  # the rule has refused what does not fit
     if checks_sum:
         return held if _all_natural(held) else _poisoned(dim, held)
-    return _sure(held, misfit(dim, held), count)
+    return _sure(held, _fit(dim, held), count)
 
 
 def fitting_zero(dim: Number, lengths: Numbers) -> Number:
@@ -343,13 +343,7 @@ def fitting_zero(dim: Number, lengths: Numbers) -> Number:
     held = listed(lengths)
     if is_known(dim) and isinstance(held, tuple):
         return 0
-    return _sure((0,), misfit(dim, held), 1)
-
-
-def misfit(dim: Number, lengths: Numbers) -> Number:
-    """A number that is 0 where lengths are >= 0 and sum to the dimension, and more elsewhere."""
-    held = lengths if _all_natural(lengths) else _poisoned(dim, lengths)
-    return Formula("absolute", total(held) - dim, is_natural=True)
+    return _sure((0,), _fit(dim, held), 1)
 
 
 def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Number]]:
@@ -395,8 +389,14 @@ def _poisoned(dim: Number, lengths: Any) -> Formula:
     return choose(at_least(0, _formula(lengths)), lengths, dim + 1)  # type: ignore[no-any-return]
 
 
-def _sure(numbers: Any, excess: Number, count: int) -> Formula:
-    kept = Formula("head", _formula(listed(numbers)), count - excess)
+def _fit(dim: Number, lengths: Any) -> Condition:
+    """Whether lengths are >= 0 and sum to the dimension."""
+    return same(total(lengths if _all_natural(lengths) else _poisoned(dim, lengths)), dim)
+
+
+def _sure(numbers: Any, condition: Condition, count: int) -> Formula:
+    """The numbers if a condition holds; else none, which no engine reshapes to their count."""
+    kept = Formula("head", _formula(listed(numbers)), choose(condition, count, 0))
     return Formula("shaped", kept, count, is_natural=_all_natural(listed(numbers)))
 
 
@@ -449,7 +449,7 @@ class Maker(ABC, Generic[_T]):
     def apply(self, operation: str, operands: list[_T]) -> _T:
         """The node of an operation.
 
-        They are: add, subtract, multiply, divide, minimum, maximum, absolute, less, equal, both
+        They are: add, subtract, multiply, divide, minimum, maximum, less, equal, both
         (of two conditions), choose (by a condition), total, sums (cumulative), joined, pick (an
         element), head (the first so many elements), tail (those from a position on), shaped (as so
         many elements), size_of (how many there are), dimension (of a tensor, at an axis).

@@ -16,7 +16,6 @@ from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import (
     Chunks,
     Rule,
-    apply,
     ceil,
     chunk,
     equal,
@@ -142,8 +141,9 @@ def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
         return True
     if (intent.rule, rule) == (explicit, remainder):
         return intent.given is not None and min(intent.given, default=0) >= 0
-    counted = intent.rule in _COUNTED and rule in _COUNTED
-    return counted and is_known(dim) and len(set(apply(ceil, dim, intent.given or ()))) == 1
+    if intent.rule not in _COUNTED or rule not in _COUNTED or intent.given is None:
+        return False
+    return is_known(dim) and dim % intent.given[0] == 0
 
 
 def _takes_integers(operator: Operator, operand: str) -> bool:

@@ -65,6 +65,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "identity_before_14": "an Identity of a sequence at an opset where it takes tensors only",
         "captured_sequence": "a node in a body that uses a sequence made outside of it",
         "vendor_operator": "VariadicSplit in the domain org.openvinotoolkit",
+        "dynamic_axis": "the length of the axis is not known, so that the running engine checks it",
+        "equal_parts_on_dynamic_axis": "equal parts, and the length of the axis is not known",
+        "computed_lengths": "lengths that nodes made by lowering calculate; no node's own feature",
     }
 )
 """The features of a node, each with what it means."""
@@ -183,6 +186,10 @@ def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[st
         yield from _of_count(intent, dim, len(node.inputs) > 1)
     if intent.rule is equal:
         yield "equal_parts", True
+    if not is_known(dim):
+        yield "dynamic_axis", True
+        if intent.rule is equal:
+            yield "equal_parts_on_dynamic_axis", True
     if not intent.keepdims:
         yield "keepdims_0", True
     attribute = node.attributes.get(intent.operator.keepdims or "")

@@ -152,9 +152,7 @@ DECISIONS = (
         "D20",
         "An initializer that is also a graph input is a default: lengths fed at run time are"
         " checked again.",
-        lambda record: (
-            _for_onnx(record) and any(entry.kind == "input" for entry in record.lengths)
-        ),
+        lambda record: _for_onnx(record) and any(entry.kind == "input" for entry in record.lengths),
     ),
     Decision(
         "D21",

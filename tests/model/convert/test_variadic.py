@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
@@ -67,13 +68,27 @@ def test_lengths_that_are_known_are_constants(text: str, lengths: list[int]) -> 
     assert lengths_of(variadic(parsed(text))) == lengths
 
 
-@pytest.mark.parametrize("held", ["", "<int64[2] l = {2,3}>"])
-def test_lengths_that_are_an_input_stay_it(held: str) -> None:
-    given = "" if held else ", int64[2] l"
-    text = f"g (float[N] x{given}) => (float[A] a, float[B] b) {held} {{ a, b = Split(x, l) }}"
+def test_lengths_that_are_a_constant_stay_it() -> None:
+    text = "g (float[N] x) => (float[A] a, float[B] b) <int64[2] l = {2,3}> { a, b = Split(x, l) }"
     split = variadic(parsed(text)).graph.node[-1]
     assert (split.domain, split.op_type) == ("org.openvinotoolkit", "VariadicSplit")
     assert (split.input[0], split.input[2]) == ("x", "l")
+
+
+def test_lengths_that_are_fed_are_no_remainder() -> None:
+    """What was a negative length must not become -1, the remainder (D21)."""
+    text = "g (float[N] x, int64[2] l) => (float[A] a, float[B] b) { a, b = Split(x, l) }"
+    made = variadic(parsed(text))
+    split = made.graph.node[-1]
+    assert (split.domain, split.op_type, split.input[0]) == (
+        "org.openvinotoolkit",
+        "VariadicSplit",
+        "x",
+    )
+    feeds = {"x": np.arange(5, dtype=np.float32), "l": np.array([2, 3])}
+    assert [part.tolist() for part in ts.run(made, feeds).values()] == [[0, 1], [2, 3, 4]]
+    with refused("TS3"):
+        ts.run(made, {**feeds, "l": np.array([-1, 3])})
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ _NODES = {
     "subtract": "Sub",
     "multiply": "Mul",
     "divide": "Div",
-    "absolute": "Abs",
     "less": "Less",
     "equal": "Equal",
     "both": "And",

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number, value
+from tensorsplit.core.arithmetic import Number, dimension, value
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
@@ -94,6 +94,8 @@ class Context:
         names: New names.
         edits: What is replaced and removed.
         opset: The opset of ONNX's own domain.
+        checks_sum: Whether the target's Split refuses calculated lengths with a wrong sum.
+        takes_negative_axis: Whether an axis may count from the back.
     """
 
     def __init__(
@@ -104,9 +106,9 @@ class Context:
         self.opset = domain_opsets(model.opset_imports).get("", 0)
         self.edits = Edits()
         self._fresh: set[ir.Value] = set()
-        features = {entry.feature for entry in profile.entries}
-        self.checks_sum = "dynamic_axis" not in features
-        self.takes_negative_axis = "negative_axis" not in features
+        entries = {entry.feature for entry in profile.entries}
+        self.checks_sum = "computed_lengths" not in entries
+        self.takes_negative_axis = "negative_axis" not in entries
 
     def build(self, point: InsertionPoint, stem: str, make: Callable[[Calculation], _T]) -> _T:
         """Make nodes and insert them."""
@@ -144,7 +146,7 @@ class Context:
         """A value once more; taken element by element where the target can't pass it on."""
         if not self.takes_by_index(held):
             return make.op("Identity", [held])
-        return make.slice(held, 0, make.dimension(held, 0), 0, by_index=True)
+        return make.slice(held, 0, dimension(held, 0), 0, by_index=True)
 
     def stand_in(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value that was newly made take the name, type and place of another one."""

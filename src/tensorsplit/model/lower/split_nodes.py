@@ -149,6 +149,7 @@ def sizes_of(
         return intent.rule(dim, given)
     names = [entry.name for entry in intent.operator.inputs]
     held = place.node.inputs[names.index(intent.source or "")]
+    assert held is not None  # noqa: S101 - the intent says that it gives the lengths
     fact = context.tensor(held)
     integers = make.int64(held, fact.element_type)
     if intent.rule is chunk:

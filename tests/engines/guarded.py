@@ -1,0 +1,69 @@
+"""An adapter that compiles one model and runs it with several feeds, whatever comes of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorsplit.engines.adapters import from_openvino, to_openvino
+
+
+def run_all(
+    engine: str, model: bytes, feeds: list[dict[str, Any]], threads: int
+) -> list[list[Any] | str]:
+    """For each feed the outputs in order, or what the engine says."""
+    try:
+        once = {"onnxruntime": _onnxruntime, "openvino": _openvino, "onnx-reference": _reference}
+        run = once[engine](model, threads)
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises is what is asked for
+        return [f"while loading: {error}"] * len(feeds)
+    results: list[list[Any] | str] = []
+    for fed in feeds:
+        try:
+            results.append([_sendable(value) for value in run(fed)])
+        except Exception as error:  # noqa: BLE001 - as above
+            results.append(str(error)[:300])
+    return results
+
+
+def _sendable(value: Any) -> Any:
+    return [np.asarray(part) for part in value] if isinstance(value, list) else np.asarray(value)
+
+
+def _onnxruntime(model: bytes, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    return lambda fed: session.run(None, fed)
+
+
+def _openvino(model: bytes, threads: int) -> Any:
+    import openvino
+
+    core = openvino.Core()
+    read = core.read_model(model, b"")
+    config = {"EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": threads}
+    compiled = core.compile_model(read, "CPU", config)
+    places = {name: place for place, port in enumerate(read.inputs) for name in port.names}
+
+    def run(fed: dict[str, Any]) -> list[Any]:
+        request = compiled.create_infer_request()
+        request.start_async({places[n]: to_openvino(x) for n, x in fed.items() if n in places})
+        request.wait()
+        count = len(compiled.outputs)
+        return [from_openvino(request.get_output_tensor(place)) for place in range(count)]
+
+    return run
+
+
+def _reference(model: bytes, threads: int) -> Any:
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    del threads
+    evaluator = ReferenceEvaluator(onnx.load_from_string(model))
+    return lambda fed: evaluator.run(None, fed)
