@@ -5,7 +5,7 @@ What must come out, or be refused, is stated here by hand for each kind of lengt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, TypeAlias
@@ -106,7 +106,9 @@ class Family:
         for fed in self.fed:
             shape = [others] * rank
             shape[axis] = fed.dim
-            data = np.arange(1, int(np.prod(shape)) + 1).reshape(shape).astype(DTYPES[element])
+            data: Array = (
+                np.arange(1, int(np.prod(shape)) + 1).reshape(shape).astype(DTYPES[element])
+            )
             if element == "string":
                 data = data.astype(str).astype(object)
             wanted = None
@@ -125,7 +127,7 @@ def dims(sizes: dict[int, tuple[int, ...] | None]) -> tuple[Fed, ...]:
 
 
 def lengths(
-    legal: dict[tuple[int, ...], tuple[int, ...]], illegal: list[tuple[int, ...]]
+    legal: Mapping[Any, tuple[int, ...]], illegal: Sequence[tuple[int, ...]]
 ) -> tuple[Fed, ...]:
     """Data of length 6 with the lengths ``l``."""
     fed = [Fed(6, sizes, {"l": np.array(given)}) for given, sizes in legal.items()]
@@ -137,7 +139,7 @@ def retyped(fed: tuple[Fed, ...], dtype: Any) -> tuple[Fed, ...]:
     return tuple(Fed(f.dim, f.sizes, {**f.feeds, "l": f.feeds["l"].astype(dtype)}) for f in fed)
 
 
-RIGHT = {(2, 4): (2, 4), (6, 0): (6, 0), (0, 6): (0, 6), (3, 3): (3, 3)}
+RIGHT: dict[Any, tuple[int, ...]] = {(2, 4): (2, 4), (6, 0): (6, 0), (0, 6): (0, 6), (3, 3): (3, 3)}
 WRONG = [(-1, 7), (7, -1), (2, 3), (2, 5), (-6, 12), (0, 0), (-1, -1), (6, 6), (-2, 8), (-1, 6)]
 LISTS = lengths(RIGHT, WRONG)
 ANY_LISTS = (*LISTS, *lengths({}, [(6,), (2, 2, 2), (2, 4, 0), ()]))
@@ -267,7 +269,7 @@ def processes() -> Iterator[dict[str, EngineProcess]]:
 def attempts(
     processes: dict[str, EngineProcess],
     engine: str,
-    model: onnx.ModelProto,
+    model: Any,
     feeds: Sequence[Any],
     threads: int = 2,
 ) -> list[Outcome]:
@@ -368,5 +370,5 @@ def test_what_stays_as_it_was_needs_no_guard() -> None:
     """`convert` adds nodes only where lengths are calculated."""
     for family in FAMILIES:
         if family.name in ("lists at 13", "constant at 13"):
-            made = ts.convert(family.model(0, 1, "float"), opset=21)
+            made: Any = ts.convert(family.model(0, 1, "float"), opset=21)
             assert [node.op_type for node in made.graph.node] == ["Split"]

@@ -126,6 +126,13 @@ class Formula:
         return _natural("divide", other, _divisor(self))
 
 
+def rounded_up(dividend: Number, divisor: Number) -> Number:
+    """The quotient of what is >= 0 by what is > 0, rounded up."""
+    if isinstance(dividend, Formula) or isinstance(divisor, Formula):
+        return (dividend + (divisor - 1)) // divisor
+    return (dividend * -1 // divisor) * -1
+
+
 def _is(number: Number, value: int) -> bool:
     return type(number) is int and number == value
 

@@ -21,6 +21,7 @@ from tensorsplit.core.arithmetic import (
     explain,
     least,
     require,
+    rounded_up,
     same,
     size_of,
     total,
@@ -120,7 +121,7 @@ def ceil(dim: Number, given: Numbers) -> Numbers:
     """Of the length d/n rounded up, n parts; the last one smaller, but not below 0 (D1, D2)."""
     (count,) = given
     _check_count(count)
-    size, last = _rounded_up(dim, count)
+    size, last = _size_and_last(dim, count)
     explain(at_least(0, last), lambda: _negative_last(dim, count))
     return (size,) * (count - 1) + (last,)
 
@@ -133,7 +134,7 @@ def chunk(dim: Number, given: Numbers) -> Chunks:
 
 def chunks_of(dim: Number, size: Number) -> Chunks:
     """As `chunk`, of a length that is known to be positive."""
-    return Chunks(dim, (dim + (size - 1)) // size, size)
+    return Chunks(dim, rounded_up(dim, size), size)
 
 
 def ones(dim: Number, _given: Numbers) -> Chunks:
@@ -141,9 +142,9 @@ def ones(dim: Number, _given: Numbers) -> Chunks:
     return Chunks(dim, dim, 1)
 
 
-def _rounded_up(dim: Number, count: int) -> tuple[Number, Number]:
+def _size_and_last(dim: Number, count: int) -> tuple[Number, Number]:
     """The length d/n rounded up, and what n - 1 parts of it leave."""
-    size = (dim + (count - 1)) // count
+    size = rounded_up(dim, count)
     return size, dim - size * (count - 1)
 
 
@@ -199,7 +200,7 @@ def _no_rest(lengths: Numbers, given: Number, dim: Number) -> SplitError:
 
 
 def _uneven(dim: Number, count: int) -> SplitError:
-    would_do = at_least(0, _rounded_up(dim, count)[1])
+    would_do = at_least(0, _size_and_last(dim, count)[1])
     uneven = ", or use num_outputs of onnx.Split-18" if would_do else ""
     return SplitError(
         NOT_DIVISIBLE,
@@ -209,7 +210,7 @@ def _uneven(dim: Number, count: int) -> SplitError:
 
 
 def _negative_last(dim: Number, count: int) -> SplitError:
-    size, last = _rounded_up(dim, count)
+    size, last = _size_and_last(dim, count)
     return SplitError(
         TOO_MANY_OUTPUTS,
         f"{count} parts of ceil({dim}/{count}) = {size} leave {last} for the last part of the"

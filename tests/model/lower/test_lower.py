@@ -97,7 +97,7 @@ UNCHANGED = {
         *("split2", "split11", "split13_equal", "split18_even", "split18_int64"),
         *("ones_keepdims", "concat_whole_static", "keepdims_ignored_scalar_one", "split18_bool"),
     ),
-    "portable": ("split2", "split13_runtime", "split13_constant_node", "split13_complex64"),
+    "portable": ("split2", "split13_constant_node", "split13_complex64"),
 }
 
 
