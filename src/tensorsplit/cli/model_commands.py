@@ -100,7 +100,7 @@ def _writes_model(command: Callable[..., None]) -> Callable[..., None]:
     "--for",
     "target",
     metavar="ENGINE",
-    help="LoweringReport as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
+    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
     " portable.",
 )
 @format_option("text", "json", "sarif", text="How to write the findings.")
