@@ -72,8 +72,7 @@ struct Avx2 {
     static bool try_odd(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
         if (!Shuffles::fit(rows, *columns) || rows.count < 2 * group) return false;
-        if (count == 1 && columns->width % 4 == 0)
-            return false;  // the compiler vectorises that well
+        if (count == 1 && columns->width % 4 == 0) return false;  // the compiler vectorises that
         thread_local Shuffles shuffles;
         shuffles.prepare(columns->width, rows.stride);
         // Few enough rows for all columns to read them from the first-level cache.
