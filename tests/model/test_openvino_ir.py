@@ -328,3 +328,39 @@ def test_split_layers_in_bodies_are_validated(tmp_path: Path) -> None:
     assert refused(path, x=X).code == "TS509"
     with pytest.raises(SplitError, match=r"TS301.*layer 'loop' \(id 1\) / layer 'cut' \(id 3\)"):
         validated(path, x=X)
+
+
+def test_weights_may_be_a_link_to_another_folder(tmp_path: Path) -> None:
+    path = cut_file((2, -1)).save(tmp_path)
+    (tmp_path / "blobs").mkdir()
+    held = path.with_suffix(".bin").rename(tmp_path / "blobs" / "0123")
+    path.with_suffix(".bin").symlink_to(held)
+    np.testing.assert_array_equal(run(path, x=X)["part1"], X[2:])
+
+
+def test_an_output_may_have_the_name_of_another_input(tmp_path: Path) -> None:
+    ir = IrFile()
+    x, y = ir.parameter("x", "f32", "2"), ir.parameter("y", "f32", "2")
+    ir.result(x, output_names="y")
+    ir.result(y, output_names="x")
+    ir.result(x, name="z")
+    values = {"x": np.zeros(2, np.float32), "y": np.ones(2, np.float32)}
+    outputs = run(ir.save(tmp_path), **values)
+    assert {name: value.tolist() for name, value in outputs.items()} == {
+        "y": [0, 0],
+        "x": [1, 1],
+        "z": [0, 0],
+    }
+
+
+def test_strings_that_are_not_utf8_are_left_to_openvino(tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.result(ir.constant(struct.pack("<iii", 1, 0, 1) + b"\xff", "string", "1"))
+    error = refused(ir.save(tmp_path))
+    assert (error.code, error.node) == ("TS509", "layer '' (id 0)")
+
+
+def test_a_model_that_gives_nothing_is_refused(tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.parameter("x", "f32", "2")
+    assert refused(ir.save(tmp_path), x=np.zeros(2, np.float32)).code == "TS502"

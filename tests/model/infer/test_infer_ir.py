@@ -58,3 +58,30 @@ def test_what_comes_back_can_be_lowered_to_onnx_and_run(
 def test_a_wrong_layer_is_refused_with_its_name(tmp_path: Path) -> None:
     with refused("TS306", "openvino.VariadicSplit-1", "cut"):
         infer_shapes(saved(tmp_path, -1, 9))
+
+
+def test_the_dimensions_of_ports_are_heeded(tmp_path: Path) -> None:
+    file = IrFile()
+    (data,) = file.layer("ReLU", [file.parameter("x", "f32", "...")], 1, name="act")
+    for part in file.split(data, file.int64(1, scalar=True), 2):
+        file.result(part)
+    port = f'<port id="{data.port}" precision="FP32"'
+    text = file.text.replace(f"{port}/>", f"{port}><dim>-1</dim><dim>8</dim></port>", 1)
+    found: dict[str, Any] = described(inferred(file.save(tmp_path, text)).graph)
+    assert found["cut.0"] == (None, 4)
+
+
+def test_bodies_come_along(tmp_path: Path) -> None:
+    body = IrFile()
+    data = body.parameter("x", "f32", "6,8")
+    for part in body.split(data, body.int64(0, scalar=True), 2):
+        body.result(part)
+    layers, edges = "".join(body.layers), "".join(body.edges)
+    text = f"<body><layers>{layers}</layers><edges>{edges}</edges></body>"
+    file = IrFile()
+    (made,) = file.layer("Loop", [file.parameter("x", "f32", "...")], 1, text, name="loop")
+    file.result(made)
+    file.weights = body.weights
+    (loop,) = inferred(file.save(tmp_path)).graph.node
+    (attribute,) = loop.attribute
+    assert [node.op_type for node in attribute.g.node] == ["Split"]

@@ -39,11 +39,13 @@ class Port(NamedTuple):
         names: The tensor names of an output, in the order of the file; mostly one or none.
         shape: What the file's ``<dim>`` elements say, with None for unknown dimensions. A scalar
             and a tensor of unknown rank look alike here (both have none) and are both None.
+        precision: The element type, such as ``FP32``; empty where the file has none.
     """
 
     id: int
-    names: tuple[str, ...] = ()
-    shape: Shape | None = None
+    names: tuple[str, ...]
+    shape: Shape | None
+    precision: str
 
 
 class Source(NamedTuple):
@@ -210,6 +212,7 @@ def _ports(item: Element | None, path: str) -> tuple[Port, ...]:
             whole(port.get("id"), "the id of a port", path),
             _split_names(port.get("names", "")),
             _port_shape(port, path),
+            port.get("precision", ""),
         )
         for port in item.findall("port")
     )

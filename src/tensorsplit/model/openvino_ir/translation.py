@@ -82,7 +82,6 @@ class IrFile:
     """An OpenVINO IR that was read.
 
     Attributes:
-        path: The ``.xml`` file.
         weights: The ``.bin`` file, links followed; it need not exist if no constant has data.
         message: The model as ONNX.
         inputs: Its Parameters, in the order of the file.
@@ -90,7 +89,6 @@ class IrFile:
             otherwise where an input has that name.
     """
 
-    path: Path
     weights: Path
     message: ModelProto
     inputs: tuple[IrInput, ...]
@@ -131,7 +129,7 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
     graph.name = file.stem
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
     message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-    return IrFile(file, weights.resolve(), message, tuple(inputs.values()), outputs)
+    return IrFile(weights.resolve(), message, tuple(inputs.values()), outputs)
 
 
 def _input(layer: Layer) -> IrInput:
@@ -306,8 +304,9 @@ class _Writer:
         for name, body in layer.bodies.items():
             node.attribute.append(helper.make_attribute(name, self._body(body)))
         for name, port in zip(node.output, layer.outputs, strict=True):
-            if port.shape is not None:
-                graph.value_info.append(_described(name, None, port.shape))
+            element_type = _of_precision(port.precision) if record is None else None
+            if port.shape is not None or element_type is not None:
+                graph.value_info.append(_described(name, element_type, port.shape))
 
     def _add_constant(self, graph: GraphProto, layer: Layer, name: str) -> None:
         """A Const as an initializer, or as a node for OpenVINO alone if ONNX lacks its type."""
@@ -414,6 +413,12 @@ def _integer(name: str, text: str, layer: Layer) -> int:
     digits = text.strip().removeprefix("-")
     number = whole(digits, f"its {name}", layer.path)
     return number if digits == text.strip() else -number
+
+
+def _of_precision(text: str) -> str | None:
+    """The element type that a port names in its own way; None if it is not known."""
+    name = text.lower().replace("fp", "f")
+    return ELEMENT_TYPES.get("boolean" if name == "bool" else name)
 
 
 def _add_attributes(node: NodeProto, texts: Mapping[str, str], skip: Container[str] = ()) -> None:
