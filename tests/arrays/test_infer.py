@@ -93,7 +93,7 @@ def test_the_last_part_of_a_name_is_what_the_others_leave() -> None:
         assert last[0].evaluate(bound) == sizes[2]
 
 
-def test_the_dimensions_that_are_not_cut_stay_as_they_came() -> None:
+def test_the_dimensions_that_are_not_split_stay_as_they_came() -> None:
     m = onnx_ir.SymbolicDim("M")
     got = shapes("onnx.Split-13", ("B", 6, None, m, N), [2, 4], axis=1)
     assert got == [("B", 2, None, m, N), ("B", 4, None, m, N)]

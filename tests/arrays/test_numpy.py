@@ -43,7 +43,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "zero-size on the axis": lambda x: x[:0],
 }  # fmt: skip
 
-CUTS: dict[str, Callable[..., list[Array]]] = {
+CALLS: dict[str, Callable[..., list[Array]]] = {
     "split": lambda x, **how: ts.split(x, [len(x), 0], **how),
     "split in two": lambda x, **how: ts.split(x, [len(x) // 2, len(x) - len(x) // 2], **how),
     "one part": lambda x, **how: ts.split(x, num_outputs=1, **how),
@@ -60,41 +60,41 @@ def x(request: pytest.FixtureRequest, rng: np.random.Generator) -> Array:
     return random_array(request.param, (7, 5), rng)
 
 
-@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 class TestLayouts:
-    def test_parts_are_views(self, x: Array, layout: Any, cut: Any) -> None:
+    def test_parts_are_views(self, x: Array, layout: Any, call: Any) -> None:
         data = layout(x)
-        for part in cut(data):
+        for part in call(data):
             assert part.size == 0 or np.shares_memory(part, data)
             assert part.flags.writeable == data.flags.writeable
             assert part.dtype == data.dtype
             assert not part.flags.owndata
 
-    def test_copies_own_their_memory_in_c_order(self, x: Array, layout: Any, cut: Any) -> None:
+    def test_copies_own_their_memory_in_c_order(self, x: Array, layout: Any, call: Any) -> None:
         data = layout(x)
-        parts = cut(data, copy=True)
+        parts = call(data, copy=True)
         for part in parts:
             assert part.flags.c_contiguous
             assert part.flags.owndata
             assert part.flags.writeable
             assert part.base is None
             assert not np.may_share_memory(part, data)
-        assert_same(parts, [part.copy() for part in cut(data)])
+        assert_same(parts, [part.copy() for part in call(data)])
 
-    def test_buffers_hold_the_parts(self, x: Array, layout: Any, cut: Any) -> None:
+    def test_buffers_hold_the_parts(self, x: Array, layout: Any, call: Any) -> None:
         data = layout(x)
-        want = cut(data)
+        want = call(data)
         out = [np.empty(part.shape, part.dtype) for part in want]
-        got = cut(data, out=out)
+        got = call(data, out=out)
         assert got is not out
         assert all(left is right for left, right in zip(got, out, strict=True))
         assert_same(got, want)
 
-    def test_the_data_is_left_alone(self, x: Array, layout: Any, cut: Any) -> None:
+    def test_the_data_is_left_alone(self, x: Array, layout: Any, call: Any) -> None:
         data = layout(x)
         before = data.tobytes()
-        for part in cut(data, copy=True):
+        for part in call(data, copy=True):
             part[...] = 1
         assert data.tobytes() == before
 

@@ -30,7 +30,7 @@ def refused_untouched(code: str, out: Any, *words: object) -> Iterator[None]:
 
 
 def refuse(code: str, out: Any, *words: object) -> None:
-    """Cut `DATA` into (2, 4) and (4, 4), which must be refused."""
+    """Split `DATA` into (2, 4) and (4, 4), which must be refused."""
     with refused_untouched(code, out, *words):
         ts.split(DATA, [2, 4], out=out)
     with refused_untouched(code, out, *words):

@@ -46,7 +46,7 @@ def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(params=[64, 24 * KIB, LARGE], ids=["small", "middle", "mapped"])
 def x(request: pytest.FixtureRequest, rng: np.random.Generator) -> Array:
-    """Bytes to cut, in blocks of three magnitudes."""
+    """Bytes to split, in blocks of three magnitudes."""
     return np.frombuffer(rng.bytes(3 * request.param), np.uint8).reshape(3, -1)
 
 

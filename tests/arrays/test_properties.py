@@ -1,4 +1,4 @@
-"""What holds for every cut, whatever is cut."""
+"""What holds for every split, whatever is split."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Asked: TypeAlias = tuple[str, dict[str, Any], tuple[int, ...], bool]
 
 
 class Case(NamedTuple):
-    """A cut whose lengths are known beforehand."""
+    """A split whose lengths are known beforehand."""
 
     operator: str
     data: Array
@@ -63,7 +63,7 @@ def arrays(draw: st.DrawFn, dim: int) -> tuple[Array, int]:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Each way to ask for a cut; the lengths are drawn first, and what gives them follows."""
+    """Each way to ask for a split; the lengths are drawn first, and what gives them follows."""
     kind = draw(st.sampled_from(sorted(KINDS)))
     operator, operands, sizes, keepdims = KINDS[kind](draw)
     data, axis = draw(arrays(sum(sizes)))

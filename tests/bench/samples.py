@@ -8,7 +8,7 @@ from tensorsplit.bench.peers import Entry
 from tensorsplit.bench.tasks import Array, Prepared, Task
 from tensorsplit.bench.workloads import Workload
 
-SMALL = Workload("small-cut", "a test", (5, 6), "float32", 1, (2, 4))
+SMALL = Workload("small-split", "a test", (5, 6), "float32", 1, (2, 4))
 STRINGS = Workload("text", "a test", (4, 3), "object", 1, (1, 2))
 VIEWS = Workload("small-views", "a test", (5, 6), "float32", 1, (2, 4), kind="views")
 PLAN = Workload("small-plan", "a test", (5, 6), "float32", 1, (2, 4), kind="plan")

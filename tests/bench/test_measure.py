@@ -58,7 +58,7 @@ def test_views_plans_and_strings_are_right(workload: Workload) -> None:
 
 def test_a_wrong_peer_is_named_and_not_timed() -> None:
     taken = figures(SMALL)
-    assert taken.wrong == ["small-cut: wrong (out): part 0 has other values"]
+    assert taken.wrong == ["small-split: wrong (out): part 0 has other values"]
     wrong = next(each for each in taken.measured[0].entries if each.peer == "wrong")
     assert wrong.ratio is None
 
@@ -86,7 +86,7 @@ def test_a_peer_that_is_unable_says_why_in_one_line() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int16", "float64", "complex64", "object"])
 def test_no_installed_library_is_timed_on_wrong_results(peer: str, dtype: str) -> None:
     pytest.importorskip(peer)
-    workload = Workload("cut", "a test", (4, 6), dtype, 1, (1, 5))
+    workload = Workload("split", "a test", (4, 6), dtype, 1, (1, 5))
     timed = measure(workload, [each for each in choose_entries((peer,)) if each.peer == peer], ONCE)
     for each in timed.entries:
         assert each.wrong is None
@@ -132,7 +132,7 @@ def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
     assert any(line.startswith("1 = memcpy of 120 B: ") for line in lines)
     assert any(line.startswith("1 = numpy.split: ") for line in lines)
     assert any(line.split()[:2] == ["unable", "out"] and "bad <type>" in line for line in lines)
-    assert lines[-1] == "wrong: small-cut: wrong (out): part 0 has other values"
+    assert lines[-1] == "wrong: small-split: wrong (out): part 0 has other values"
 
 
 def test_a_clean_table_says_so() -> None:

@@ -129,5 +129,5 @@ def test_views_of_the_source_are_no_copies_and_do_not_spoil_it() -> None:
 
 def test_views_may_be_views() -> None:
     task = make_task(VIEWS)
-    cut = Prepared(lambda: [task.source[index] for index in task.workload.indices])
-    assert find_fault(task, cut) is None
+    views = Prepared(lambda: [task.source[index] for index in task.workload.indices])
+    assert find_fault(task, views) is None

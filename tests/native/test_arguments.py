@@ -1,4 +1,4 @@
-"""What the kernel is called with is checked, whoever calls it."""
+"""The arguments of the kernel are checked, whatever calls it."""
 
 from __future__ import annotations
 

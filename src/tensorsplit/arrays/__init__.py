@@ -1,7 +1,7 @@
 """One thin file for each array library, and the choice between them.
 
 A library is used only if the array that came in is one of its own: nothing is imported here but
-NumPy, and whoever passes another library's array has imported that library already.
+NumPy, and a caller who passes another library's array has imported that library already.
 """
 
 from __future__ import annotations
