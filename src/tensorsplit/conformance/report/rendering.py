@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -164,14 +165,18 @@ def _packed(content: Any) -> str:
 
 
 def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
-    """The run as ``--format json`` writes it, and what the page says besides.
+    """The run as ``--format json`` writes it, and what the page needs besides.
 
-    In a case, ``picture`` stands for its place in ``pictures``, if it has one.
+    Each case has its ``results``, and ``picture``, its place in ``pictures``, if it has one.
     """
     content = document.to_json()
+    results: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for result in content.pop("results"):
+        results[result.pop("case")].append(result)
     pictures: dict[str, int] = {}
     for case, entry in zip(document.cases, content["cases"], strict=True):
         del entry["cut"]
+        entry["results"] = results[case.id]
         if case.cut is not None and _fits(case.cut):
             entry["picture"] = pictures.setdefault(_picture(case, case.cut), len(pictures))
     decisions: dict[str, str] = {}

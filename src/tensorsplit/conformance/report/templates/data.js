@@ -29,15 +29,16 @@ const PASS = severityOf.get("pass");
 const UNTESTED = severityOf.get("untested");
 const SKIPPED = severityOf.get("skipped");
 const subjectOf = new Map(run.subjects.map((subject) => [subject.name, subject]));
-const caseOf = new Map(run.cases.map((item) => [item.id, Object.assign(item, { results: [] })]));
+const caseOf = new Map(run.cases.map((item) => [item.id, item]));
 
 // Data from foreign memory that came out as a result is worse than its verdict.
-for (const result of run.results) {
-  const returned = result.verdict === "wrong" || result.verdict === "accepted-but-illegal";
-  result.severity = severityOf.get(result.memory && returned ? "memory" : result.verdict);
-  caseOf.get(result.case).results.push(result);
+for (const { results } of run.cases) {
+  for (const result of results) {
+    const returned = result.verdict === "wrong" || result.verdict === "accepted-but-illegal";
+    result.severity = severityOf.get(result.memory && returned ? "memory" : result.verdict);
+  }
+  results.sort((left, right) => left.severity - right.severity);
 }
-for (const item of run.cases) item.results.sort((left, right) => left.severity - right.severity);
 
 function versionOf(subject) {
   return Object.values(subjectOf.get(subject).versions)[0] ?? "";

@@ -71,7 +71,7 @@ function results(item) {
   const chosen = item.results.find(({ subject }) => subject === state.engine) ?? item.results[0];
   const fine = (at) => item.results.filter(({ severity }) => severity === at);
   return [
-    ...item.results.filter(({ severity }) => severity < PASS).map((result) => resultOf(result, result === chosen)),
+    ...item.results.filter(({ severity }) => severity < PASS).map((result) => resultOf(item.id, result, result === chosen)),
     ...[PASS, UNTESTED, SKIPPED].filter((at) => fine(at).length).map((at) =>
       make("p", { class: "fine" }, badge(at), " ", ...fine(at).map(
         ({ subject }, place) => make("span", {}, `${place ? ", " : ""}${subject} `, version(subject))))),
@@ -82,7 +82,7 @@ function version(subject) {
   return make("span", { class: "version" }, versionOf(subject));
 }
 
-function resultOf(result, open) {
+function resultOf(id, result, open) {
   const { subject, severity, deviation } = result;
   const reproduction = make("div", { class: "script" });
   const details = make("details", { class: `result o-${outcomes[severity].key}`, "data-subject": subject },
@@ -104,7 +104,7 @@ function resultOf(result, open) {
   details.addEventListener("toggle", () => {
     if (!details.open || !details.isConnected || !state.case) return;
     replaceState({ ...state, engine: subject });
-    if (!reproduction.hasChildNodes()) showReproduction(reproduction, result);
+    if (!reproduction.hasChildNodes()) showReproduction(reproduction, id, subject);
   });
   details.open = open;
   return details;
@@ -116,9 +116,9 @@ function knownAs(name) {
   return make("span", {}, shown, ...sentence(seen && `: ${seen}`));
 }
 
-async function showReproduction(place, result) {
-  const command = `tensorsplit conformance --repro ${result.case} --engine ${result.subject}`;
-  const script = await scriptOf(result.case, result.subject);
+async function showReproduction(place, id, subject) {
+  const command = `tensorsplit conformance --repro ${id} --engine ${subject}`;
+  const script = await scriptOf(id, subject);
   if (place.hasChildNodes()) return;
   if (script) place.append(copyable("Reproduction", script));
   place.append(copyable(script ? "Print it again" : "Print the reproduction", command));
