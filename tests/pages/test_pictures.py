@@ -14,7 +14,7 @@ import tensorsplit as ts
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.pages.layout import Stretch, dim_text, extents, printable, stretches
 from tensorsplit.pages.svg import PART_CLASSES, sheet, style, svg
-from tensorsplit.pages.terminal import Picture, text
+from tensorsplit.pages.terminal import Picture, lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 Plan: TypeAlias = SplitPlan | UncountedPlan
@@ -22,6 +22,11 @@ Plan: TypeAlias = SplitPlan | UncountedPlan
 
 def plan(shape: tuple[Any, ...], split: Any = None, axis: int = 0, **operands: Any) -> SplitPlan:
     return ts.plan("onnx.Split-18", shape, split, axis=axis, **operands)
+
+
+def text(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> str:
+    drawn = lines(plan, width, ascii_only=ascii_only)
+    return "\n".join("".join(part for part, _ in line).rstrip() for line in drawn) + "\n"
 
 
 HOSTILE = "N\x1b[31m<&>\"'\x00"

@@ -224,6 +224,23 @@ def shape_text(shape: Shape) -> str:
     return f"({', '.join(map(dim_text, shape))})"
 
 
+def table_rows(run: Sequence[Stretch], ellipsis: str) -> list[tuple[str, str, str, str]]:
+    """The table of the parts: a header, then number, offset, size and shape of each.
+
+    Args:
+        run: The stretches.
+        ellipsis: The number of parts that are left out.
+    """
+    rows = [("part", "offset", "size", "shape")]
+    for stretch in run:
+        if stretch.part is None:
+            rows.append((ellipsis, stretch.label, "", ""))
+        else:
+            offset, size = dim_text(stretch.offset), dim_text(stretch.size)
+            rows.append((stretch.label, offset, size, shape_text(stretch.shape)))
+    return rows
+
+
 def printable(text: str) -> str:
     """Text from a model without control characters, which could steer a terminal or break XML."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

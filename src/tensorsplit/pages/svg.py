@@ -28,6 +28,7 @@ from tensorsplit.pages.layout import (
     shape_text,
     shortened,
     stretches,
+    table_rows,
     to_scale,
 )
 
@@ -338,7 +339,7 @@ def _room(frame: _Frame, offset: str) -> int:
 
 def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
     """The parts as rows: number, offset, size and shape; `y` is the base line of the header."""
-    rows = [("part", "offset", "size", "shape"), *map(_cells, run)]
+    rows = table_rows(run, "\N{HORIZONTAL ELLIPSIS}")
     columns = _columns(rows)
     for number, row in enumerate(rows):
         stretch = run[number - 1] if number else None
@@ -349,13 +350,6 @@ def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
             if cell:
                 yield _label(x, y, shortened(cell, most), "quiet" if quiet else "")
         y += _ROW
-
-
-def _cells(stretch: Stretch) -> tuple[str, str, str, str]:
-    if stretch.part is None:
-        return ("\N{HORIZONTAL ELLIPSIS}", stretch.label, "", "")
-    offset, size = dim_text(stretch.offset), dim_text(stretch.size)
-    return (stretch.label, offset, size, shape_text(stretch.shape))
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[tuple[float, int]]:

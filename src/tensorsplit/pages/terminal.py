@@ -21,6 +21,7 @@ from tensorsplit.pages.layout import (
     remarks,
     shape_text,
     stretches,
+    table_rows,
     to_scale,
 )
 
@@ -74,18 +75,6 @@ class Picture:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in lines(self._plan, options.max_width, ascii_only=options.ascii_only):
             yield Text.assemble(*line, no_wrap=True, overflow="ellipsis", end="\n")
-
-
-def text(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> str:
-    """A plan as text without colour.
-
-    Args:
-        plan: The plan.
-        width: The width in columns.
-        ascii_only: Whether to keep to ASCII characters.
-    """
-    drawn = lines(plan, width, ascii_only=ascii_only)
-    return "\n".join("".join(part for part, _ in line).rstrip() for line in drawn) + "\n"
 
 
 def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Line]:
@@ -210,13 +199,7 @@ def _block_label(stretch: Stretch, box: _Box) -> str:
 
 
 def _table(run: Sequence[Stretch], box: _Box) -> Iterator[Line]:
-    rows = [("part", "offset", "size", "shape")]
-    for stretch in run:
-        if stretch.part is None:
-            rows.append((box.gap, f"{stretch.label}", "", ""))
-            continue
-        numbers = (dim_text(stretch.offset), dim_text(stretch.size), shape_text(stretch.shape))
-        rows.append((stretch.label, *numbers))
+    rows = table_rows(run, box.gap)
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         cells = [set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)]
