@@ -26,8 +26,6 @@ async function scriptOf(id, subject) {
 const { outcomes } = run;
 const severityOf = new Map(outcomes.map(({ key }, severity) => [key, severity]));
 const PASS = severityOf.get("pass");
-const UNTESTED = severityOf.get("untested");
-const SKIPPED = severityOf.get("skipped");
 const subjectOf = new Map(run.subjects.map((subject) => [subject.name, subject]));
 const caseOf = new Map(run.cases.map((item) => [item.id, item]));
 

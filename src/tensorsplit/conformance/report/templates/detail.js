@@ -72,7 +72,7 @@ function results(item) {
   const fine = (at) => item.results.filter(({ severity }) => severity === at);
   return [
     ...item.results.filter(({ severity }) => severity < PASS).map((result) => resultOf(item.id, result, result === chosen)),
-    ...[PASS, UNTESTED, SKIPPED].filter((at) => fine(at).length).map((at) =>
+    ...[...outcomes.keys()].filter((at) => at >= PASS && fine(at).length).map((at) =>
       make("p", { class: "fine" }, badge(at), " ", ...fine(at).map(
         ({ subject }, place) => make("span", {}, `${place ? ", " : ""}${subject} `, version(subject))))),
   ];
