@@ -19,6 +19,7 @@ from tests.model.build import (
     linked,
     model,
     node,
+    outputs,
     tensor,
     value,
 )
@@ -175,14 +176,8 @@ def test_an_operator_goes_to_every_opset_that_has_words_for_it(name: str) -> Non
             continue
         there = converted(made, target)
         if target >= 7 or (case.opset < 7 and target > 4):  # few older ones can be run
-            (found,) = outputs_of(there)
+            (found,) = outputs(there, x=X)
             np.testing.assert_allclose(found, case.expected, rtol=1e-5, atol=1e-6)
-
-
-def outputs_of(made: Any) -> list[Any]:
-    from tests.model.build import outputs
-
-    return outputs(made, x=X)
 
 
 @pytest.mark.parametrize(
@@ -250,6 +245,25 @@ def test_bounds_that_a_function_is_given_become_attributes_again() -> None:
     x = X[0, :, :2].repeat(2, 0)[:4]
     for target in known(9, 12, 18):
         check_equal(converted(model(whole, 13, [inner], custom=1), target), [x[1:3]], x=x)
+
+
+@pytest.mark.parametrize("target", known(21, 24))
+def test_group_normalization_gets_a_scale_for_each_channel(target: int) -> None:
+    """Before opset 21 it had one for each group."""
+    scale, bias = tensor("s", [2, 3], np.float32), tensor("b", [0, 1], np.float32)
+    made = node("GroupNormalization", "x s b", "y", num_groups=2)
+    y = [value("y", FLOAT, [None, None, None])]
+    x = RNG.uniform(-2, 2, (2, 4, 3)).astype(np.float32)
+    groups = x.reshape(2, 2, 6)
+    mean, variance = groups.mean(2, keepdims=True), groups.var(2, keepdims=True)
+    normal = ((groups - mean) / np.sqrt(variance + 1e-5)).reshape(2, 4, 3)
+    expected = normal * np.array([[2], [2], [3], [3]]) + np.array([[0], [0], [1], [1]])
+    whole = graph([made], [value("x", FLOAT, [2, 4, 3])], y, [scale, bias])
+    (found,) = outputs(converted(model(whole, 18), target), x=x)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    unknown = graph([made], [value("x", FLOAT, ["N", "C", 3])], y, [scale, bias])
+    with refused("TS512", "GroupNormalization", "number of channels"):
+        convert(model(unknown, 18), target)
 
 
 def test_an_index_below_zero_means_something_else_to_onehot_before_opset_11() -> None:

@@ -252,6 +252,26 @@ def _training_flag_down(node: NodeConversion) -> None:
     node.put(is_test=1)
 
 
+def _scales_of_groups(node: NodeConversion) -> None:
+    """GroupNormalization: scale and bias were one for each group, and are one for each channel."""
+    shape, groups = node.shape(), node.attribute("num_groups")
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if not is_known(channels):
+        raise node.refusal(
+            "it has a scale for each group and needs one for each channel, and the number of"
+            " channels is not known",
+            "declare the data's shape",
+        )
+    one_each = node.constant([groups, 1])
+    repeated, flat = node.constant([groups, channels // groups]), node.constant([-1])
+    inputs = [node.input(0)]
+    for index in (1, 2):
+        column = node.new("Reshape", [node.input(index), one_each])
+        inputs.append(node.new("Reshape", [node.new("Expand", [column, repeated]), flat]))
+    node.set_inputs(*inputs)
+    node.fit()
+
+
 def _sequence_asked_for(node: NodeConversion) -> None:
     """The output of the whole sequence had to be asked for before opset 7."""
     whole = node.node.outputs[0]
@@ -395,6 +415,7 @@ ADAPTERS = table(
     ("BatchNormalization", 6, None, stated(consumed_inputs=[0, 0, 0, 1, 1])),
     ("BatchNormalization Dropout", 7, _training_flag_up, _training_flag_down),
     ("BatchNormalization", 14, _not_training, _not_training),
+    ("GroupNormalization", 21, _scales_of_groups, None),
     ("GRU", 3, stated(direction="forward"), None),
     ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
     ("Concat", 4, stated(axis=1), None),

@@ -12,7 +12,7 @@ from tensorsplit.core.errors import MALFORMED_MODEL, NO_ADAPTER, UNKNOWN_OPERATO
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_operands
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
-from tensorsplit.model.convert.definitions import by_definition, by_onnx
+from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.family import convert_split
 from tensorsplit.model.convert.operator_versions import (
     check_node,
@@ -229,5 +229,5 @@ def _take_step(node: NodeConversion) -> None:
         adapter(node)
         return
     reason = fit(node.node, node.step)
-    if reason is not None and not by_onnx(node) and not by_definition(node):
+    if reason is not None and not replace_by_definition(node):
         raise node.refusal(reason)
