@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import onnx
 import pytest
 
@@ -128,19 +129,22 @@ def test_a_model_is_drawn_node_by_node(tensorsplit: Command, tmp_path: Path) -> 
         node("Split", "x s", "a b", name="first", axis=1),
         node("Split", "b", "c d", name="second", axis=1, num_outputs=2),
         node("Relu", "d", "e"),
-        node("Split", "e t", "f g", name="third"),
+        node("Split", "e", "f g", name="third", axis=1, num_outputs=2),
         node("Split", "x t", "h i", name="fourth"),
+        node("Odd", "x", "o", domain="custom"),
+        node("Split", "o s", "j k", name="fifth"),
     ]
     inputs = [value("x", FLOAT, ["batch", 6]), value("t", INT64, [2])]
-    made = model(graph(nodes, inputs, list("acfghi"), [tensor("s", [2, 4])]))
+    made = model(graph(nodes, inputs, list("acfghijk"), [tensor("s", [2, 4])]), custom=1)
     ended = tensorsplit("explain", save(tmp_path / "m.onnx", made))
     assert (ended.status, ended.err) == (0, "")
-    first, second, third, fourth = ended.out.split("graph/")[1:]
+    first, second, third, fourth, fifth = ended.out.split("graph/")[1:]
     assert "onnx.Split-18  axis = 1, split = 2, 4" in first
     assert ["1", "2", "4", "(batch, 4)"] in rows(first)
     assert rows(second) == [["0", "0", "2", "(batch, 2)"], ["1", "2", "2", "(batch, 2)"]]
-    assert "Not drawn: no shape is declared for the data 'e'." in third
+    assert rows(third) == [["0", "0", "1", "(batch, 1)"], ["1", "1", "1", "(batch, 1)"]]
     assert "Not drawn: the lengths are known only at run time." in fourth
+    assert "Not drawn: the shape of the data 'o' is not known." in fifth
 
 
 def test_bodies_and_functions_are_explained_too(tensorsplit: Command, tmp_path: Path) -> None:
@@ -162,7 +166,7 @@ def test_bodies_and_functions_are_explained_too(tensorsplit: Command, tmp_path: 
     out = tensorsplit("explain", save(tmp_path / "m.onnx", made)).out
     assert "graph/if.then_branch/inner  onnx.Split-18" in out
     assert ["1", "2", "2", "(2, 6)"] in rows(out)
-    assert "function custom::F/cut  Split\nNot drawn: whoever calls the function gives axis." in out
+    assert "function custom::F/cut  Split\nNot drawn: each call of the function gives axis." in out
 
 
 def test_a_default_is_named_as_one(tensorsplit: Command, tmp_path: Path) -> None:
@@ -219,3 +223,15 @@ def test_an_svg_that_cannot_be_written_leaves_nothing(refused: Refused, tmp_path
     refused("TS702", "explain", "Split", "7", "num_outputs=1", "--svg", tmp_path)
     refused("TS302", "explain", "Split", "7", "split=6", "--svg", tmp_path / "new" / "a.svg")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_split_that_never_runs_is_named_as_one(
+    tensorsplit: Command, tmp_path: Path
+) -> None:
+    then = graph([node("Split", "x s", "p q", name="inner")], [], ["p"])
+    other = graph([node("Identity", "x", "r")], [], ["r"])
+    nodes = [node("If", "c", "z", name="if", then_branch=then, else_branch=other)]
+    constants = [tensor("c", False, np.bool_), tensor("s", [1, 2])]
+    made = model(graph(nodes, [value("x", FLOAT, [4])], ["z"], constants))
+    out = tensorsplit("explain", save(tmp_path / "m.onnx", made)).out
+    assert "Not drawn: it never runs, and is wrong: [1, 2] sums to 3" in out

@@ -1,21 +1,16 @@
-"""The cuts of a model, as far as its constants and declared shapes tell."""
+"""The splits of a model, as far as the analysis knows them before the model runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-
-import onnx_ir as ir
-
 from tensorsplit.cli.explaining import Explanation
-from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
-from tensorsplit.model.graph.binding import UNKNOWN, Known, bind
-from tensorsplit.model.graph.nodes import NodeRef, constant, is_split, is_vendor_split, walk
-from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import NodeRef, is_split, is_vendor_split, walk
+from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.pages.layout import dim_text
 
 
@@ -26,78 +21,59 @@ def explanations(path: str) -> list[Explanation]:
         path: An ONNX file, or an OpenVINO IR (``.xml``).
 
     Returns:
-        One cut for each split node, in bodies and functions too. Initializers that are also
-        inputs count with the values that they have.
+        One explanation for each split node, in bodies and functions too. Initializers that are
+        also inputs count with the values that they have.
 
     Raises:
-        SplitError: TS501 to TS504 for the model; TS101 to TS308 for a split node that is wrong.
+        SplitError: TS501 to TS504 for the model; TS101 to TS308 for a split node that is wrong
+            and may run.
     """
-    return list(_splits(read_model(path)))
+    model = read_model(path).model
+    facts = analyse(model, {}, strict=True)
+    refs = (ref for ref in walk(model) if is_split(ref.node) or is_vendor_split(ref.node))
+    return [_explanation(ref, facts) for ref in refs]
 
 
-def _splits(model: OnnxModel) -> Iterator[Explanation]:
-    shapes: dict[ir.Value, Shape] = {}
-    for site in walk(model.model):
-        if is_split(site.node) or is_vendor_split(site.node):
-            try:
-                yield _cut(site, shapes)
-            except SplitError as error:
-                raise error.located(node=site.path) from None
-
-
-def _shape(value: ir.Value, shapes: Mapping[ir.Value, Shape]) -> Shape | None:
-    if value in shapes:
-        return shapes[value]
-    held = value.const_value
-    if held is not None or value.shape is None:
-        return None if held is None else tuple(held.shape.numpy())
-    return tuple(max(dim, -1) if isinstance(dim, int) else dim.value or -1 for dim in value.shape)
-
-
-def _cut(site: NodeRef, shapes: dict[ir.Value, Shape]) -> Explanation:
-    node = site.node
-    linked = [name for name, entry in node.attributes.items() if entry.is_ref()]
+def _explanation(ref: NodeRef, facts: Facts) -> Explanation:
+    node = ref.node
+    linked = [name for name, attribute in node.attributes.items() if attribute.is_ref()]
     if linked:
-        note = f"Not drawn: whoever calls the function gives {', '.join(linked)}."
-        return Explanation(node.op_type, "", None, None, note, site.path)
-    inputs: list[Known] = [None if value is None else UNKNOWN for value in node.inputs]
-    defaults = []
-    for place, value in enumerate(node.inputs[1:], 1):
-        if value is None:
-            continue
-        if value.is_graph_input() and value.const_value is not None:
-            inputs[place] = read_tensor(value.const_value)
-            defaults.append(value.name)
-        else:
-            known = constant(value)
-            inputs[place] = UNKNOWN if known is None else known
-    intent = bind(node, site.opsets.get("", 1), inputs)
-    data = node.inputs[0]
-    if data is None:
-        return _planned(site.path, intent, None, "")
-    cut = _planned(site.path, intent, _shape(data, shapes), data.name or "")
+        note = f"Not drawn: each call of the function gives {', '.join(linked)}."
+        return Explanation(node.op_type, "", None, None, note, ref.path)
+    try:
+        intent = bind(node, ref.opset, [facts.of(value) for value in node.inputs])
+        made, note = _planned(intent, ref, facts)
+    except SplitError as error:
+        note = f"Not drawn: it never runs, and is wrong: {error.problem}."
+        if not facts.never_runs(ref.path):
+            raise error.located(node=ref.path) from None
+        return Explanation(node.op_type, "", None, None, note, ref.path)
+    defaults = [
+        show(value.name)
+        for value in node.inputs[1:]
+        if value is not None and value.is_graph_input() and value.is_initializer()
+    ]
     if defaults:
-        note = f"With the default of {', '.join(map(show, defaults))}, which can be fed otherwise."
-        cut = replace(cut, note=f"{note} {cut.note}".strip())
-    if isinstance(cut.plan, SplitPlan) and not intent.operator.is_sequence:
-        shapes.update(zip(node.outputs, cut.plan.output_shapes, strict=True))
-    return cut
+        default = f"With the default of {', '.join(defaults)}, which can be fed otherwise."
+        note = f"{default} {note}".strip()
+    return Explanation(intent.operator.id, _given(intent), intent, made, note, ref.path)
 
 
-def _planned(path: str, intent: Intent, shape: Shape | None, data: str) -> Explanation:
-    """The cut of a node, with its plan if everything that it takes is known."""
-    made: SplitPlan | UncountedPlan | None = None
-    note = ""
-    if shape is None:
-        note = f"Not drawn: no shape is declared for the data {show(data)}."
-    else:
-        try:
-            made = plan(intent, as_shape(None if dim == -1 else dim for dim in shape))
-        except SplitError as error:
-            if error.kind is not UNKNOWN_COUNT:
-                raise error.located(operator=intent.operator.id, node=path) from None
-            note = f"Not drawn: {error.problem}."
-    return Explanation(intent.operator.id, _given(intent), intent, made, note, path)
+def _planned(
+    intent: Intent, ref: NodeRef, facts: Facts
+) -> tuple[SplitPlan | UncountedPlan | None, str]:
+    """The plan, or why there is none."""
+    data = ref.node.inputs[0]
+    fact = facts.of(data)
+    if not isinstance(fact, Tensor) or fact.shape is None:
+        name = show(data.name if data is not None else "")
+        return None, f"Not drawn: the shape of the data {name} is not known."
+    try:
+        return plan(intent, fact.shape), ""
+    except SplitError as error:
+        if error.kind is not UNKNOWN_COUNT:
+            raise error.located(operator=intent.operator.id) from None
+        return None, f"Not drawn: {error.problem}."
 
 
 def _given(intent: Intent) -> str:

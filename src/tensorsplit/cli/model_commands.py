@@ -112,7 +112,7 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
     MODEL is a path, or - for an ONNX model on standard input. The exit status is 1 if there are
     errors; 2 if the model can't be read at all.
     """
-    from tensorsplit.model.check import report as reports
+    from tensorsplit.model.check import findings as reports
     from tensorsplit.model.check.checker import examine
 
     with progress_of("checking"):

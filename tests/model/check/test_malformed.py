@@ -12,7 +12,7 @@ import pytest
 
 from tensorsplit import SplitError
 from tensorsplit.model.check.checker import check, examine
-from tensorsplit.model.check.report import as_sarif
+from tensorsplit.model.check.findings import as_sarif
 from tests.model.build import (
     BOOL,
     FLOAT,

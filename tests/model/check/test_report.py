@@ -12,9 +12,8 @@ import pytest
 
 from tensorsplit.core.errors import KINDS
 from tensorsplit.model.check.checker import examine
-from tensorsplit.model.check.finding import Report
-from tensorsplit.model.check.report import as_json, as_sarif, as_text
-from tensorsplit.model.check.table import CHECKS
+from tensorsplit.model.check.checks import CHECKS
+from tensorsplit.model.check.findings import CheckReport, as_json, as_sarif, as_text
 from tests.model.build import FLOAT, graph, model, node, value
 
 SCHEMAS = [
@@ -25,7 +24,7 @@ SCHEMAS = [
 
 
 @pytest.fixture
-def report() -> Report:
+def report() -> CheckReport:
     """An error, a warning and two notes in two of three split nodes."""
     nodes = [
         node("Split", "x", "a b", name="odd one", axis=-2),
@@ -36,7 +35,7 @@ def report() -> Report:
     return examine(made)
 
 
-def test_text_groups_the_findings_by_node(report: Report) -> None:
+def test_text_groups_the_findings_by_node(report: CheckReport) -> None:
     assert as_text(report) == (
         "graph/odd one (onnx.Split-2)\n"
         "  warning [TS821] axis: the axis is -2\n"
@@ -56,10 +55,10 @@ def test_text_groups_the_findings_by_node(report: Report) -> None:
 
 
 def test_text_of_a_clean_model() -> None:
-    assert as_text(Report((), 1)) == "no findings in 1 split node\n"
+    assert as_text(CheckReport((), 1)) == "no findings in 1 split node\n"
 
 
-def test_json_has_the_documented_fields(report: Report) -> None:
+def test_json_has_the_documented_fields(report: CheckReport) -> None:
     content = json.loads(as_json(report, "m.onnx", "portable", "1.2.3"))
     assert content | {"findings": content["findings"][:1]} == {
         "format": 1,
@@ -85,17 +84,17 @@ def test_json_has_the_documented_fields(report: Report) -> None:
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda path: path.name)
 @pytest.mark.parametrize("clean", [False, True])
-def test_sarif_holds_to_its_schema(report: Report, schema: Path, clean: bool) -> None:
-    written = Report((), 3) if clean else report
+def test_sarif_holds_to_its_schema(report: CheckReport, schema: Path, clean: bool) -> None:
+    written = CheckReport((), 3) if clean else report
     content = json.loads(as_sarif(written, "m.onnx", "1.2.3"))
     jsonschema.validate(content, json.loads(schema.read_text("utf-8")))
 
 
-def sarif_run(report: Report, name: str = "m.onnx") -> Any:
+def sarif_run(report: CheckReport, name: str = "m.onnx") -> Any:
     return json.loads(as_sarif(report, name, "1.2.3"))["runs"][0]
 
 
-def test_sarif_rules_are_all_checks_and_all_refusals(report: Report) -> None:
+def test_sarif_rules_are_all_checks_and_all_refusals(report: CheckReport) -> None:
     rules = sarif_run(report)["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == sorted({*KINDS, *CHECKS})
     for result in sarif_run(report)["results"]:
@@ -104,7 +103,7 @@ def test_sarif_rules_are_all_checks_and_all_refusals(report: Report) -> None:
         assert rule["defaultConfiguration"]["level"] == result["level"]
 
 
-def test_sarif_results_say_where(report: Report) -> None:
+def test_sarif_results_say_where(report: CheckReport) -> None:
     result = sarif_run(report, "some folder/m.onnx")["results"][0]
     assert result["message"]["text"] == "onnx.Split-2, axis: the axis is -2; give 0"
     (location,) = result["locations"]
@@ -115,7 +114,7 @@ def test_sarif_results_say_where(report: Report) -> None:
 
 
 def test_sarif_paths_are_relative_where_they_can_be(
-    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    report: CheckReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     artifacts = [
@@ -125,7 +124,7 @@ def test_sarif_paths_are_relative_where_they_can_be(
     assert artifacts == ["m.onnx", (tmp_path.parent / "m.onnx").as_uri()]
 
 
-def test_fingerprints_tell_findings_apart_and_stay(report: Report) -> None:
+def test_fingerprints_tell_findings_apart_and_stay(report: CheckReport) -> None:
     prints = [r["partialFingerprints"]["node/v1"] for r in sarif_run(report)["results"]]
     assert len(set(prints)) == len(prints)
     assert prints == [r["partialFingerprints"]["node/v1"] for r in sarif_run(report)["results"]]

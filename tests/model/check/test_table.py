@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tensorsplit.core.errors import KINDS
-from tensorsplit.model.check.table import CHECKS, SEVERITIES
+from tensorsplit.model.check.checks import CHECKS, SEVERITIES
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from tensorsplit.model.check.checker import check
-from tensorsplit.model.check.targets import of_features
+from tensorsplit.model.check.target_checks import of_features
 from tensorsplit.model.profiles import Entry, Profile
 from tests.model.build import FLOAT, INT64, graph, model, node, sequence, tensor, value
 

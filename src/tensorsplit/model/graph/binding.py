@@ -5,20 +5,18 @@ Static checks and execution both bind here, so that they can't disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Listed
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
-from onnx import AttributeProto, NodeProto
 
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.prepared import counted
 from tensorsplit.core import resolve
 from tensorsplit.core.errors import (
-    MALFORMED_MODEL,
     MISSING_OPERAND,
     NOT_AN_ARRAY,
     OPERAND_TYPE,
@@ -29,32 +27,16 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import in_force
-from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.facts import ABSENT, Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.nodes import (
-    FAMILY,
-    VENDOR_FAMILY,
-    VENDOR_SPLIT,
-    constant,
-    domain_name,
-    is_vendor_split,
-)
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT, constant, is_vendor_split
 
 Known: TypeAlias = "Fact | np.ndarray[Any, Any] | Operand | list[Any] | None"
 """What is known of an input: a fact, an array, an operand, or None for one that is absent."""
 
 UNKNOWN = Operand(None, None, None, "input")
 """An input of which nothing is known yet."""
-
-
-class Call(NamedTuple):
-    """What a split node gives to its operator version: the arguments of `resolve.bind`."""
-
-    operator: Operator
-    operands: list[tuple[str, Operand]]
-    outputs: int
 
 
 def bind(
@@ -90,10 +72,22 @@ def bind(
             None if value is None or given is ABSENT else given
             for value, given in zip(node.inputs, inputs, strict=True)
         ]
+    vendor, count = "onnx", len(node.outputs)
     if is_vendor_split(node):
-        opset = VENDOR_SPLIT.since_version
-    given = _attributes(node, attributes)
-    return resolve.bind(*_call(node, opset, given, known, len(node.outputs)))
+        vendor, opset = VENDOR_SPLIT.vendor, VENDOR_SPLIT.since_version
+    record = in_force(node.op_type, opset, vendor=vendor)
+    try:
+        operands = list(_attributes(node, attributes)) + _inputs(record, known)
+        if count > 1 and record.outputs[0].option != "variadic":
+            raise SplitError(
+                OUTPUT_COUNT,
+                f"the node has {count} outputs",
+                "give it one output, the sequence",
+                parameter=record.outputs[0].name,
+            )
+    except SplitError as error:
+        raise error.located(operator=record.id) from None
+    return resolve.bind(record, operands, count)
 
 
 def operand(value: ir.Value) -> Known:
@@ -108,14 +102,15 @@ def operand(value: ir.Value) -> Known:
     return Operand(None, rank, element_type, "input")
 
 
-def _attributes(node: ir.Node, function: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
+def _attributes(node: ir.Node, function: Mapping[str, Any] | None) -> Iterator[tuple[str, Operand]]:
     for name, attribute in node.attributes.items():
         if not attribute.is_ref():
-            yield name, _plain(attribute.type.name, attribute.value)
+            is_integer = attribute.type.name in _RANKS
+            yield _attribute(name, attribute.value if is_integer else attribute.type.name)
         elif function is None:
-            yield name, open_attribute(attribute)
+            yield _attribute(name, open_attribute(attribute))
         elif attribute.ref_attr_name in function:
-            yield name, function[attribute.ref_attr_name or ""]
+            yield _attribute(name, function[attribute.ref_attr_name or ""])
 
 
 def open_attribute(attribute: ir.Attr) -> Any:
@@ -127,47 +122,19 @@ def open_attribute(attribute: ir.Attr) -> Any:
 _RANKS = {"INT": 0, "INTS": 1}
 
 
-def _plain(kind: str, value: Any) -> Any:
-    """The value of an attribute of integers; what stands for any other in a message."""
-    return value if kind in _RANKS else kind
-
-
-def _call(
-    node: ir.Node | NodeProto,
-    opset: int,
-    attributes: Iterable[tuple[str, Any]],
-    inputs: Listed[Known],
-    outputs: int,
-) -> Call:
-    vendor = VENDOR_SPLIT.vendor if node.domain == DOMAIN else "onnx"
-    record = in_force(node.op_type, opset, vendor=vendor)
-    try:
-        operands = [(short_name(name), _attribute(name, value)) for name, value in attributes]
-        operands += _inputs(record, inputs)
-        if outputs > 1 and record.outputs[0].option != "variadic":
-            raise SplitError(
-                OUTPUT_COUNT,
-                f"the node has {outputs} outputs",
-                "give it one output, the sequence",
-                parameter=record.outputs[0].name,
-            )
-    except SplitError as error:
-        raise error.located(operator=record.id) from None
-    return Call(record, operands, outputs)
-
-
-def _attribute(name: str, value: Any) -> Operand:
+def _attribute(name: str, value: Any) -> tuple[str, Operand]:
+    name = short_name(name)
     if isinstance(value, Operand):
-        return value
+        return name, value
     if type(value) is int:
-        return Operand((value,), 0, None, "attribute")
+        return name, Operand((value,), 0, None, "attribute")
     if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
-        return Operand(tuple(value), 1, None, "attribute")
+        return name, Operand(tuple(value), 1, None, "attribute")
     raise SplitError(
         OPERAND_TYPE,
         f"the attribute is {str(value)[:80]}",
         "give it as INT or INTS",
-        parameter=short_name(name),
+        parameter=name,
     )
 
 
@@ -215,95 +182,6 @@ def _operand(name: str, value: Known) -> Operand:
 def _kind(value: object) -> str:
     is_sequence = isinstance(value, (list, Sequence))
     return "a sequence" if is_sequence else f"a {type(value).__name__}"
-
-
-def is_split(node: NodeProto) -> bool:
-    """Whether the node is one of the operators of this package."""
-    if domain_name(node.domain) == "":
-        return node.op_type in FAMILY
-    return node.op_type in VENDOR_FAMILY and node.domain == DOMAIN
-
-
-def call_of(
-    node: NodeProto,
-    opset: int,
-    inputs: Listed[Known] | None = None,
-    linked: Mapping[str, Any] | None = None,
-) -> Call:
-    """What a split node gives to its operator version.
-
-    Args:
-        node: The node.
-        opset: The opset of the node's domain where it stands.
-        inputs: What is known of each input, in the node's order; None where nothing is known of
-            any.
-        linked: Values of the attributes that refer to one of the function around the node.
-
-    Raises:
-        SplitError: TS101 if the operator does not exist at the opset, TS102, TS103, TS105,
-            TS305, TS502 for attributes, inputs and outputs that the version does not have.
-    """
-    known = [UNKNOWN] * len(node.input) if inputs is None else list(inputs)
-    known = [value if name else None for name, value in zip(node.input, known, strict=True)]
-    given = _message_attributes(node, linked or {})
-    return _call(node, opset, given, known, len(node.output))
-
-
-def _message_attributes(node: NodeProto, linked: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    names: set[str] = set()
-    for attribute in node.attribute:
-        if attribute.name in names:
-            raise SplitError(
-                MALFORMED_MODEL,
-                "the node has this attribute more than once",
-                "give it once",
-                parameter=short_name(attribute.name),
-            )
-        names.add(attribute.name)
-        yield attribute.name, _value(attribute, linked)
-
-
-def _value(attribute: AttributeProto, linked: Mapping[str, Any]) -> Any:
-    if attribute.ref_attr_name:
-        return linked.get(attribute.name)
-    if attribute.type == AttributeProto.INT:
-        return attribute.i
-    if attribute.type == AttributeProto.INTS:
-        return list(attribute.ints)
-    return AttributeProto.AttributeType.Name(attribute.type)
-
-
-def bind_node(
-    node: NodeProto,
-    opset: int,
-    inputs: Listed[Known] | None = None,
-    linked: Mapping[str, Any] | None = None,
-) -> Intent:
-    """As `bind`, for a node as a message; the arguments are those of `call_of`."""
-    return resolve.bind(*call_of(node, opset, inputs, linked))
-
-
-def cut(
-    node: NodeProto,
-    opset: int,
-    inputs: Listed[Known],
-    linked: Mapping[str, Any] | None = None,
-) -> list[Any]:
-    """Run a split node.
-
-    Args:
-        node: The node.
-        opset: The opset of the node's domain where it stands.
-        inputs: The value of each input; None for one that is absent.
-        linked: As for `call_of`.
-
-    Returns:
-        The value of each output: views of the data, or one list of them for a sequence.
-
-    Raises:
-        SplitError: TS101 to TS309, TS502.
-    """
-    return execute(bind_node(node, opset, inputs, linked), inputs[0])
 
 
 def execute(intent: Intent, data: Any) -> list[Any]:

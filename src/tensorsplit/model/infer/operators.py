@@ -22,6 +22,7 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import explicit
+from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, of_parts
 from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, bodies, domain_name, readable_constant
@@ -124,12 +125,26 @@ def split_outputs(
         if error.kind is not UNKNOWN_COUNT:
             raise
         return SplitOutputs(_open_lengths(intent, data.element_type, data.shape, inputs), False)
+    is_typed = data.element_type is not None and isinstance(made, SplitPlan)
+    is_decided = is_typed and is_known(made.input_shape[made.axis])
+    return SplitOutputs(planned_outputs(made, data, intent.operator), is_decided)
+
+
+def planned_outputs(
+    made: SplitPlan | UncountedPlan, data: Tensor, operator: Operator
+) -> list[Fact]:
+    """What is known of the outputs of a split node whose plan is known.
+
+    Args:
+        made: The plan.
+        data: What is known of the data.
+        operator: The version in force.
+    """
     if isinstance(made, UncountedPlan):
-        return SplitOutputs([Sequence(data.element_type, made.part_shape, made.count)], False)
-    is_decided = data.element_type is not None and is_known(made.input_shape[made.axis])
-    if intent.operator.is_sequence:
-        return SplitOutputs([of_parts(data.element_type, made.output_shapes)], is_decided)
-    return SplitOutputs(_parts(data, made), is_decided)
+        return [Sequence(data.element_type, made.part_shape, made.count)]
+    if operator.is_sequence:
+        return [of_parts(data.element_type, made.output_shapes)]
+    return _parts(data, made)
 
 
 def _check_lengths(intent: Intent) -> None:

@@ -16,6 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
 
 _SUFFIX = ".json"
@@ -110,7 +112,7 @@ def load(engine: str, version: str | None = None) -> Profile:
     """
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
-    versions = sorted((number for name, number in _names() if name == engine), key=version_key)
+    versions = sorted((number for name, number in _names() if name == engine), key=_order)
     if not versions:
         raise SplitError(
             UNKNOWN_ENGINE,
@@ -119,12 +121,13 @@ def load(engine: str, version: str | None = None) -> Profile:
             parameter="target",
         )
     in_use = version or _installed(engine)
-    usable = [
-        number
-        for number in versions
-        if in_use is None or version_key(number) <= version_key(in_use)
-    ]
+    usable = [number for number in versions if in_use is None or _order(number) <= _order(in_use)]
     return _read(engine, usable[-1] if usable else versions[0])
+
+
+def _order(version: str) -> Version:
+    """What a version is compared by; a target has none, and no other version."""
+    return Version(version or "0")
 
 
 def _installed(engine: str) -> str | None:
@@ -180,18 +183,3 @@ def _profile(engine: str, version: str, text: str) -> Profile:
         for entry in content["entries"]
     )
     return Profile(engine, version, content["measured"], entries)
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """A version as numbers to compare; what follows the first letter is ignored.
-
-    Args:
-        version: Such as ``1.31.1`` or ``2.0.0rc1``.
-    """
-    numbers = []
-    for piece in version.split("."):
-        digits = piece[: len(piece) - len(piece.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
-    return tuple(numbers)

@@ -28,7 +28,7 @@ from tensorsplit.core.errors import (
     SplitError,
     short_name,
 )
-from tensorsplit.model.graph.binding import cut
+from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.nodes import bodies, domain_name, scopes_in, tensors
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run.program import Step
@@ -374,9 +374,10 @@ class _SplitRun(OpRun):
         super().__init__(onnx_node, run_params)
         opsets: Mapping[str, int] = run_params["opsets"]
         self._opset = {domain_name(domain): opset for domain, opset in opsets.items()}[""]
+        self._node = ir.serde.deserialize_node(onnx_node)
 
     def _load_attributes(self) -> None:
-        """Leave attributes to `cut`: the base class would add the newest version's to each node.
+        """Leave attributes to `bind`: the base class would add the newest version's to each node.
 
         Those that stand for an attribute of a function are noted, for `run` to pass their values.
         """
@@ -389,7 +390,9 @@ class _SplitRun(OpRun):
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         given = [*inputs, *[None] * (len(self.onnx_node.input) - len(inputs))]
-        return tuple(cut(self.onnx_node, self._opset, given, attributes))
+        links = (a for a in self.onnx_node.attribute if a.ref_attr_name)
+        linked = {link.ref_attr_name: attributes.get(link.name) for link in links}
+        return tuple(execute(bind(self._node, self._opset, given, linked), given[0]))
 
 
 class Split(_SplitRun):

@@ -1,22 +1,23 @@
-"""A report as text, as JSON, and as SARIF 2.1.0, the format of code-scanning tools."""
+"""What `check` finds in a model, and how it is written: as text, JSON or SARIF 2.1.0."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tensorsplit.core.errors import KINDS, Kind
-from tensorsplit.model.check.finding import Finding, Report
-from tensorsplit.model.check.table import (
+from tensorsplit.core.errors import KINDS, Kind, SplitError
+from tensorsplit.model.check.checks import (
     CHECKS,
     ERROR,
     NOTE,
+    SEVERITIES,
     WARNING,
     Check,
     decisions_of,
@@ -31,31 +32,132 @@ SARIF_SCHEMA = (
 )
 
 
-def by_node(report: Report) -> Iterator[tuple[str, tuple[Finding, ...]]]:
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes:
+        code: Of a check (``TS8xx``, see ``docs/check.md``) or a refusal (``docs/errors.md``).
+        severity: ``error``, ``warning`` or ``note``.
+        node: The path of the node, such as ``graph/loop_1.body/split_0``.
+        message: What is wrong or odd, with the values seen.
+        fix: What would be right, as an instruction; may be empty.
+        operator: The operator version, such as ``onnx.Split-18``; None where there is none.
+        parameter: The operand, attribute or output at fault, in the standard's spelling, or None.
+    """
+
+    code: str
+    severity: str
+    node: str
+    message: str
+    fix: str = ""
+    operator: str | None = None
+    parameter: str | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is wrong or odd, and what would be right, without the node."""
+        where = f"{self.parameter}: " if self.parameter else ""
+        first = f"{self.severity} [{self.code}] {where}{self.message}"
+        return (first, f"  {self.fix}") if self.fix else (first,)
+
+    def __str__(self) -> str:
+        where = f"{self.parameter}: " if self.parameter else ""
+        text = f"{self.severity} [{self.code}] {self.node}: {where}{self.message}"
+        return f"{text}; {self.fix}" if self.fix else text
+
+    def as_warning(self, reason: str) -> Finding:
+        """An error as a warning, because of a reason; any other finding as it is."""
+        if self.severity != ERROR:
+            return self
+        return replace(self, severity=WARNING, message=f"{self.message} ({reason})")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Everything that was found in a model.
+
+    Attributes:
+        findings: In the order of the nodes; the findings of one node are next to each other.
+        split_nodes: How many split nodes were looked at.
+    """
+
+    findings: tuple[Finding, ...]
+    split_nodes: int
+
+    def count(self, severity: str) -> int:
+        """How many findings there are of a severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    @property
+    def summary(self) -> str:
+        """Such as ``2 errors, 1 warning in 5 split nodes``."""
+        counts = [(self.count(severity), severity) for severity in SEVERITIES]
+        said = [_counted(number, word) for number, word in counts if number]
+        return f"{', '.join(said) or 'no findings'} in {_counted(self.split_nodes, 'split node')}"
+
+
+def of_check(
+    check: Check,
+    node: str,
+    message: str,
+    fix: str = "",
+    *,
+    operator: str | None = None,
+    parameter: str | None = None,
+) -> Finding:
+    """A finding of one of the checks."""
+    return Finding(check.code, check.severity, node, message, fix, operator, parameter)
+
+
+def of_error(error: SplitError, node: str = "graph") -> Finding:
+    """The finding that a refusal amounts to.
+
+    Args:
+        error: The refusal.
+        node: The place, where the refusal does not name one.
+    """
+    place = error.node or node
+    return Finding(
+        error.code, ERROR, place, error.problem, error.fix, error.operator, error.parameter
+    )
+
+
+def gathered(findings: Iterable[Finding], split_nodes: int) -> CheckReport:
+    """The report of findings: each once, those of one node together, the gravest of it first."""
+    nodes: dict[str, dict[Finding, None]] = {}
+    for finding in findings:
+        nodes.setdefault(finding.node, {})[finding] = None
+    ordered = [
+        finding
+        for found in nodes.values()
+        for finding in sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+    ]
+    return CheckReport(tuple(ordered), split_nodes)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def by_node(report: CheckReport) -> Iterator[tuple[str, tuple[Finding, ...]]]:
     """The findings of each node, in order."""
     for node, findings in groupby(report.findings, key=lambda finding: finding.node):
         yield node, tuple(findings)
 
 
-def as_text(report: Report) -> str:
+def as_text(report: CheckReport) -> str:
     """The report for people: the findings of each node, then a summary line."""
     blocks = []
     for node, findings in by_node(report):
         operator = next((f.operator for f in findings if f.operator), None)
         lines = [f"{node} ({operator})" if operator else node]
-        lines += [f"  {line}" for finding in findings for line in finding_lines(finding)]
+        lines += [f"  {line}" for finding in findings for line in finding.lines]
         blocks.append("\n".join(lines))
     return "\n\n".join([*blocks, report.summary]) + "\n"
 
 
-def finding_lines(finding: Finding) -> tuple[str, ...]:
-    """One finding as lines of text, without its node: what is wrong, and what would be right."""
-    where = f"{finding.parameter}: " if finding.parameter else ""
-    first = f"{finding.severity} [{finding.code}] {where}{finding.message}"
-    return (first, f"  {finding.fix}") if finding.fix else (first,)
-
-
-def as_json(report: Report, model: str, target: str | None, version: str) -> str:
+def as_json(report: CheckReport, model: str, target: str | None, version: str) -> str:
     """The report as JSON; its fields are described in ``docs/check.md``.
 
     Args:
@@ -93,7 +195,7 @@ def as_json(report: Report, model: str, target: str | None, version: str) -> str
     return json.dumps(content, indent=2) + "\n"
 
 
-def as_sarif(report: Report, model: str, version: str) -> str:
+def as_sarif(report: CheckReport, model: str, version: str) -> str:
     """The report as SARIF 2.1.0.
 
     Args:
