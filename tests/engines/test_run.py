@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, external_data_helper
+from tensorsplit.model.run.evaluate import run_onnx
 
 import tensorsplit as ts
 from tensorsplit.engines import ENGINES, outside
@@ -307,3 +308,126 @@ def test_ir_files_run_only_where_they_can(
     error = refused(path, {"x": X}, engine)
     assert error.code == "TS603"
     assert "openvino" in str(error)
+
+
+@pytest.fixture
+def runs_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The operators of each model that runs here before another engine gets its own."""
+    seen: list[list[str]] = []
+
+    def noticed(part: Any, feeds: Any) -> Any:
+        seen.append([entry.op_type for entry in part.model.graph])
+        return run_onnx(part, feeds)
+
+    class Process:
+        def call(self, *_: object, **__: object) -> dict[str, Any]:
+            return {}
+
+    monkeypatch.setattr(outside, "run_onnx", noticed)
+    monkeypatch.setattr(outside, "process_of", lambda *_: Process())
+    return seen
+
+
+def test_nothing_runs_here_where_shapes_and_feeds_tell_the_lengths(
+    runs_here: list[list[str]],
+) -> None:
+    x = np.ones((1, 3, 8, 8), np.float32)
+    convolved = model(
+        [node("Conv", "x w", "y"), node("Split", "y s", "a b", axis=1)],
+        [tensor("x", shape=["n", 3, "h", "w"]), tensor("s", INT64, [2])],
+        [tensor("a"), tensor("b")],
+        w=np.ones((6, 3, 3, 3), np.float32),
+    )
+    ts.run(convolved, {"x": x, "s": np.array([2, 4])}, engine="onnx-reference")
+    error = refused(convolved, {"x": x, "s": np.array([2, 5])}, "onnx-reference")
+    assert error.code == "TS302"
+    shaped = model(
+        [
+            node("Shape", "x", "shape"),
+            node("Gather", "shape one", "d"),
+            node("Div", "d two", "half"),
+            node("Concat", "half half", "s", axis=0),
+            node("Split", "x s", "a b", axis=1),
+        ],
+        [tensor("x", shape=["n", "d"])],
+        [tensor("a"), tensor("b")],
+        one=np.array([1]),
+        two=np.array([2]),
+    )
+    ts.run(shaped, {"x": np.ones((2, 6), np.float32)}, engine="onnx-reference")
+    assert refused(shaped, {"x": np.ones((2, 5), np.float32)}, "onnx-reference").code == "TS302"
+    assert runs_here == []
+
+
+def test_the_attention_example_is_decided_by_what_is_fed(runs_here: list[list[str]]) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    x = np.load(examples / "attention_x.npy")
+    ts.run(examples / "attention.onnx", {"x": x}, engine="onnx-reference")
+    assert runs_here == []
+
+
+def test_only_what_unknown_lengths_need_runs_here(runs_here: list[list[str]]) -> None:
+    source = model(
+        [
+            node("Conv", "x w", "y"),
+            node("Unique", "given", "lengths"),
+            node("Split", "y lengths", "a b", axis=1),
+            node("Relu", "a", "r"),
+        ],
+        [tensor("x", shape=["n", 3, "h", "w"]), tensor("given", INT64, ["k"])],
+        [tensor("r"), tensor("b")],
+        w=np.ones((6, 3, 3, 3), np.float32),
+    )
+    x = np.ones((1, 3, 8, 8), np.float32)
+    ts.run(source, {"x": x, "given": np.array([4, 2, 2])}, engine="onnx-reference")
+    assert runs_here == [["Unique"]]
+    wrong = {"x": x, "given": np.array([4, 3])}
+    assert refused(source, wrong, "onnx-reference").code == "TS302"
+
+
+def test_data_of_unknown_shape_is_computed_too(runs_here: list[list[str]]) -> None:
+    source = model(
+        [node("Neg", "x", "y"), node("Unique", "y", "z"), node("Split", "z s", "a b")],
+        [tensor("x", shape=["n"])],
+        [tensor("a"), tensor("b")],
+        s=np.array([1, 2]),
+    )
+    ts.run(source, {"x": np.array([1, 2, 3], np.float32)}, engine="onnx-reference")
+    assert runs_here == [["Neg", "Unique"]]
+    wrong = {"x": np.array([1, 2, 2], np.float32)}
+    assert refused(source, wrong, "onnx-reference").code == "TS302"
+
+
+def test_a_body_with_unknown_lengths_runs_whole(runs_here: list[list[str]]) -> None:
+    def branch(*nodes: onnx.NodeProto) -> onnx.GraphProto:
+        return onnx.helper.make_graph(list(nodes), "b", [], [tensor("p")])
+
+    chosen = node(
+        "If",
+        "c",
+        "y",
+        then_branch=branch(node("Unique", "g", "s"), node("Split", "x s", "p q")),
+        else_branch=branch(node("Identity", "x", "p")),
+    )
+    source = model(
+        [node("ReduceMax", "x", "m", keepdims=0), node("Cast", "m", "c", to=9), chosen],
+        [tensor("x", shape=[6]), tensor("g", INT64, ["k"])],
+        [tensor("y")],
+    )
+    wrong = np.array([1, 2])
+    ts.run(source, {"x": np.zeros(6, np.float32), "g": wrong}, engine="onnx-reference")
+    assert runs_here == [["ReduceMax", "Cast", "If"]]
+    error = refused(source, {"x": np.ones(6, np.float32), "g": wrong}, "onnx-reference")
+    assert (error.code, error.node) == ("TS302", "graph/If[2].then_branch/Split[1]")
+
+
+def test_positions_are_checked_where_they_are_known(runs_here: list[list[str]]) -> None:
+    source = model(
+        [node("SplitToSequence", "x", "s"), node("SequenceAt", "s at", "a")],
+        [tensor("x", shape=["n"]), tensor("at", INT64, [])],
+        [tensor("a")],
+    )
+    ts.run(source, {"x": DATA, "at": np.array(-6)}, engine="onnx-reference")
+    error = refused(source, {"x": DATA, "at": np.array(6)}, "onnx-reference")
+    assert error.code == "TS511"
+    assert runs_here == []

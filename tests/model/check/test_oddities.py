@@ -208,3 +208,21 @@ def test_tensors_that_are_joined_fit_together(
 def test_a_tensor_put_into_a_sequence_has_its_element_type() -> None:
     nodes = (node("Cast", "x", "z", to=INT64), node("SequenceInsert", "s z", "y"))
     assert [code for code, _ in found(around(*nodes))] == ["TS803"]
+
+
+def test_lengths_that_follow_from_an_unnamed_dimension() -> None:
+    """Issue 11: their sum is not known, or is the dimension whatever it is."""
+
+    def found(dim: Any) -> list[str]:
+        nodes = [
+            node("Shape", "x", "d"),
+            node("Sub", "d one", "rest"),
+            node("Concat", "one rest", "s", axis=0),
+            node("Split", "x s", "a b"),
+        ]
+        made = graph(nodes, [value("x", FLOAT, [dim])], ["a", "b"], [tensor("one", [1])])
+        return [finding.code for finding in check(model(made))]
+
+    assert found(None) == []
+    assert found("N") == []
+    assert found(6) == []

@@ -278,3 +278,18 @@ def test_splits_of_a_model_that_is_no_graph_are_still_looked_at() -> None:
     ]
     findings = check(model(graph(nodes, [X, value("n", INT64, [])], ["a", "b"])))
     assert {"TS502", "TS305"} <= {finding.code for finding in findings}
+
+
+def test_a_wrong_split_that_never_runs_is_a_warning() -> None:
+    """D22: two of onnx's own node tests have one."""
+    then = graph([node("Split", "x s", "p q", name="cut")], [], ["p"])
+    other = graph([node("Identity", "x", "r")], [], ["r"])
+    nodes = [node("If", "c", "z", name="if", then_branch=then, else_branch=other)]
+
+    def chosen(condition: bool) -> list[tuple[str, str, str]]:
+        constants = [tensor("c", condition, np.bool_), tensor("s", [1, 2])]
+        found = check(model(graph(nodes, [value("x", FLOAT, [4])], ["z"], constants)))
+        return [(f.code, f.severity, f.node) for f in found if f.code == "TS302"]
+
+    assert chosen(True) == [("TS302", "error", "graph/if.then_branch/cut")]
+    assert chosen(False) == [("TS302", "warning", "graph/if.then_branch/cut")]

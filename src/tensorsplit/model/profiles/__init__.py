@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
 
@@ -116,8 +116,8 @@ def load(engine: str, version: str | None = None) -> Profile:
     if not versions:
         raise SplitError(
             UNKNOWN_ENGINE,
-            f"nothing was measured of {show(engine)}",
-            f"the targets are {', '.join(targets())}",
+            f"there is no profile for {show(engine)}",
+            f"known targets are {', '.join(targets())}",
             parameter="target",
         )
     in_use = version or _installed(engine)
@@ -126,8 +126,11 @@ def load(engine: str, version: str | None = None) -> Profile:
 
 
 def _order(version: str) -> Version:
-    """What a version is compared by; a target has none, and no other version."""
-    return Version(version or "0")
+    """What a version is compared by; one that is no version, such as a target's, is the oldest."""
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return Version("0")
 
 
 def _installed(engine: str) -> str | None:
