@@ -11,10 +11,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, external_data_helper
-from tensorsplit.model.run.evaluate import run_onnx
 
 import tensorsplit as ts
 from tensorsplit.engines import ENGINES, outside
+from tensorsplit.model.graph.reading import OnnxModel
+from tensorsplit.model.run.evaluator import evaluate
+from tensorsplit.model.run.program import compile_model
 from tests.engines.models import INT64, model, node, sequence, split_model, tensor
 from tests.model.ir_files import X, cut_file
 
@@ -315,15 +317,15 @@ def runs_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The operators of each model that runs here before another engine gets its own."""
     seen: list[list[str]] = []
 
-    def noticed(part: Any, feeds: Any) -> Any:
-        seen.append([entry.op_type for entry in part.model.graph])
-        return run_onnx(part, feeds)
+    def noticed(source: OnnxModel, feeds: Any, wanted: Any) -> Any:
+        seen.append([step.node.op_type for step in compile_model(source).only(wanted).steps])
+        return evaluate(source, feeds, wanted)
 
     class Process:
         def call(self, *_: object, **__: object) -> dict[str, Any]:
             return {}
 
-    monkeypatch.setattr(outside, "run_onnx", noticed)
+    monkeypatch.setattr(outside, "evaluate", noticed)
     monkeypatch.setattr(outside, "process_of", lambda *_: Process())
     return seen
 
