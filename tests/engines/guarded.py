@@ -14,7 +14,12 @@ def run_all(
 ) -> list[list[Any] | str]:
     """For each feed the outputs in order, or what the engine says."""
     try:
-        once = {"onnxruntime": _onnxruntime, "openvino": _openvino, "onnx-reference": _reference}
+        once = {
+            "onnxruntime": _onnxruntime,
+            "openvino": _openvino,
+            "openvino-extended": _extended,
+            "onnx-reference": _reference,
+        }
         run = once[engine](model, threads)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is what is asked for
         return [f"while loading: {error}"] * len(feeds)
@@ -41,10 +46,18 @@ def _onnxruntime(model: bytes, threads: int) -> Any:
     return lambda fed: session.run(None, fed)
 
 
-def _openvino(model: bytes, threads: int) -> Any:
+def _extended(model: bytes, threads: int) -> Any:
+    import tensorsplit as ts
+
+    return _openvino(model, threads, ts.openvino.extensions())
+
+
+def _openvino(model: bytes, threads: int, extensions: Any = ()) -> Any:
     import openvino
 
     core = openvino.Core()
+    for extension in extensions:
+        core.add_extension(extension)
     read = core.read_model(model, b"")
     config = {"EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": threads}
     compiled = core.compile_model(read, "CPU", config)

@@ -259,7 +259,7 @@ def processes() -> Iterator[dict[str, EngineProcess]]:
     """A process for each engine."""
     made = {
         name: EngineProcess(name, "tests.engines.guarded:run_all")
-        for name in (*ENGINES, "onnx-reference")
+        for name in (*ENGINES, "openvino-extended", "onnx-reference")
     }
     yield made
     for process in made.values():
@@ -337,6 +337,23 @@ def test_a_converted_model_is_refused_where_the_original_is(
                     assert isinstance(after, str), (made, fed, before, after)
                 elif right is not None and not isinstance(before, str):
                     assert_right(after, right, fed)
+
+
+IMPORTED = [each for each in (*FAMILIES, *SEQUENCES) if each.name != "any lists"]
+"""What the extensions import; lengths that nobody counts they refuse then (TS310)."""
+
+
+@pytest.mark.parametrize("family", IMPORTED, ids=lambda family: family.name)
+def test_openvino_with_the_extensions_refuses_too(
+    processes: dict[str, EngineProcess], family: Family
+) -> None:
+    """The import makes the parts itself, with the same guards."""
+    for axis, rank, element, others in SHAPES[:2]:
+        model = family.model(axis, rank, element)
+        feeds, wanted = zip(*family.cases(axis, rank, element, others), strict=True)
+        found = outcomes(processes, "openvino-extended", model, feeds)
+        for each in zip(found, wanted, feeds, strict=True):
+            assert_right(*each)
 
 
 @pytest.mark.parametrize("target", ENGINES)

@@ -393,7 +393,7 @@ def _all_natural(lengths: Any) -> bool:
 
 
 def _poisoned(dim: Number, lengths: Any) -> Formula:
-    return choose(at_least(0, _formula(lengths)), lengths, dim + 1)  # type: ignore[no-any-return]
+    return choose(at_least(0, as_formula(lengths)), lengths, dim + 1)  # type: ignore[no-any-return]
 
 
 def _fit(dim: Number, lengths: Any) -> Condition:
@@ -403,11 +403,12 @@ def _fit(dim: Number, lengths: Any) -> Condition:
 
 def _sure(numbers: Any, condition: Condition, count: int) -> Formula:
     """The numbers if a condition holds; else none, which no engine reshapes to their count."""
-    kept = Formula("head", _formula(listed(numbers)), choose(condition, count, 0))
+    kept = Formula("head", as_formula(listed(numbers)), choose(condition, count, 0))
     return Formula("shaped", kept, count, is_natural=_all_natural(listed(numbers)))
 
 
-def _formula(numbers: Any) -> Formula:
+def as_formula(numbers: Numbers) -> Formula:
+    """Numbers as a formula, where they may be a list of integers."""
     return Formula("numbers", numbers) if isinstance(numbers, tuple) else numbers
 
 

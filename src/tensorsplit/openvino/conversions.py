@@ -10,16 +10,15 @@ from openvino.frontend.onnx import ConversionExtension
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import bind
-from tensorsplit.openvino.arithmetic import Value
-from tensorsplit.openvino.nodes import read
-from tensorsplit.openvino.sequences import (
+from tensorsplit.openvino.given_nodes import read
+from tensorsplit.openvino.node_maker import Value
+from tensorsplit.openvino.sequence_conversions import (
     concat_from_sequence,
     sequence_at,
     sequence_length,
     split_to_sequence,
 )
-from tensorsplit.openvino.splits import parts
-from tensorsplit.openvino.uncounted import uncounted_parts
+from tensorsplit.openvino.split_conversions import parts, uncounted_parts
 
 Conversion: TypeAlias = Callable[[Any], list[Value]]
 

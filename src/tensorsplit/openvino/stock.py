@@ -14,8 +14,8 @@ from typing import Any
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from openvino.frontend import FrontEndManager
 
-from tensorsplit.openvino.arithmetic import Value
-from tensorsplit.openvino.nodes import element_type, shape_of
+from tensorsplit.openvino.given_nodes import element_type, shape_of
+from tensorsplit.openvino.node_maker import Value
 
 MARK = "SequenceMark"
 """The type of the nodes by which the import knows a sequence; their inputs are its tensors."""

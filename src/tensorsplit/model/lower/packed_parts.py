@@ -12,6 +12,7 @@ from tensorsplit.core.arithmetic import (
     Formula,
     Number,
     Numbers,
+    as_formula,
     dimension,
     head,
     listed,
@@ -189,8 +190,7 @@ class PackedParts:
         if known is not None and is_known(self.zero):
             return known
         if not isinstance(self.sizes, Chunks):
-            listed = self.sizes if known is None else Formula("numbers", known)
-            return self._once("lengths", listed + self.zero)
+            return self._once("lengths", as_formula(self.sizes) + self.zero)
         return self._once("lengths", value(self._build_once("chunks", self._chunks)))
 
     def _chunks(self, make: Calculation) -> ir.Value:

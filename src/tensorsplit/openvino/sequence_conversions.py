@@ -1,4 +1,4 @@
-"""Sequences that are pieces of one tensor, and what is taken out of them."""
+"""Sequences that are parts of one tensor, and what is taken out of them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import Any
 import openvino
 from openvino import opset8 as ops
 
+from tensorsplit.core.arithmetic import (
+    Formula,
+    Number,
+    Numbers,
+    as_formula,
+    dimension,
+    fitting_zero,
+    minimum,
+    pick,
+    position,
+    size_of,
+    sums,
+    value,
+)
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SEQUENCE_INDEX, SplitError
 from tensorsplit.core.resolve import Intent, bind, plan
-from tensorsplit.core.rules import Chunks, chunk, explicit, ones
-from tensorsplit.openvino.arithmetic import (
-    Length,
-    Number,
-    Value,
-    as_int64,
-    constant,
-    dimension,
-    guarded,
-    itself,
-    less,
-    not_below_zero,
-    number,
-    piece,
-    position,
-    scalar,
-)
-from tensorsplit.openvino.nodes import constant_values, read, shape_of
-from tensorsplit.openvino.splits import check_data, parts, sure_lengths
+from tensorsplit.core.rules import Chunks, explicit
+from tensorsplit.openvino.given_nodes import constant_values, read, shape_of
+from tensorsplit.openvino.node_maker import NodeMaker, Value, constant, itself, number
+from tensorsplit.openvino.split_conversions import check_data, parts, run_time_sizes
 from tensorsplit.openvino.stock import MARK, stock, tensors_of
 
+_SPLIT = "VariadicSplit"
 _MOST_MARKED = 4096
-"""Of more parts, each is cut where it is used."""
+"""Of more parts, each is taken where it is used."""
 
 
-class Pieces(openvino.Op):  # type: ignore[misc]  # openvino ships no types
-    """Consecutive pieces of a tensor, of which it is not known how many there are.
+class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no types
+    """Consecutive parts of a tensor, of which it is not known how many there are.
 
     It stands in the model only while that is imported: what takes a part out of it takes it out
     of the tensor itself.
@@ -43,28 +44,35 @@ class Pieces(openvino.Op):  # type: ignore[misc]  # openvino ships no types
     Attributes:
         data: The tensor.
         axis: The axis.
-        length: The length of each piece, but perhaps the last; None if they are listed.
-        lengths: The length of each piece; None if all are of one.
-        dropped: Whether the pieces, of length 1, lack the axis.
+        dropped: Whether the parts, of length 1, lack the axis.
+        dim: The dimension.
+        sizes: The lengths of the parts.
+        zero: Zero; the running model stops where it is used if the lengths do not fit.
+        maker: Makes the nodes that all uses share.
     """
 
     data: Value
     axis: int
-    length: Number | None
-    lengths: Value | None
     dropped: bool
+    dim: Number
+    sizes: Numbers | Chunks
+    zero: Number
+    maker: NodeMaker
 
     def __init__(self, inputs: list[Value]) -> None:
         super().__init__(self, inputs)
 
     @classmethod
-    def of(
-        cls, intent: Intent, data: Value, length: Number | None, lengths: Value | None
-    ) -> Pieces:
-        """The pieces that a node asks for, of one length or of the lengths listed."""
+    def of(cls, intent: Intent, data: Value, lengths: Value | None) -> PackedSequence:
+        """The parts that a node asks for."""
         made = cls([data])
         made.data, made.axis, made.dropped = data, intent.axis or 0, not intent.keepdims
-        made.length, made.lengths = length, lengths
+        made.maker, made.dim = NodeMaker(), dimension(data, made.axis)
+        sizes = made.sizes = run_time_sizes(intent, made.dim, lengths)
+        if not isinstance(sizes, Chunks):
+            made.zero = fitting_zero(made.dim, sizes)
+        else:
+            made.zero = 0 if is_known(sizes.size) else minimum(sizes.size, 1) - 1
         return made
 
     def validate_and_infer_types(self) -> None:
@@ -83,39 +91,33 @@ class Pieces(openvino.Op):  # type: ignore[misc]  # openvino ships no types
             )
         self.set_output_type(0, self.get_input_element_type(0), openvino.PartialShape.dynamic())
 
-    def dimension(self) -> Length:
-        """The dimension that is cut."""
-        return dimension(self.data, constant(self.axis))
-
-    def count(self) -> Length:
-        """How many pieces there are."""
-        if self.lengths is not None:
-            return Length(ops.shape_of(self.lengths, "i64").output(0))
-        if isinstance(self.length, int):
-            sizes = chunk(self.dimension(), (self.length,))
-            assert isinstance(sizes, Chunks)  # noqa: S101 - the dimension is no number
-            return sizes.count  # type: ignore[no-any-return]  # a Dim may be anything
-        assert self.length is not None  # noqa: S101 - one of the two is there
-        return -(-self.dimension() // self.length)
+    def count(self) -> Number:
+        """How many parts there are."""
+        if isinstance(self.sizes, Chunks):
+            return self.sizes.count
+        return size_of(self.sizes) + self.zero
 
     def at(self, index: Number) -> Value:
-        """A piece; the running model stops where there is none of that position (D19)."""
-        place = position(index, self.count())
-        axis = constant(self.axis)
+        """A part; the running model stops where there is none of that position (D19)."""
+        count = self.count()
+        place = position(index, count, count - 1)
         if self.dropped:
-            return ops.gather(self.data, scalar(place), axis).output(0)
-        if self.lengths is None:
-            assert self.length is not None  # noqa: S101 - one of the two is there
-            start = place * self.length
-            end = Length(
-                ops.minimum((start + self.length).tensor, self.dimension().tensor).output(0)
-            )
-            return piece(self.data, start, end, axis)
-        lengths = sure_lengths(self.lengths, self.dimension())
-        ends = ops.cum_sum(lengths, constant(0)).output(0)
-        end = Length(ops.gather(ends, place.tensor, constant(0)).output(0))
-        own = Length(ops.gather(lengths, place.tensor, constant(0)).output(0))
-        return piece(self.data, end - own, end, axis)
+            axis = constant(self.axis)
+            return ops.gather(self.data, self.maker.scalar(place), axis).output(0)
+        if isinstance(self.sizes, Chunks):
+            start = place * self.sizes.size
+            end = minimum(start + self.sizes.size, self.dim)
+        else:
+            lengths = as_formula(self.sizes) + self.zero
+            end = pick(sums(lengths), place)
+            start = end - pick(lengths, place)
+        return self.maker.slice(self.data, start, end, self.axis)
+
+    def whole(self) -> Value:
+        """The tensor; the running model stops if the lengths do not fit it."""
+        if is_known(self.zero):
+            return self.data
+        return self.maker.slice(self.data, self.zero, self.dim, self.axis)
 
 
 def split_to_sequence(context: Any) -> list[Value]:
@@ -144,7 +146,7 @@ def split_to_sequence(context: Any) -> list[Value]:
         mark = stock("SequenceConstruct", None, made)
         if mark.get_node().get_type_name() == MARK:
             return [mark]
-    return [_pieces(intent, given.data, lengths).output(0)]
+    return [PackedSequence.of(intent, given.data, lengths).output(0)]
 
 
 def _count(intent: Intent, data: Value, lengths: Value | None) -> int | None:
@@ -163,18 +165,6 @@ def _count(intent: Intent, data: Value, lengths: Value | None) -> int | None:
     return None
 
 
-def _pieces(intent: Intent, data: Value, lengths: Value | None) -> Pieces:
-    if intent.rule is ones:
-        return Pieces.of(intent, data, 1, None)
-    if intent.rule is chunk and intent.given is not None:
-        return Pieces.of(intent, data, intent.given[0], None)
-    if intent.rule is chunk:
-        length = number(lengths)
-        return Pieces.of(intent, data, guarded(length, less(0, length)), None)
-    listed = constant(intent.given) if intent.given is not None else as_int64(lengths)
-    return Pieces.of(intent, data, None, not_below_zero(listed))
-
-
 def sequence_at(context: Any) -> list[Value]:
     """One tensor of a sequence.
 
@@ -185,13 +175,13 @@ def sequence_at(context: Any) -> list[Value]:
     values = constant_values(index)
     place: Number = int(values[0]) if values else number(index)
     node = sequence.get_node()
-    if isinstance(node, Pieces):
+    if isinstance(node, PackedSequence):
         return [node.at(place)]
     tensors = tensors_of(sequence)
     if tensors is None:
         return [stock("SequenceAt", sequence, [index])]
-    if isinstance(place, Length):
-        sure = scalar(position(place, len(tensors)))
+    if isinstance(place, Formula):
+        sure = NodeMaker().scalar(position(place, len(tensors), len(tensors) - 1))
         return [stock("SequenceAt", sequence, [sure])]
     if not -len(tensors) <= place < len(tensors):
         raise SplitError(
@@ -207,8 +197,14 @@ def sequence_length(context: Any) -> list[Value]:
     """How many tensors a sequence has."""
     sequence = context.get_input(0)
     node = sequence.get_node()
-    if isinstance(node, Pieces):
-        return [scalar(node.count())]
+    if isinstance(node, PackedSequence):
+        return [node.maker.scalar(node.count())]
+    tensors = tensors_of(sequence) or ()
+    part = tensors[0].get_node() if tensors else node
+    if part.get_type_name() == _SPLIT and part.input(0).get_partial_shape().is_dynamic:
+        data, axis, lengths = part.input_values()  # counting its parts does not run it
+        zero = fitting_zero(dimension(data, number(axis)), value(lengths))
+        return [NodeMaker().scalar(zero + len(tensors))]
     return [stock("SequenceLength", sequence, [])]
 
 
@@ -223,17 +219,17 @@ def concat_from_sequence(context: Any) -> list[Value]:
     attributes = {"axis": context.get_attribute("axis", 0)}
     attributes["new_axis"] = context.get_attribute("new_axis", 0)
     node = sequence.get_node()
-    if not isinstance(node, Pieces):
+    if not isinstance(node, PackedSequence):
         return [stock("ConcatFromSequence", sequence, [], attributes)]
     shape = shape_of(node.data)
     axis, along = attributes["axis"], node.axis
     if shape is not None:
         axis, along = axis % len(shape), along % len(shape)
     if axis == along and bool(attributes["new_axis"]) == node.dropped:
-        return [itself(node.data)]
+        return [itself(node.whole())]
     raise SplitError(
         CANNOT_EXPRESS,
-        "an unknown number of tensors is joined along another axis than they were cut on",
+        "an unknown number of tensors is joined along another axis than they were split on",
         "lower the model instead: tensorsplit.lower(model, target='openvino')",
         operator="onnx.ConcatFromSequence",
     )

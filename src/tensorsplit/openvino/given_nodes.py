@@ -12,7 +12,7 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.core.schema import Lengths, Operator
-from tensorsplit.openvino.arithmetic import Value
+from tensorsplit.openvino.node_maker import Value
 
 _ABSENT = "NullNode"
 

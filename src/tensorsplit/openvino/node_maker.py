@@ -1,0 +1,112 @@
+"""Formulas as nodes of an OpenVINO model that is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import openvino
+from openvino import opset8 as ops
+
+from tensorsplit.core.arithmetic import Maker, Number, value
+
+Value: TypeAlias = Any
+"""An ``openvino.Output``."""
+
+_FAR = (1 << 31) - 1
+_NODES = {
+    "add": ops.add,
+    "subtract": ops.subtract,
+    "multiply": ops.multiply,
+    "divide": ops.divide,  # the CPU plugin rounds towards 0, though the operator's page differs
+    "minimum": ops.minimum,
+    "maximum": ops.maximum,
+    "less": ops.less,
+    "equal": ops.equal,
+    "both": ops.logical_and,
+    "choose": ops.select,
+}
+"""The operations that are one node."""
+
+
+class NodeMaker(Maker[Value]):
+    """Makes nodes of formulas, and takes tensors apart by them."""
+
+    def constant_list(self, values: Iterable[int]) -> Value:
+        """Integers as int64 of rank 1."""
+        return constant(values)
+
+    def apply(self, operation: str, operands: list[Value]) -> Value:
+        """The node of an operation; see `Maker.apply`."""
+        if operation in _NODES:
+            return _NODES[operation](*operands).output(0)
+        made: Value = getattr(self, f"_{operation}")(*operands)
+        return made.output(0)
+
+    def _total(self, numbers: Value) -> Any:
+        return ops.reduce_sum(numbers, constant([0]), True)
+
+    def _sums(self, numbers: Value) -> Any:
+        return ops.cum_sum(numbers, constant(0))
+
+    def _joined(self, *lists: Value) -> Any:
+        return ops.concat(list(lists), 0)
+
+    def _pick(self, numbers: Value, index: Value) -> Any:
+        return ops.gather(numbers, index, constant(0))
+
+    def _head(self, numbers: Value, count: Value) -> Any:
+        return ops.slice(numbers, constant([0]), count, constant([1]))
+
+    def _tail(self, numbers: Value, start: Value) -> Any:
+        return ops.slice(numbers, start, constant([_FAR]), constant([1]))
+
+    def _shaped(self, numbers: Value, count: Value) -> Any:
+        return ops.reshape(numbers, count, False)
+
+    def _size_of(self, numbers: Value) -> Any:
+        return ops.shape_of(numbers, "i64")
+
+    def _dimension(self, data: Value, axis: Value) -> Any:
+        return ops.gather(ops.shape_of(data, "i64"), axis, constant(0))
+
+    def scalar(self, number: Number) -> Value:
+        """A number as int64 of rank 0."""
+        if isinstance(number, int):
+            return constant(number)
+        return ops.squeeze(self.make(number), constant([0])).output(0)
+
+    def slice(self, data: Value, start: Number, end: Number, axis: Number) -> Value:
+        """The elements from one position to below another along an axis.
+
+        Strings are taken one by one: OpenVINO splits them wrongly (D17).
+        """
+        if data.get_element_type() == openvino.Type.string:
+            bounds = (self.scalar(start), self.scalar(end), constant(1))
+            return ops.gather(data, ops.range(*bounds, "i64"), self.make(axis)).output(0)
+        bounds = (self.make(start), self.make(end), constant([1]))
+        return ops.slice(data, *bounds, self.make(axis)).output(0)
+
+
+def constant(values: int | Iterable[int]) -> Value:
+    """Integers as int64: one of rank 0, or a list."""
+    held = values if isinstance(values, int) else list(values)
+    return ops.constant(np.array(held, np.int64)).output(0)
+
+
+def number(held: Value) -> Number:
+    """A value of any shape that holds one integer."""
+    return value(ops.reshape(as_int64(held), constant([1]), False).output(0))
+
+
+def as_int64(held: Value) -> Value:
+    """Integers of any type as int64."""
+    if held.get_element_type() == openvino.Type.i64:
+        return held
+    return ops.convert(held, "i64").output(0)
+
+
+def itself(held: Value) -> Value:
+    """A tensor as the output of another node, for the import renames what a conversion returns."""
+    return ops.concat([held], 0).output(0)
