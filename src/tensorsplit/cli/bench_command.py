@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.files import write_texts
+from tensorsplit.cli.files import write_files
 from tensorsplit.cli.screen import examples, format_option, show, write
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
@@ -128,4 +128,4 @@ def _save(figures: Figures, style: str, output: Path | None) -> None:
     if output is None:
         write(text)
     else:
-        write_texts({output: text})
+        write_files({output: text})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.files import content, write_files
+from tensorsplit.cli.files import write_files
 from tensorsplit.cli.screen import (
     complain,
     examples,
@@ -24,6 +24,8 @@ from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError
 from tensorsplit.core.errors import show as quoted
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from tensorsplit.conformance.case import Case
     from tensorsplit.conformance.document import Document
     from tensorsplit.conformance.known import Comparison, Deviation
@@ -141,22 +143,28 @@ def conformance(
     Each runs in processes of its own, so that a crash or a hang is a result. Exit status: 0 if
     all deviations are known, and all known ones occur; 1 if not; 2 wrong usage.
     """
+    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.document import merged, read
+    from tensorsplit.conformance.export import export as export_cases
+    from tensorsplit.conformance.known import compare, dumps, load, updated
+    from tensorsplit.conformance.profile import profile_files
+
     if repro is not None:
-        _emit(_reproduction(repro, engines, seed), out)
+        _write(_reproduction(repro, engines, seed), out)
         return
     if lists or export is not None:
         cases = _cases(patterns)
         if export is not None:
-            _export(cases, export, seed)
+            with progress_of("conformance", len(cases)) as advance:
+                export_cases(cases, export, seed, progress=advance)
         if lists:
-            _emit(_listing(cases, style), out)
+            _write(_listing(cases, style), out)
         return
-    from tensorsplit.conformance.cases import all_cases
-    from tensorsplit.conformance.known import compare, dumps, load, updated
-    from tensorsplit.conformance.profile import profile_files
-
     deviations = load(known)
-    document = _read(sources) if sources else _measure(_cases(patterns), engines, seed, jobs)
+    if sources:
+        document = merged([read(source) for source in sources])
+    else:
+        document = _measure(_cases(patterns), engines, seed, jobs)
     comparison = compare(document, deviations, [case.id for case in all_cases()])
     document = comparison.document
     files: dict[Path, str] = {}
@@ -164,7 +172,7 @@ def conformance(
         files.update((profiles / name, text) for name, text in profile_files(document))
     if update_known is not None:
         files[update_known] = dumps(updated(document, deviations))
-    _show_run(document, style, engines, deviations, out, files)
+    _write(_shown(document, style, engines, deviations), out, files)
     _list_unexpected(comparison)
     if not comparison.is_fine:
         ctx.exit(DEVIATES)
@@ -232,60 +240,40 @@ def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:
 
 
 def _listing(cases: Sequence[Case], style: str) -> str:
-
     if style == "json":
         infos = [asdict(case.info) for case in cases]
         return json.dumps(infos, indent=1, ensure_ascii=False) + "\n"
     return "".join(f"{case.id}\n" for case in cases)
 
 
-def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
-    from tensorsplit.conformance.export import export
-
-    with progress_of("conformance", len(cases)) as advance:
-        export(cases, folder, seed, progress=advance)
-
-
-def _read(sources: Sequence[Path]) -> Document:
-    from tensorsplit.conformance.document import merged, read
-
-    return merged([read(source) for source in sources])
-
-
-def _emit(text: str, out: Path | None, files: Mapping[Path, str] | None = None) -> None:
-    """Write files, all of them whole or none; the main text to standard output if `out` is None.
+def _write(
+    shown: RenderableType, out: Path | None, files: Mapping[Path, str] | None = None
+) -> None:
+    """Write to `out` or standard output, and other files with it, all of them whole or none.
 
     A file whose name ends in ``.gz`` is compressed.
     """
     from tensorsplit.conformance.document import octets_of
 
-    texts = {**(files or {}), **({} if out is None else {out: text})}
-    write_files({path: content(octets_of(text, path)) for path, text in texts.items()})
+    texts = dict(files or {})
+    if out is not None:
+        texts[out] = shown if isinstance(shown, str) else plain_text(shown, width=_WIDTH)
+    write_files({path: octets_of(text, path) for path, text in texts.items()})
     if out is None:
-        write(text)
+        write(shown) if isinstance(shown, str) else show(shown)
 
 
-def _show_run(  # noqa: PLR0917 - what is written, for whom, and where
-    document: Document,
-    style: str,
-    engines: Sequence[str],
-    deviations: Sequence[Deviation],
-    out: Path | None,
-    files: Mapping[Path, str],
-) -> None:
-    """Write a run to standard output or to `out`, and other files with it."""
+def _shown(
+    document: Document, style: str, engines: Sequence[str], deviations: Sequence[Deviation]
+) -> RenderableType:
+    """A run as JSON, as a page or as a matrix."""
+    from tensorsplit.conformance.report import html, matrix
+
     if style == "json":
-        _emit(json.dumps(document.to_json(), ensure_ascii=False) + "\n", out, files)
-    elif style == "html":
-        from tensorsplit.conformance.report import html
-
-        _emit(html(document, _scripts(document, engines), deviations), out, files)
-    else:
-        from tensorsplit.conformance.report import matrix
-
-        _emit("" if out is None else plain_text(matrix(document), width=_WIDTH), out, files)
-        if out is None:
-            show(matrix(document))
+        return json.dumps(document.to_json(), ensure_ascii=False) + "\n"
+    if style == "html":
+        return html(document, _scripts(document, engines), deviations)
+    return matrix(document)
 
 
 def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str], str | None]:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tensorsplit.arrays.arguments import bind_values
-from tensorsplit.cli.files import write_texts
+from tensorsplit.cli.files import write_files
 from tensorsplit.cli.parsing import (
     is_operand,
     is_operator,
@@ -182,4 +182,4 @@ def _write_svg(explanations: Sequence[Explanation], target: Path) -> None:
             "leave out --svg to read what is known",
             parameter="svg",
         )
-    write_texts({target: sheet(figures)})
+    write_files({target: sheet(figures)})

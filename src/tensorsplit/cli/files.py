@@ -22,13 +22,13 @@ Writer: TypeAlias = Callable[[IO[bytes]], object]
 PIPE = "-"
 
 
-def write_files(files: Mapping[Path, Writer]) -> None:
+def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
     """Write files beside their targets, and rename all of them into place once all are whole.
 
     Missing folders are made, and removed again if nothing is written.
 
     Args:
-        files: What writes each file, by its path.
+        files: The content of each file, or what writes it, by its path.
 
     Raises:
         SplitError: TS702 if one of them can't be written; none of them is then.
@@ -36,10 +36,10 @@ def write_files(files: Mapping[Path, Writer]) -> None:
     made: list[Path] = []
     drafts: dict[Path, Path] = {}
     try:
-        for target, writer in files.items():
+        for target, content in files.items():
             with _refusing(target):
                 _make_folder(target.parent, made)
-                _draft(target, writer, drafts)
+                _draft(target, content, drafts)
         for target, draft in list(drafts.items()):
             with _refusing(target):
                 draft.replace(target)
@@ -52,23 +52,16 @@ def write_files(files: Mapping[Path, Writer]) -> None:
                 folder.rmdir()
 
 
-def write_texts(files: Mapping[Path, str]) -> None:
-    """Write text files; see `write_files`."""
-    write_files({path: content(text.encode()) for path, text in files.items()})
-
-
-def content(data: bytes) -> Writer:
-    """Writes these bytes."""
-    return lambda file: file.write(data)
-
-
-def _draft(target: Path, writer: Writer, drafts: dict[Path, Path]) -> None:
+def _draft(target: Path, content: Writer | bytes | str, drafts: dict[Path, Path]) -> None:
     """Write the content into a file of its own beside the target, down to the disk."""
     if target.is_dir():
         raise SplitError(UNWRITABLE, f"{target} is a folder", "give the name of a file")
     drafts[target] = path = _new_file(target.parent)
     with path.open("wb") as file:
-        writer(file)
+        if callable(content):
+            content(file)
+        else:
+            file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
     mode = target.stat().st_mode if target.exists() else 0o666 & ~_umask()
@@ -157,7 +150,7 @@ def write_model(made: ModelProto, source: str, out: str, *, copy_weights: bool) 
         return
     target = Path(out)
     with _weights(made, source, target, copy_weights):
-        write_files({target: content(data)})
+        write_files({target: data})
 
 
 @contextlib.contextmanager

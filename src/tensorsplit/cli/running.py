@@ -18,7 +18,7 @@ import click
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.cli.files import Writer, content, write_files
+from tensorsplit.cli.files import Writer, write_files
 from tensorsplit.cli.input_files import read_feeds
 from tensorsplit.cli.screen import examples, say
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
@@ -205,7 +205,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
     the elements of a sequence are ``name_0``, ``name_1``.
     """
     names = _FileNames()
-    files: dict[Path, Writer] = {}
+    files: dict[Path, Writer | bytes | str] = {}
     places: list[tuple[str, Path]] = []
     members: dict[str, Array] = {}
     for label, name, value in _pieces(outputs, whole_sequences=style == "pb"):
@@ -218,7 +218,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
             path = folder / ARCHIVE
         elif stored is None or style == "pb":
             path = folder / f"{file}.pb"
-            files[path] = content(_message(label, value))
+            files[path] = _message(label, value)
         else:
             path = folder / f"{file}.npy"
             files[path] = _npy_writer(stored)
