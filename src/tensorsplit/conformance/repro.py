@@ -9,6 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import metadata
 from types import CodeType, ModuleType
 from typing import Any
@@ -69,8 +70,7 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     chosen = Subject.of(subject)
     built = case.build(seed)
     is_tool = chosen.adapter.kind == "tool"
-    adapter = _Sources()
-    adapter.add(chosen.adapter.call)
+    adapter = _sources_of(chosen.adapter.call)
     pieces = [
         *_head(case, built, chosen),
         "from __future__ import annotations",
@@ -133,6 +133,14 @@ class _Sources:
                     if isinstance(node, ast.Name) and node.id in vars(module):
                         self._add_used(module, node.id)
                 self.definitions += [f"{name} = {ast.get_source_segment(source, value)}", "", ""]
+
+
+@cache
+def _sources_of(call: Callable[..., Any]) -> _Sources:
+    """The sources that an adapter's function needs; a report asks for them thousands of times."""
+    made = _Sources()
+    made.add(call)
+    return made
 
 
 def _names(item: Callable[..., Any] | type) -> Iterator[str]:
