@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from tensorsplit.conformance.case import CaseInfo, Cut
+from tensorsplit.conformance.case import CaseInfo, CaseSplit
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 
 MEASURED = {
@@ -36,7 +36,7 @@ def case(name: str, **facts: Any) -> CaseInfo:
         expects="parts",
         opset=18,
         model_format="onnx",
-        cut=Cut(shape=(6, 4), axis=0, sizes=(2, 4)),
+        cut=CaseSplit(shape=(6, 4), axis=0, sizes=(2, 4)),
     )
     return dataclasses.replace(told, **facts)
 
@@ -67,7 +67,7 @@ REST = case(
     expects="refusal",
     model_format="ir",
     spelling="constant",
-    cut=Cut(shape=(6,), axis=0, sizes=(-1, 7)),
+    cut=CaseSplit(shape=(6,), axis=0, sizes=(-1, 7)),
 )
 
 DEVIATIONS: dict[tuple[str, str], dict[str, Any]] = {
@@ -191,7 +191,7 @@ def _cases(count: int, random: Random) -> Iterator[CaseInfo]:
             decision=f"D{1 + number // 5 % 20}" if refused else "",
             expects="refusal" if refused else "parts",
             rule=f"Sentence {number % 60} of the page of {operator} holds (Attributes).",
-            cut=None if refused else Cut(shape=shape, axis=axis, sizes=sizes),
+            cut=None if refused else CaseSplit(shape=shape, axis=axis, sizes=sizes),
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from tensorsplit.conformance.case import Built, Case, Cut
+from tensorsplit.conformance.case import Built, Case, CaseSplit
 
 PLANTED = Path(__file__).parent / "planted"
 
@@ -67,7 +67,7 @@ def case(
         rule="The lengths are those given.",
         decision="" if legal else "D6",
         expects="parts" if legal else "refusal",
-        cut=Cut(shape, 0, lengths) if legal else None,
+        cut=CaseSplit(shape, 0, lengths) if legal else None,
         model_format="onnx",
         opset=13,
         recipe=recipe,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
+from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.profile import conditions_of, profile_files
 from tensorsplit.conformance.runner import Subject, run
@@ -41,7 +41,7 @@ def observations(
         yield Observation(found, frozenset(conditions), is_rare=is_rare)
 
 
-def said(findings: Iterable[Finding]) -> list[tuple[str, str, str, str]]:
+def said(findings: Iterable[Explanation]) -> list[tuple[str, str, str, str]]:
     return [(*finding.condition, finding.extent) for finding in findings]
 
 

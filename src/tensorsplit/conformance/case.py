@@ -24,7 +24,7 @@ PARTS, REFUSAL = "parts", "refusal"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CaseSplit:
     """What is split, for a picture of it and for filters.
 
     Attributes:
@@ -93,7 +93,7 @@ class CaseInfo:
     expects: str
     opset: int
     model_format: str
-    cut: Cut | None = None
+    cut: CaseSplit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Explanation:
     """A condition under which an engine fails.
 
     Attributes:
@@ -104,7 +104,7 @@ class Finding:
     example: Result
 
 
-def derive(observations: Sequence[Observation]) -> tuple[list[Finding], list[Observation]]:
+def derive(observations: Sequence[Observation]) -> tuple[list[Explanation], list[Observation]]:
     """What an engine does not do right.
 
     Args:
@@ -132,13 +132,13 @@ def _share(entries: Sequence[Observation]) -> float:
     return sum(map(_fails, entries)) / len(entries)
 
 
-def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) -> Finding:
+def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) -> Explanation:
     """A finding about the cases under a condition."""
     failed = [entry.result for entry in entries if _fails(entry)]
     counts = Counter(_VERDICTS[result.verdict] for result in failed)
     verdict = next(name for name in _WORST if counts[name] >= _MENTIONED * len(failed))
     example = next(result for result in failed if _VERDICTS[result.verdict] == verdict)
-    return Finding(condition, verdict, extent, len(failed), len(entries), example)
+    return Explanation(condition, verdict, extent, len(failed), len(entries), example)
 
 
 def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]:
@@ -150,7 +150,7 @@ def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]
     return found
 
 
-def _always(left: Sequence[Observation]) -> Finding | None:
+def _always(left: Sequence[Observation]) -> Explanation | None:
     """The condition under which nothing works that explains most of what is left."""
     under = _under(left)
     best: Condition | None = None
@@ -175,7 +175,7 @@ def _rank(condition: Condition, under: Mapping[Condition, Sequence[Observation]]
     return len(under[condition]), *condition.generality
 
 
-def _mostly(left: Sequence[Observation]) -> Finding | None:
+def _mostly(left: Sequence[Observation]) -> Explanation | None:
     """The condition that has most to do with what is left."""
     under = {
         condition: entries
@@ -204,14 +204,14 @@ def _weight(condition: Condition, entries: Sequence[Observation]) -> float:
     return len(entries) * share**_PURITY if share >= _ORDINARY else 0.0
 
 
-def _narrowing(observations: Sequence[Observation]) -> Iterator[Finding]:
+def _narrowing(observations: Sequence[Observation]) -> Iterator[Explanation]:
     narrowed = [entry for entry in observations if entry.narrows]
     for value in sorted(Counter(entry.narrows for entry in narrowed)):
         entries = [entry for entry in narrowed if entry.narrows == value]
         yield _finding(Condition("wide_values", value=value), "values", entries)
 
 
-def _unchecked(observations: Sequence[Observation]) -> Iterator[Finding]:
+def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
     """What runs although the values that arrive are illegal."""
     illegal = [entry for entry in observations if not entry.is_legal]
     for condition, entries in sorted(_under(illegal).items()):

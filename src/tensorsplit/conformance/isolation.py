@@ -27,7 +27,7 @@ _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CaseTask:
     """What a subject is asked to do.
 
     Attributes:
@@ -83,7 +83,7 @@ class IsolatedRunner:
         for process in list(self._processes):
             process.stop()
 
-    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[str, Attempt]]:
+    def batch(self, tasks: Sequence[CaseTask]) -> Iterator[tuple[str, Attempt]]:
         """Try tasks, one after the other in one process as long as it lives.
 
         Args:
@@ -97,7 +97,7 @@ class IsolatedRunner:
             Cancelled: After `cancel`.
             SplitError: TS601, TS602 for the subject itself.
         """
-        before: list[Task] = []
+        before: list[CaseTask] = []
         with self._process() as process:
             for task in tasks:
                 attempt = self._try(process, task)
@@ -114,14 +114,14 @@ class IsolatedRunner:
                 before = []
                 yield task.case, attempt
 
-    def _blamed(self, before: Sequence[Task], affected: Task) -> Task | None:
+    def _blamed(self, before: Sequence[CaseTask], affected: CaseTask) -> CaseTask | None:
         """The last of the earlier cases that makes the process die of the later one."""
         for suspect in before[: -_MOST_SUSPECTS - 1 : -1]:
             if self._together([suspect, affected]).death is not None:
                 return suspect
         return None
 
-    def _together(self, tasks: Sequence[Task]) -> Attempt:
+    def _together(self, tasks: Sequence[CaseTask]) -> Attempt:
         """What comes of the last of some tasks in a process of their own."""
         attempt = Attempt()
         with self._process() as process:
@@ -131,7 +131,7 @@ class IsolatedRunner:
                     break
         return attempt
 
-    def _try(self, process: EngineProcess, task: Task, more_time: int = 1) -> Attempt:
+    def _try(self, process: EngineProcess, task: CaseTask, more_time: int = 1) -> Attempt:
         self._check()
         if process.pid is None:
             self._import(process)

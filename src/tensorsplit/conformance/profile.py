@@ -13,7 +13,7 @@ import onnx
 
 from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.conformance.cases import all_cases
-from tensorsplit.conformance.derivation import Condition, Finding, Observation, derive
+from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.model import profiles
 from tensorsplit.model.features import features_of, model_features
@@ -60,7 +60,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def _carried(
-    subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Finding]
+    subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Explanation]
 ) -> Iterator[dict[str, Any]]:
     """What was known of the engine before, where no case shows that it is otherwise."""
     if subject.name not in profiles.targets():
@@ -188,13 +188,13 @@ def _narrow_integers(value: int) -> set[int]:
     return {low, signed, signed % 2**64, *clamped} - {value}
 
 
-def _entries(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:
+def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
     """Findings that differ in nothing but the value, or the operator, put together."""
-    by_operator: dict[tuple[str, str, str, str], list[Finding]] = defaultdict(list)
+    by_operator: dict[tuple[str, str, str, str], list[Explanation]] = defaultdict(list)
     for finding in findings:
         feature, operator, _ = finding.condition
         by_operator[feature, finding.verdict, finding.extent, operator].append(finding)
-    by_values: dict[tuple[str, str, str, tuple[str, ...]], list[Finding]] = defaultdict(list)
+    by_values: dict[tuple[str, str, str, tuple[str, ...]], list[Explanation]] = defaultdict(list)
     for (feature, verdict, extent, _), group in by_operator.items():
         values = tuple(sorted({finding.condition.value for finding in group} - {""}))
         by_values[feature, verdict, extent, values] += group

@@ -25,7 +25,7 @@ from tensorsplit.conformance.document import (
     Result,
     SubjectInfo,
 )
-from tensorsplit.conformance.isolation import SECONDS, Attempt, IsolatedRunner, Task
+from tensorsplit.conformance.isolation import SECONDS, Attempt, CaseTask, IsolatedRunner
 
 _BATCH = 100
 _MOST_JOBS = 8
@@ -217,7 +217,7 @@ class _Run:
         """The results of cases that are tried in one process."""
         by_id = {case.id: case for case in cases}
         tasks = [
-            Task(case.id, lambda case=case: subject.request(case, self._build(case)))  # type: ignore[misc]
+            CaseTask(case.id, lambda case=case: subject.request(case, self._build(case)))  # type: ignore[misc]
             for case in cases
         ]
         found: dict[str, Result] = {}

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 
 from tensorsplit.conformance.case import Case
-
-_GROUPS = (
-    *("cuts", "edges", "element_types", "matrix", "operands", "refusals", "sequences"),
-    *("openvino", "openvino_refusals"),
-)
+from tensorsplit.conformance.cases import ir, onnx_parts, onnx_refusals
 
 
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Every case, sorted by id; their models are built only when asked for."""
     found: dict[str, Case] = {}
-    for group in _GROUPS:
-        for case in importlib.import_module(f"{__name__}.{group}").cases():
+    for group in (onnx_parts, onnx_refusals, ir):
+        for case in group.cases():
             if case.id in found:
                 raise ValueError(f"two cases are called {case.id}")
             found[case.id] = case

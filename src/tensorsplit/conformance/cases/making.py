@@ -1,49 +1,65 @@
-"""Cases from what their models say."""
+"""Cases from what their models say, and what is drawn for them: shapes, axes, types and uses."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from tensorsplit.conformance.case import PARTS, REFUSAL, Case, Cut
-from tensorsplit.conformance.cases.versions import COMMON, COMMON_IN_SEQUENCES, SPLITS
+from tensorsplit.conformance.case import PARTS, REFUSAL, USES, Case, CaseSplit
+from tensorsplit.conformance.cases.wordings import (
+    COMMON,
+    COMMON_IN_SEQUENCES,
+    OPSETS,
+    SPLITS,
+    Stated,
+    draw,
+    rule,
+)
 from tensorsplit.conformance.data import ALLOWED
-from tensorsplit.conformance.models.ir_model import IrModel
 from tensorsplit.conformance.models.ir_model import build as build_ir
-from tensorsplit.conformance.models.onnx_model import SplitModel
-from tensorsplit.conformance.models.splits import build as build_onnx
+from tensorsplit.conformance.models.onnx_graphs import build as build_onnx
+from tensorsplit.conformance.models.onnx_model import Shape, SplitModel
 
-_T = TypeVar("_T")
+BODIES: tuple[tuple[str, ...], ...] = ((), ("if",), ("loop",), ("scan",), ("function",))
+"""Where a split node is."""
+
+_OTHERS = (2, 1, 3, 2, 1, 4)
+"""Lengths of the other dimensions, in turn; all different ones would make large data."""
+
+_SINCE = {"scan": 9, "SequenceMap": 17}
+_SEQUENCE_OUTPUTS = ("output", "SequenceInsert", "SequenceErase", "SequenceMap")
 
 
-def onnx_case(
+def case_of(
     model: SplitModel,
     name: str,
-    rule: str,
-    *,
+    *rules: str,
     shape_class: str = "static",
     spelling: str = "",
     decision: str = "",
 ) -> Case:
-    """A case of an ONNX model.
+    """The case of a model.
 
     Args:
         model: What the model says.
         name: The last part of the id; it tells the case from others that say the same.
-        rule: What is tested.
+        rules: The sentences of the standard that are tested, by their short names.
         shape_class: What is declared of the shape.
         spelling: How the lengths are said, if not as the operand is spelled.
         decision: The decision that it is about.
     """
+    is_ir = model.operator.startswith("openvino.")
     spelling = spelling or (model.operand.spelling if model.operand else "attribute")
     place = ".".join(model.places) or "graph"
     use = f"/{model.use}" if model.use else ""
     rank = len(model.shape)
+    cut = None
+    if model.sizes is not None:
+        cut = CaseSplit(model.shape, model.axis, model.sizes, model.keepdims)
     return Case(
         id=f"{model.operator}/{model.element_type}/{shape_class}-r{rank}/{spelling}/{place}{use}/"
-        f"{name}-o{model.opset}",
+        + (name if is_ir else f"{name}-o{model.opset}"),
         operator=model.operator,
         element_type=model.element_type,
         shape_class=shape_class,
@@ -51,63 +67,14 @@ def onnx_case(
         spelling=spelling,
         place=model.places[0] if model.places else "graph",
         use=model.use,
-        rule=rule,
+        rule=rule(model.operator, *rules),
         decision=decision,
         expects=REFUSAL if model.sizes is None else PARTS,
-        cut=None
-        if model.sizes is None
-        else Cut(model.shape, model.axis, model.sizes, model.keepdims),
-        model_format="onnx",
+        cut=cut,
+        model_format="ir" if is_ir else "onnx",
         opset=model.opset,
-        recipe=partial(build_onnx, model),
+        recipe=partial(build_ir if is_ir else build_onnx, model),
     )
-
-
-def ir_case(
-    model: IrModel,
-    name: str,
-    rule: str,
-    *,
-    shape_class: str = "static",
-    decision: str = "",
-) -> Case:
-    """A case of an OpenVINO IR.
-
-    Args:
-        model: What the model says.
-        name: The last part of the id; it tells the case from others that say the same.
-        rule: What is tested.
-        shape_class: What is declared of the shape.
-        decision: The decision that it is about.
-    """
-    spelling = model.lengths.spelling if model.lengths else "attribute"
-    rank = len(model.shape)
-    return Case(
-        id=f"{model.operator}/{model.element_type}/{shape_class}-r{rank}/{spelling}/graph/{name}",
-        operator=model.operator,
-        element_type=model.element_type,
-        shape_class=shape_class,
-        rank=rank,
-        spelling=spelling,
-        place="graph",
-        use="",
-        rule=rule,
-        decision=decision,
-        expects=REFUSAL if model.sizes is None else PARTS,
-        cut=None if model.sizes is None else Cut(model.shape, model.cut_axis, model.sizes),
-        model_format="ir",
-        opset=1,
-        recipe=partial(build_ir, model),
-    )
-
-
-def draw(key: str, options: Sequence[_T]) -> _T:
-    """One of the options, always the same for a key, whatever other cases there are.
-
-    What is drawn is part of the id as far as it matters, so that an id that is gone after a change
-    of the options is no other case under the same name.
-    """
-    return options[zlib.crc32(key.encode()) % len(options)]
 
 
 def common_type(operator: str, key: str) -> str:
@@ -116,7 +83,122 @@ def common_type(operator: str, key: str) -> str:
     return draw(f"type {key}", [name for name in common if name in ALLOWED[operator]])
 
 
-def spell_lengths(lengths: Sequence[Any]) -> str:
-    """Lengths as a part of an id; many equal ones are counted."""
-    text = ".".join(f"{length}".replace("-", "m") for length in lengths)
-    return text if len(text) <= 16 else f"{len(lengths)}parts"
+def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int | None:
+    """An opset that has the operator version and the places; None if none has."""
+    least = max((_SINCE.get(place, 1) for place in places), default=1)
+    fitting = [opset for opset in OPSETS[operator] if opset >= least]
+    return draw(f"opset {key}", fitting) if fitting else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """The shape of the data, what is declared of it, and the axis as the node says it."""
+
+    shape: tuple[int, ...]
+    declared: Shape
+    axis: int
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        """The attribute ``axis``; an axis of 0 is the default, and left out."""
+        return {"axis": self.axis} if self.axis else {}
+
+
+def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Shaped:
+    """A shape with a dimension on an axis.
+
+    Args:
+        dim: The dimension that is split.
+        rank: The rank.
+        axis: The axis, maybe negative.
+        shape_class: What is to be declared. With ``zero-size``, another dimension is 0, but where
+            the dimension that is split is 0 itself.
+        key: What the lengths of the other dimensions are drawn by.
+    """
+    place = axis % rank
+    turn = draw(f"others {key}", range(len(_OTHERS)))
+    shape = [_OTHERS[(turn + number) % len(_OTHERS)] for number in range(rank)]
+    shape[place] = dim
+    declared: list[int | str | None] = list(shape)
+    others = [number for number in range(rank) if number != place]
+    if shape_class == "zero-size" and dim:
+        shape[draw(f"zero {key}", others)] = 0
+        declared = list(shape)
+    elif shape_class == "dynamic-axis":
+        declared[place] = draw(f"name {key}", ("N", None))
+    elif shape_class == "dynamic-other":
+        for number in others:
+            declared[number] = f"M{number}"
+    return Shaped(tuple(shape), tuple(declared), axis)
+
+
+def drawn_rank(shape_class: str, key: str) -> int:
+    """A rank from 1 to 6, or from 2 where there has to be another dimension."""
+    least = 2 if shape_class in ("dynamic-other", "zero-size") else 1
+    return draw(f"rank {key}", range(least, 7))
+
+
+def drawn_axis(rank: int, key: str) -> int:
+    """Any axis, counted from the front or from the back."""
+    return draw(f"axis {key}", range(-rank, rank))
+
+
+def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
+    """What a use of a sequence may be told, such as positions; nothing where it can't be used.
+
+    Args:
+        use: The use.
+        split: What is split.
+        keepdims: Whether the parts keep the axis.
+    """
+    count = len(split.sizes)
+    if not count:
+        return [None] if use in ("output", "SequenceLength", "SequenceMap") else []
+    ends = tuple(sorted({0, count - 1, -1, -count}))
+    can_stack = len(set(split.sizes)) == 1
+    told: dict[str, list[Any]] = {
+        "SequenceAt": [(ends, True), (ends, False), (tuple(range(min(count, 9))), False)],
+        "ConcatFromSequence": [*[0] * keepdims, *[1] * can_stack],
+        "Loop": [None] * keepdims,
+        "SequenceInsert": [None, ((0,), False), ((count,), False), ((-1,), True)],
+        "SequenceErase": [None, ((0,), False), ((count - 1,), True), ((-1,), False)],
+    }
+    return told.get(use, [None])
+
+
+def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
+    """Whether a use can stand in a place at an opset.
+
+    No sequence comes out of a Loop or Scan here: a Loop would need one to begin with. And a body
+    that does nothing with a slice but count its parts tells more of Scan than of the split.
+    """
+    if use == "SequenceLength" and "scan" in places:
+        return False
+    if opset < _SINCE.get(use, 11):
+        return False
+    if use not in _SEQUENCE_OUTPUTS or not set(places) - {"function"}:
+        return True
+    return set(places) <= {"if", "function"} and opset >= 13
+
+
+def drawn_use(
+    split: Stated, keepdims: bool, places: tuple[str, ...], opset: int, key: str
+) -> tuple[str, Any]:
+    """A use and what it is told."""
+    fitting = [
+        (use, option)
+        for use in USES[1:]
+        if usable(use, places, opset)
+        for option in options(use, split, keepdims)
+    ]
+    chosen = draw(f"use {key}", sorted({use for use, _ in fitting}))
+    return draw(f"option {key}", [entry for entry in fitting if entry[0] == chosen])
+
+
+def spell_option(option: Any) -> str:
+    """What a use is told, as a part of an id."""
+    if isinstance(option, tuple):
+        positions, is_runtime = option
+        text = ".".join(str(position).replace("-", "m") for position in positions)
+        return f"-at{text}{'-runtime' if is_runtime else ''}"
+    return "" if option is None else f"-{option}".replace("--", "-m")

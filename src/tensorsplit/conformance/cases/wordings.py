@@ -1,15 +1,118 @@
-"""The ways in which each operator version can say the lengths."""
+"""What cases say: operator versions, splits stated in full, the ways to say them, the sentences.
+
+That parts have the lengths given here is stated from the pages of the standards, never computed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
-from tensorsplit.conformance.cases import stated
-from tensorsplit.conformance.cases.making import draw, spell_lengths
-from tensorsplit.conformance.cases.stated import Stated
 from tensorsplit.conformance.models.onnx_model import Operand
+
+_T = TypeVar("_T")
+
+
+def draw(key: str, options: Sequence[_T]) -> _T:
+    """One of the options, always the same for a key, whatever other cases there are.
+
+    What is drawn is part of the id as far as it matters, so that an id that is gone after a change
+    of the options is no other case under the same name.
+    """
+    return options[zlib.crc32(key.encode()) % len(options)]
+
+
+def spell_lengths(lengths: Sequence[Any]) -> str:
+    """Lengths as a part of an id; many equal ones are counted."""
+    text = ".".join(f"{length}".replace("-", "m") for length in lengths)
+    return text if len(text) <= 16 else f"{len(lengths)}parts"
+
+
+OPSETS = MappingProxyType(
+    {
+        "onnx.Split-1": (1,),
+        "onnx.Split-2": (2, 9, 10),
+        "onnx.Split-11": (11, 12),
+        "onnx.Split-13": (13, 15, 17),
+        "onnx.Split-18": (18, 19, 21, 24),
+        "onnx.SplitToSequence-11": (11, 13, 17, 18, 21, 23),
+        "onnx.SplitToSequence-24": (24, 25),
+    }
+)
+"""Opsets in which each operator version is in force, of those that engines of 2026 read."""
+
+SPLITS = tuple(operator for operator in OPSETS if operator.startswith("onnx.Split-"))
+SEQUENCES = tuple(operator for operator in OPSETS if operator not in SPLITS)
+ATTRIBUTE_SPLITS, INPUT_SPLITS = SPLITS[:3], SPLITS[3:]
+
+COMMON = ("float", "int64", "int32", "double", "float16", "bool", "uint8", "int8")
+COMMON_IN_SEQUENCES = ("float", "int64", "int32", "double")
+"""Types that engines have; all others are in the cases that are about types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A split of a dimension.
+
+    Attributes:
+        dim: The dimension.
+        said: What the model says: lengths, a count, the length of a chunk, or None.
+        sizes: The lengths of the parts.
+    """
+
+    dim: int
+    said: Any
+    sizes: tuple[int, ...]
+
+
+def _lengths(*sizes: int) -> Stated:
+    return Stated(sum(sizes), sizes, sizes)
+
+
+# Even, uneven, a single part, empty parts at every end, many parts
+LENGTHS = (
+    *(_lengths(2, 4), _lengths(3, 3), _lengths(5), _lengths(4, 1), _lengths(1, 2, 3)),
+    *(_lengths(0, 5), _lengths(5, 0), _lengths(3, 0, 2), _lengths(1, 1, 1, 1)),
+    *(_lengths(1, 2, 1, 3, 1, 2, 1, 1), _lengths(*[1, 2] * 10)),
+)
+NO_LENGTHS = (Stated(0, (0,), (0,)), Stated(0, (0, 0), (0, 0)), Stated(0, (0, 0, 0), (0, 0, 0)))
+
+# A count that divides the dimension
+EQUAL = (
+    *(Stated(6, 2, (3, 3)), Stated(6, 3, (2, 2, 2)), Stated(5, 1, (5,))),
+    *(Stated(4, 4, (1, 1, 1, 1)), Stated(1, 1, (1,)), Stated(34, 17, (2,) * 17)),
+)
+# A count that leaves less for the last part, and one that leaves nothing
+_LAST_SMALLER = (
+    *(Stated(7, 3, (3, 3, 1)), Stated(5, 2, (3, 2)), Stated(7, 4, (2, 2, 2, 1))),
+    *(Stated(8, 3, (3, 3, 2)), Stated(33, 17, (2,) * 16 + (1,))),
+)
+_LAST_EMPTY = (Stated(6, 4, (2, 2, 2, 0)), Stated(1, 2, (1, 0)), Stated(9, 4, (3, 3, 3, 0)))
+COUNT_OF_NOTHING = (Stated(0, 1, (0,)), Stated(0, 2, (0, 0)), Stated(0, 5, (0, 0, 0, 0, 0)))
+
+# The length of every chunk but the last one; a dimension of 0 has no chunk
+_CHUNKS = (
+    *(Stated(6, 2, (2, 2, 2)), Stated(5, 2, (2, 2, 1)), Stated(7, 4, (4, 3)), Stated(3, 7, (3,))),
+    *(Stated(5, 5, (5,)), Stated(4, 1, (1, 1, 1, 1)), Stated(35, 2, (2,) * 17 + (1,))),
+)
+_NO_CHUNKS = (Stated(0, 1, ()), Stated(0, 3, ()))
+
+# Nothing said: parts of length 1
+_ONES = (
+    *(Stated(3, None, (1, 1, 1)), Stated(5, None, (1, 1, 1, 1, 1))),
+    *(Stated(1, None, (1,)), Stated(20, None, (1,) * 20)),
+)
+_NO_ONES = (Stated(0, None, ()),)
+
+# OpenVINO's lengths with a -1 that stands for what is left
+REMAINDERS = (
+    *(Stated(6, (-1, 2), (4, 2)), Stated(6, (2, -1), (2, 4)), Stated(7, (2, -1, 3), (2, 2, 3))),
+    *(Stated(6, (6, -1), (6, 0)), Stated(6, (-1, 6), (0, 6)), Stated(5, (-1,), (5,))),
+    Stated(9, (1, -1, 1, 1, 1), (1, 5, 1, 1, 1)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +122,7 @@ class Wording:
     Attributes:
         name: What is said, for the id.
         spelling: Where it is said.
-        cuts: What it may say.
+        splits: What it may say.
         of_nothing: What it may say of a dimension of 0.
         rules: The sentences of the standard, by their short names.
         decision: The decision that it depends on.
@@ -32,7 +135,7 @@ class Wording:
 
     name: str
     spelling: str
-    cuts: tuple[Stated, ...]
+    splits: tuple[Stated, ...]
     of_nothing: tuple[Stated, ...]
     rules: tuple[str, ...]
     decision: str = ""
@@ -42,158 +145,109 @@ class Wording:
     keepdims: int | None = None
     blank: bool = False
 
-    def says(self, cut: Stated, element_type: str) -> dict[str, Any]:
-        """The fields of a `SplitModel` that say a cut, but for its places and shapes."""
+    def says(self, split: Stated, element_type: str) -> dict[str, Any]:
+        """The fields of a `SplitModel` that say a split, but for its places and shapes."""
         attributes: dict[str, Any] = {}
         if self.attribute:
-            attributes[self.attribute] = cut.said
+            attributes[self.attribute] = split.said
         if self.keepdims is not None:
             attributes["keepdims"] = self.keepdims
         operand = None
         if self.operand:
             kind = element_type if self.operand == "T" else self.operand
-            default = _another(cut) if self.is_overridden else None
-            operand = Operand(cut.said, self.spelling, kind, default)
+            default = _another(split) if self.is_overridden else None
+            operand = Operand(split.said, self.spelling, kind, default)
         return {
             "attributes": attributes,
             "operand": operand,
             "blank": self.blank,
-            "sizes": cut.sizes,
+            "sizes": split.sizes,
             "keepdims": self.keepdims != 0 or bool(self.operand),
         }
 
-    def spell(self, cut: Stated) -> str:
-        """A cut as a part of an id."""
-        said = cut.said if isinstance(cut.said, tuple) else (cut.said,)
-        text = "" if cut.said is None else f"-{spell_lengths(said)}"
-        return f"{self.name}{text}of{cut.dim}"
+    def spell(self, split: Stated) -> str:
+        """A split as a part of an id."""
+        said = split.said if isinstance(split.said, tuple) else (split.said,)
+        text = "" if split.said is None else f"-{spell_lengths(said)}"
+        return f"{self.name}{text}of{split.dim}"
+
+    def drawn(self, key: str, *, of_nothing: bool = False) -> Stated:
+        """One of the splits that it may say, always the same for a key."""
+        return draw(f"cut {key}", self.of_nothing if of_nothing else self.splits)
 
 
-def _another(cut: Stated) -> Any:
+def _another(split: Stated) -> Any:
     """Something else that could be said: what was said first, before another value was fed."""
-    if not isinstance(cut.said, tuple):
-        return cut.said + 1
-    turned = cut.said[::-1]
-    if turned != cut.said:
+    if not isinstance(split.said, tuple):
+        return split.said + 1
+    turned = split.said[::-1]
+    if turned != split.said:
         return turned
-    return (*cut.said[:-2], cut.said[-2] + cut.said[-1], 0)
-
-
-_INPUT_SPELLINGS = ("initializer", "constant", "runtime", "overridable")
-_COUNTS = (*stated.EQUAL, *stated.LAST_SMALLER)
+    return (*split.said[:-2], split.said[-2] + split.said[-1], 0)
 
 
 def _by_input(
-    name: str,
-    cuts: tuple[Stated, ...],
-    of_nothing: tuple[Stated, ...],
-    rule: str,
-    *,
-    operand: str = "int64",
-    keepdims: int | None = None,
-    decision: str = "",
+    name: str, splits: tuple[Stated, ...], of_nothing: tuple[Stated, ...], rule: str, **rest: Any
 ) -> tuple[Wording, ...]:
     """The same said by each kind of input; an overridable one is left alone, and overridden."""
-    rest: dict[str, Any] = {"keepdims": keepdims, "operand": operand}
-    found = [
-        Wording(name, spelling, cuts, of_nothing, (rule,), decision, **rest)
-        for spelling in _INPUT_SPELLINGS
-    ]
-    found[-1] = Wording(
-        name, "overridable", cuts, of_nothing, (rule, "initializer"), decision or "D20", **rest
+    rest = {"operand": "int64", **rest}
+    several = tuple(s for s in splits if not isinstance(s.said, tuple) or len(s.said) > 1)
+    default = {**rest, "decision": rest.get("decision", "D20")}
+    rules = (rule, "initializer")
+    return (
+        *(
+            Wording(name, spelling, splits, of_nothing, (rule,), **rest)
+            for spelling in ("initializer", "constant", "runtime")
+        ),
+        Wording(name, "overridable", splits, of_nothing, rules, **default),
+        Wording(f"{name}-fed", "overridable", several, (), rules, is_overridden=True, **default),
     )
-    several = tuple(cut for cut in cuts if not isinstance(cut.said, tuple) or len(cut.said) > 1)
-    fed = Wording(
-        f"{name}-fed",
-        "overridable",
-        several,
-        (),
-        (rule, "initializer"),
-        decision or "D20",
-        is_overridden=True,
-        **rest,
-    )
-    return (*found, fed)
 
 
 _ATTRIBUTE = Wording(
-    "lengths",
-    "attribute",
-    stated.LENGTHS,
-    stated.NO_LENGTHS,
-    ("lengths-attribute",),
-    attribute="split",
+    "lengths", "attribute", LENGTHS, NO_LENGTHS, ("lengths-attribute",), attribute="split"
 )
-_EQUAL = Wording("equal", "absent", stated.EQUAL, stated.COUNT_OF_NOTHING, ("equal",))
-_LENGTHS = _by_input("lengths", stated.LENGTHS, stated.NO_LENGTHS, "lengths")
+_EQUAL = Wording("equal", "absent", EQUAL, COUNT_OF_NOTHING, ("equal",))
+_LENGTHS = _by_input("lengths", LENGTHS, NO_LENGTHS, "lengths")
+
+
+def _count(name: str, splits: tuple[Stated, ...], *, blank: bool = False) -> Wording:
+    rest: dict[str, Any] = {"attribute": "num_outputs", "blank": blank}
+    return Wording(name, "attribute", splits, COUNT_OF_NOTHING, ("count",), **rest)
+
+
+def _ones(name: str, rule: str, **rest: Any) -> Wording:
+    return Wording(name, "absent", _ONES, _NO_ONES, (rule,), **rest)
+
+
+_IGNORED: dict[str, Any] = {"rule": "keepdims-ignored", "keepdims": 0, "decision": "D8"}
 _SEQUENCE = (
     *_LENGTHS,
-    *_by_input("lengths-i32", stated.LENGTHS, stated.NO_LENGTHS, "lengths", operand="int32")[::2],
-    *_by_input("chunks", stated.CHUNKS, stated.NO_CHUNKS, "chunks"),
-    *_by_input("chunks-i32", stated.CHUNKS, stated.NO_CHUNKS, "chunks", operand="int32")[::2],
-    *(
-        _by_input(f"{name}-keepdims0", cuts, none, "keepdims-ignored", keepdims=0, decision="D8")[0]
-        for name, cuts, none in (
-            ("lengths", stated.LENGTHS, stated.NO_LENGTHS),
-            ("chunks", stated.CHUNKS, stated.NO_CHUNKS),
-        )
-    ),
-    Wording("ones", "absent", stated.ONES, stated.NO_ONES, ("ones",)),
-    Wording("ones-keepdims1", "absent", stated.ONES, stated.NO_ONES, ("keepdims",), keepdims=1),
-    Wording("ones-keepdims0", "absent", stated.ONES, stated.NO_ONES, ("keepdims",), keepdims=0),
-    Wording("ones-blank", "absent", stated.ONES, stated.NO_ONES, ("ones",), blank=True),
+    *_by_input("lengths-i32", LENGTHS, NO_LENGTHS, "lengths", operand="int32")[::2],
+    *_by_input("chunks", _CHUNKS, _NO_CHUNKS, "chunks"),
+    *_by_input("chunks-i32", _CHUNKS, _NO_CHUNKS, "chunks", operand="int32")[::2],
+    _by_input("lengths-keepdims0", LENGTHS, NO_LENGTHS, **_IGNORED)[0],
+    _by_input("chunks-keepdims0", _CHUNKS, _NO_CHUNKS, **_IGNORED)[0],
+    _ones("ones", "ones"),
+    _ones("ones-keepdims1", "keepdims", keepdims=1),
+    _ones("ones-keepdims0", "keepdims", keepdims=0),
+    _ones("ones-blank", "ones", blank=True),
 )
 
 WORDINGS = MappingProxyType(
     {
         "onnx.Split-1": (
-            _ATTRIBUTE,
-            _EQUAL,
-            *_by_input(
-                "lengths", stated.LENGTHS, stated.NO_LENGTHS, "floats", operand="T", decision="D12"
-            ),
+            *(_ATTRIBUTE, _EQUAL),
+            *_by_input("lengths", LENGTHS, NO_LENGTHS, "floats", operand="T", decision="D12"),
         ),
         "onnx.Split-2": (_ATTRIBUTE, _EQUAL),
         "onnx.Split-11": (_ATTRIBUTE, _EQUAL),
-        "onnx.Split-13": (
-            *_LENGTHS,
-            _EQUAL,
-            Wording(
-                "equal-blank",
-                "absent",
-                stated.EQUAL,
-                stated.COUNT_OF_NOTHING,
-                ("equal",),
-                blank=True,
-            ),
-        ),
+        "onnx.Split-13": (*_LENGTHS, _EQUAL, replace(_EQUAL, name="equal-blank", blank=True)),
         "onnx.Split-18": (
             *_LENGTHS,
-            Wording(
-                "count",
-                "attribute",
-                _COUNTS,
-                stated.COUNT_OF_NOTHING,
-                ("count",),
-                attribute="num_outputs",
-            ),
-            Wording(
-                "count-last-empty",
-                "attribute",
-                stated.LAST_EMPTY,
-                stated.COUNT_OF_NOTHING,
-                ("count",),
-                attribute="num_outputs",
-            ),
-            Wording(
-                "count-blank",
-                "attribute",
-                _COUNTS,
-                stated.COUNT_OF_NOTHING,
-                ("count",),
-                attribute="num_outputs",
-                blank=True,
-            ),
+            _count("count", (*EQUAL, *_LAST_SMALLER)),
+            _count("count-last-empty", _LAST_EMPTY),
+            _count("count-blank", (*EQUAL, *_LAST_SMALLER), blank=True),
         ),
         "onnx.SplitToSequence-11": _SEQUENCE,
         "onnx.SplitToSequence-24": _SEQUENCE,
@@ -201,7 +255,102 @@ WORDINGS = MappingProxyType(
 )
 """Every way of every ONNX operator version."""
 
+_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "types": ("Type Constraints: T", "the data has one of the listed types"),
+        "axis": ("Attributes: axis", "the data is cut along `axis`"),
+        "axis-range": ("Attributes: axis", "the axis is one of the data's"),
+        "negative-axis": ("Attributes: axis", "a negative axis counts from the back"),
+        "default-axis": ("Attributes: axis", "without the attribute the axis is 0"),
+        "rank": ("Attributes: axis", "the axis is one of the data's, so that a scalar has none"),
+        "lengths": ("Inputs: split", "each part has the length that `split` lists for it"),
+        "lengths-attribute": (
+            "Attributes: split",
+            "each part has the length that `split` lists for it",
+        ),
+        "lengths-type": ("Inputs: split", "the lengths are a 1-D tensor of int64"),
+        "lengths-or-chunk": (
+            "Inputs: split, Type Constraints: I",
+            "`split` is a scalar or 1-D, of int32 or int64",
+        ),
+        "floats": ("Inputs: split", "the lengths may come in an input of the data's own type"),
+        "sum": ("Inputs: split", "the lengths add up to the dimension"),
+        "not-negative": ("Inputs: split", "no length is negative"),
+        "equal": ("Summary", "without lengths there are equal parts, one for each output"),
+        "count": (
+            "Attributes: num_outputs",
+            "there are that many parts, of which the last may be smaller",
+        ),
+        "one-of-two": ("Summary", "exactly one of `split` and `num_outputs` is given"),
+        "outputs": ("Outputs", "there are as many outputs as parts"),
+        "signature": ("Inputs, Attributes", "the version has no other operands than the listed"),
+        "chunks": ("Summary", "a scalar is the length of every chunk but maybe the last one"),
+        "chunk-positive": ("Summary", "the length of a chunk is positive"),
+        "ones": ("Summary", "without lengths each part has length 1"),
+        "keepdims": ("Attributes: keepdims", "without lengths, 0 drops the axis"),
+        "keepdims-ignored": ("Attributes: keepdims", "`keepdims` is ignored if lengths are given"),
+        "num_splits": (
+            "Attributes: num_splits",
+            "there are that many equal parts, so that it divides the dimension",
+        ),
+        "split_lengths": ("Inputs: split_lengths", "each part has the length listed for it"),
+        "remainder": ("Inputs: split_lengths", "one length may be -1, which is what is left"),
+        "axis-input": ("Inputs: axis", "an integer in [-rank, rank-1]"),
+        "any-type": ("Types", "the data may be of any type"),
+        "initializer": (
+            "ONNX IR, Graphs: initializers",
+            "an initializer that is an input as well is a default, which a fed value replaces",
+        ),
+        "subgraph": ("ONNX IR, Names in a graph", "a body sees the names around it"),
+        "function": ("ONNX IR, Functions", "a function's body stands for its call"),
+        "position": ("ONNX SequenceAt, SequenceErase and SequenceInsert: position", "in range"),
+        "output": ("Outputs", "the parts are a sequence, in order"),
+        "SequenceAt": (
+            "ONNX SequenceAt: position",
+            "positions count the parts, from the back if negative",
+        ),
+        "SequenceLength": ("ONNX SequenceLength: Outputs", "the number of parts"),
+        "SequenceInsert": (
+            "ONNX SequenceInsert: position",
+            "a tensor goes in front of a part, or to the end",
+        ),
+        "SequenceErase": ("ONNX SequenceErase: position", "one part goes, without one the last"),
+        "ConcatFromSequence": (
+            "ONNX ConcatFromSequence: Summary",
+            "the parts joined again, on the axis or a new one",
+        ),
+        "Loop": ("ONNX Loop: Summary", "a body may take a part of an outer sequence in each turn"),
+        "SequenceMap": ("ONNX SequenceMap: Summary", "a graph on each part, in order"),
+    }
+)
 
-def drawn_cut(wording: Wording, key: str, of_nothing: bool = False) -> Stated:
-    """One of the cuts that a wording may say, always the same for a key."""
-    return draw(f"cut {key}", wording.of_nothing if of_nothing else wording.cuts)
+_ELSEWHERE: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("onnx.Split-1", "negative-axis"): "left open by the page; docs/errata.md, D13",
+        ("onnx.Split-2", "negative-axis"): "left open by the page; docs/errata.md, D13",
+        ("onnx.Split-1", "not-negative"): "left open by the page; docs/errata.md, D7",
+        ("onnx.Split-2", "not-negative"): "left open by the page; docs/errata.md, D7",
+        ("onnx.Split-11", "not-negative"): "Attributes: split",
+        ("onnx.Split-1", "sum"): "Attributes: split, the lengths of the outputs",
+        ("onnx.Split-2", "sum"): "Attributes: split, the lengths of the outputs",
+        ("onnx.Split-11", "sum"): "Attributes: split, the lengths of the outputs",
+        ("onnx.SplitToSequence-11", "sum"): "Summary",
+        ("onnx.SplitToSequence-24", "sum"): "Summary",
+        ("openvino.VariadicSplit-1", "rank"): "Inputs: axis",
+        ("openvino.Split-1", "rank"): "Inputs: axis",
+    }
+)
+"""Where a sentence stands on the page of a version, if not where it stands on the others'."""
+
+
+def rule(operator: str, *keys: str) -> str:
+    """What is tested, in our words, and where the standard says it.
+
+    Args:
+        operator: The operator version, which names the page.
+        keys: The sentences, by short names.
+    """
+    vendor, _, name = operator.partition(".")
+    page = {"onnx": "ONNX", "openvino": "OpenVINO"}[vendor]
+    said = [f"{_WORDS[key][1]} ({_ELSEWHERE.get((operator, key), _WORDS[key][0])})" for key in keys]
+    return f"{page} {name}: {'; '.join(said)}"

@@ -3,71 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tensorsplit.conformance import data, oracle
 from tensorsplit.conformance.case import Built
-from tensorsplit.conformance.models.onnx_model import Shape
+from tensorsplit.conformance.models.onnx_model import Operand, Shape, SplitModel
 from tensorsplit.conformance.oracle import Array
 
 
-@dataclass(frozen=True, slots=True)
-class IrOperand:
-    """An axis or lengths.
-
-    Attributes:
-        value: A number for a scalar, or a tuple.
-        spelling: ``constant`` or ``runtime``.
-        element_type: The element type.
-        declared: The shape that a Parameter of it declares; None: that of the value.
-    """
-
-    value: Any
-    spelling: str = "constant"
-    element_type: str = "int64"
-    declared: Shape | None = None
-
-    @property
-    def array(self) -> Array:
-        """The tensor."""
-        return np.asarray(self.value, data.dtype_of(self.element_type))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IrModel:
-    """A model of Parameters, Consts, a split layer and Results.
-
-    Attributes:
-        operator: The operator version.
-        element_type: The element type of the data.
-        shape: The shape of the data that is fed.
-        declared: The shape that the model declares for it.
-        axis: The second input.
-        lengths: The third input of VariadicSplit; None for Split.
-        num_splits: The attribute of Split.
-        outputs: How many outputs the layer has.
-        cut_axis: The axis that `sizes` lie on.
-        sizes: The lengths of the parts; None if the model is to be refused.
-        extreme: Whether the data holds NaNs, infinities and the like.
-    """
-
-    operator: str
-    element_type: str = "float"
-    shape: tuple[int, ...]
-    declared: Shape
-    axis: IrOperand
-    lengths: IrOperand | None = None
-    num_splits: int | None = None
-    outputs: int
-    cut_axis: int = 0
-    sizes: tuple[int, ...] | None = None
-    extreme: bool = False
-
-
-class _Writer:
+class _IrWriter:
     """An IR file in the making."""
 
     def __init__(self) -> None:
@@ -76,9 +22,9 @@ class _Writer:
         self.weights = b""
         self.feeds: dict[str, Any] = {}
 
-    def operand(self, name: str, operand: IrOperand) -> int:
+    def operand(self, name: str, operand: Operand) -> int:
         """A Const or Parameter with an axis or lengths; its id."""
-        array, kind = operand.array, operand.element_type
+        array, kind = operand.array(operand.value), operand.element_type
         if operand.spelling == "constant":
             raw = pack(array, kind)
             where = f'offset="{len(self.weights)}" size="{len(raw)}"'
@@ -128,37 +74,33 @@ class _Writer:
         )
 
 
-def build(model: IrModel, rng: np.random.Generator) -> Built:
+def build(model: SplitModel, rng: np.random.Generator) -> Built:
     """The files of a case.
 
     Args:
         model: What the model says.
         rng: Where the elements come from.
     """
-    writer = _Writer()
+    writer = _IrWriter()
     x = data.values(model.element_type, model.shape, rng, model.extreme)
-    ends = [(writer.parameter("x", model.element_type, x, model.declared), x.shape)]
-    kinds = [model.element_type]
-    for name, operand in (("axis", model.axis), ("split_lengths", model.lengths)):
+    given = writer.parameter("x", model.element_type, x, model.declared_shape)
+    inputs: list[tuple[int, int, str, Shape]] = [(given, 0, model.element_type, x.shape)]
+    for name, operand in (("axis", model.axis_operand), ("split_lengths", model.operand)):
         if operand is not None:
-            ends.append((writer.operand(name, operand), operand.array.shape))
-            kinds.append(operand.element_type)
-    shape = tuple(None for _ in model.shape)
+            shape = operand.array(operand.value).shape
+            inputs.append((writer.operand(name, operand), 0, operand.element_type, shape))
+    attributes = "".join(f'<data {name}="{value}"/>' for name, value in model.attributes.items())
     names = [f"y{place}" for place in range(model.outputs)]
-    attributes = "" if model.num_splits is None else f'<data num_splits="{model.num_splits}"/>'
-    cut = writer.layer(
-        model.operator.removeprefix("openvino.").rpartition("-")[0],
-        "cut",
-        attributes,
-        [(number, 0, kind, dims) for (number, dims), kind in zip(ends, kinds, strict=True)],
-        [(model.element_type, shape, name) for name in names],
+    part: Shape = (None,) * len(model.shape)
+    split = writer.layer(
+        model.op_type, "cut", attributes, inputs, [(model.element_type, part, n) for n in names]
     )
     for place, name in enumerate(names):
-        source = (cut, len(ends) + place, model.element_type, shape)
+        source = (split, len(inputs) + place, model.element_type, part)
         writer.layer("Result", f"{name}/result", "", [source], ())
     expected = None
     if model.sizes is not None:
-        parts = oracle.parts(x, model.cut_axis, model.sizes)
+        parts = oracle.parts(x, model.axis, model.sizes)
         expected = dict(zip(names, parts, strict=True))
     return Built(writer.text().encode(), writer.weights, writer.feeds, expected)
 

@@ -28,7 +28,7 @@ Shape = tuple[int | str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The second input of a split node.
+    """The second input of a split node; of an IR also its axis.
 
     Attributes:
         value: The lengths that count: a tuple, or a number for a scalar.
@@ -41,7 +41,7 @@ class Operand:
     """
 
     value: Any
-    spelling: str
+    spelling: str = "constant"
     element_type: str = "int64"
     default: Any = None
     declared: Shape | None = None
@@ -53,16 +53,17 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitModel:
-    """A model with a split node, in the words of the standard.
+    """A model with a split node or layer, in the words of the standard.
 
     Attributes:
         operator: The operator version.
-        opset: The opset that is imported.
+        opset: The opset that is imported; for an IR, that of its split layer.
         element_type: The element type of the data.
         shape: The shape of the data that is fed.
-        declared: The shape that the model declares for it.
+        declared: The shape that the model declares for it; None: the same.
         attributes: The attributes of the node.
-        operand: Its second input.
+        operand: The input that says the lengths.
+        axis_operand: The input that says the axis, in an IR.
         blank: Whether it has a second input with an empty name.
         outputs: How many outputs the node has; for a sequence, 1.
         unnamed: The places of outputs that have an empty name.
@@ -78,12 +79,13 @@ class SplitModel:
     """
 
     operator: str
-    opset: int
+    opset: int = 1
     element_type: str = "float"
     shape: tuple[int, ...]
-    declared: Shape
+    declared: Shape | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     operand: Operand | None = None
+    axis_operand: Operand | None = None
     blank: bool = False
     outputs: int = 1
     unnamed: tuple[int, ...] = ()
@@ -100,7 +102,12 @@ class SplitModel:
     @property
     def op_type(self) -> str:
         """The name of the operator: ``onnx.Split-18`` is a ``Split``."""
-        return self.operator.removeprefix("onnx.").rpartition("-")[0]
+        return self.operator.partition(".")[2].rpartition("-")[0]
+
+    @property
+    def declared_shape(self) -> Shape:
+        """What the model declares of the shape of the data."""
+        return self.shape if self.declared is None else self.declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlencode
 
-from tensorsplit.conformance.case import CaseInfo, Cut
+from tensorsplit.conformance.case import CaseInfo, CaseSplit
 from tensorsplit.conformance.document import Document
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report.summary import (
@@ -195,7 +195,7 @@ def _web(link: str) -> str:
     return link if link.startswith("https://") else ""
 
 
-def _fits(cut: Cut) -> bool:
+def _fits(cut: CaseSplit) -> bool:
     """Whether the parts make up the axis: a case may ask for lengths that don't."""
     rank = len(cut.shape)
     return (
@@ -205,7 +205,7 @@ def _fits(cut: Cut) -> bool:
     )
 
 
-def _picture(case: CaseInfo, cut: Cut) -> str:
+def _picture(case: CaseInfo, cut: CaseSplit) -> str:
     plan = SplitPlan(case.operator, cut.shape, cut.axis % len(cut.shape), cut.sizes, cut.keepdims)
     return svg(plan, styled=False)  # the page has the style, and its policy allows no other
 

@@ -1,4 +1,4 @@
-"""Where a split node is: in a branch, in the body of a Loop or Scan, in a function.
+"""ONNX models of a split node: in the main graph, in a branch, a Loop, a Scan or a function.
 
 Each place takes what makes the nodes inside, and makes the nodes around them. What else a place is
 made of (Identity, the control flow itself) is kept to what every engine runs.
@@ -8,24 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
-from tensorsplit.conformance import data
-from tensorsplit.conformance.models.onnx_model import LOCAL, Fragment, Scope, SplitModel, Value
+from tensorsplit.conformance import data, oracle
+from tensorsplit.conformance.case import Built
+from tensorsplit.conformance.models.onnx_model import (
+    LOCAL,
+    Fragment,
+    Scope,
+    Shape,
+    SplitModel,
+    Value,
+    operand_name,
+    to_model,
+)
+from tensorsplit.conformance.models.uses import USES, SequenceUse
 
 Inside = Callable[[Value, str], Fragment]
-"""Makes nodes that cut a value, with names that begin as told."""
+"""Makes nodes that split a value, with names that begin as told."""
 
 _TURNS = 2
 """How often a body runs."""
 
 
 def _if(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
-    """Both branches cut, one of them what was asked for, the other one other data."""
+    """Both branches split, one of them what was asked for, the other one other data."""
     other = _like(scope, model, x, f"{prefix}other")
     cond = scope.input(f"{prefix}cond", "bool", np.array(scope.rng.integers(2) == 0))
     branches = [inside(x, f"{prefix}t_"), inside(other, f"{prefix}e_")]
@@ -43,7 +55,7 @@ def _if(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) 
 
 
 def _loop(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
-    """A body that cuts one of two tensors in turn; what comes out is the last turn's parts."""
+    """A body that splits one of two tensors in turn; what comes out is the last turn's parts."""
     other = _like(scope, model, x, f"{prefix}other")
     seen = [x, other][(_TURNS - 1) % 2]
     names = {key: f"{prefix}b_{key}" for key in ("i", "c", "u", "v", "c_out", "u_out", "v_out")}
@@ -85,7 +97,7 @@ def _loop(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str
 
 
 def _scan(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
-    """A body that cuts each slice of a stack; what comes out are stacks of parts."""
+    """A body that splits each slice of a stack; what comes out are stacks of parts."""
     stack = scope.data(f"{prefix}stack", model, (_TURNS, *x.expected.shape), (_TURNS, *x.shape))
     piece = replace(x, name=f"{prefix}s_x", expected=stack.expected[0])
     bodies = [inside(piece, f"{prefix}s_")]
@@ -186,7 +198,81 @@ def _names_of(graph: GraphProto) -> list[str]:
     return [name for name in free_names(list(graph.node)) if name not in own]
 
 
-PLACES: Mapping[str, Callable[[SplitModel, Scope, Inside, Value, str], Fragment]] = (
+_BODIES: Mapping[str, Callable[[SplitModel, Scope, Inside, Value, str], Fragment]] = (
     MappingProxyType({"if": _if, "loop": _loop, "scan": _scan, "function": _function})
 )
 """What makes each place, but for the main graph."""
+
+
+def build(model: SplitModel, rng: np.random.Generator) -> Built:
+    """The files of a case.
+
+    Args:
+        model: What the model says.
+        rng: Where the elements come from.
+    """
+    scope = Scope(rng)
+    make = partial(_split, model, scope)
+    for place in reversed(model.places):
+        make = partial(_BODIES[place], model, scope, make)
+    x = scope.data("x", model, model.shape, model.declared_shape)
+    fragment = make(x, "")
+    scope.keep(free_names(fragment.nodes))
+    proto = to_model(scope, fragment.nodes, fragment.outputs, model.opset)
+    expected = None
+    if model.sizes is not None:
+        expected = {value.name: value.expected for value in fragment.outputs}
+    return Built(proto.SerializeToString(deterministic=True), b"", scope.feeds, expected)
+
+
+def _split(model: SplitModel, scope: Scope, x: Value, prefix: str) -> Fragment:
+    """The split node, and what is done with its sequence."""
+    nodes: list[NodeProto] = []
+    inputs = [x.name]
+    if model.operand is not None:
+        nodes, split = operand_name(scope, model.operand, prefix)
+        inputs.append(split)
+    elif model.blank:
+        inputs.append("")
+    parts = _parts(model, x)
+    if model.use:
+        sequence = Value(f"{prefix}parts", x.element_type, _any_part(model, x), parts, True)
+        nodes.append(helper.make_node(model.op_type, inputs, [sequence.name], **model.attributes))
+        used = USES[model.use](SequenceUse(model, scope, sequence, prefix))
+        return Fragment([*nodes, *used.nodes], used.outputs)
+    names = [
+        "" if place in model.unnamed else f"{prefix}y{place}" for place in range(model.outputs)
+    ]
+    nodes.append(helper.make_node(model.op_type, inputs, names, **model.attributes))
+    outputs = [
+        Value(name, x.element_type, _shape(model, x, place), part)
+        for place, (name, part) in enumerate(zip(names, parts, strict=True))
+        if name
+    ]
+    return Fragment(nodes, outputs)
+
+
+def _parts(model: SplitModel, x: Value) -> list[oracle.Array | None]:
+    if model.sizes is None:
+        return [None] * model.outputs
+    return list(oracle.parts(x.expected, model.axis, model.sizes, model.keepdims))
+
+
+def _shape(model: SplitModel, x: Value, place: int) -> Shape:
+    """What is declared of a part: its length only where the model knows that of the data."""
+    axis = model.axis if -len(x.shape) <= model.axis < len(x.shape) else 0
+    if not x.shape:
+        return ()
+    is_overridden = model.operand is not None and model.operand.default is not None
+    if model.sizes is None or is_overridden or not isinstance(x.shape[axis], int):
+        return oracle.resized(x.shape, axis, None)
+    return oracle.resized(x.shape, axis, model.sizes[place])
+
+
+def _any_part(model: SplitModel, x: Value) -> Shape:
+    """What is declared of every part of a sequence."""
+    if not x.shape or not -len(x.shape) <= model.axis < len(x.shape):
+        return x.shape
+    if not model.keepdims:
+        return oracle.without(x.shape, model.axis)
+    return oracle.resized(x.shape, model.axis, None)

@@ -1,0 +1,404 @@
+"""ONNX models that have a meaning, and what comes out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from tensorsplit.conformance.case import SHAPE_CLASSES, USES, Case
+from tensorsplit.conformance.cases.making import (
+    BODIES,
+    Shaped,
+    case_of,
+    common_type,
+    drawn_axis,
+    drawn_opset,
+    drawn_rank,
+    drawn_use,
+    options,
+    shaped,
+    spell_option,
+    usable,
+)
+from tensorsplit.conformance.cases.wordings import (
+    ATTRIBUTE_SPLITS,
+    INPUT_SPLITS,
+    OPSETS,
+    SEQUENCES,
+    SPLITS,
+    WORDINGS,
+    Stated,
+    Wording,
+    draw,
+)
+from tensorsplit.conformance.data import ALLOWED, WIDE, has_extremes
+from tensorsplit.conformance.models.onnx_model import Operand, SplitModel
+
+_NESTED = (
+    *(("if", "loop"), ("loop", "if"), ("scan", "if"), ("if", "function")),
+    *(("function", "if"), ("loop", "function"), ("function", "loop")),
+)
+"""Where a split node is, from the outside to the inside, if it is inside of two."""
+
+_UNSAID_NEGATIVE = ("onnx.Split-1", "onnx.Split-2")
+"""The pages of these versions do not say what a negative axis is."""
+
+
+def cases() -> Iterator[Case]:
+    """The cases of this group."""
+    for operator in OPSETS:
+        yield from _everywhere(operator)
+        yield from _stated(operator)
+        yield from _axes(operator)
+        yield from _types_in_bodies(operator)
+        yield from _types(operator)
+        yield from _uses(operator)
+    yield from _edges()
+
+
+def _everywhere(operator: str) -> Iterator[Case]:
+    """Each way to say the lengths, in each place, for each class of shapes; all else is drawn."""
+    for wording in WORDINGS[operator]:
+        key = f"{operator} {wording.name} {wording.spelling}"
+        nested = [(places, draw(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
+        for places, shape_class in (*product(BODIES, SHAPE_CLASSES), *nested):
+            key = f"{operator} {wording.name} {wording.spelling} {places} {shape_class}"
+            opset = drawn_opset(operator, places, key)
+            if opset is None:
+                continue
+            rank = drawn_rank(shape_class, key)
+            of_nothing = shape_class == "zero-size" and bool(draw(f"nothing {key}", (0, 1)))
+            if "scan" in places:  # nothing can be done there with a sequence of no parts
+                of_nothing = of_nothing and any(split.sizes for split in wording.of_nothing)
+            split = wording.drawn(key, of_nothing=of_nothing and bool(wording.of_nothing))
+            around = shaped(split.dim, rank, drawn_axis(rank, key), shape_class, key)
+            yield _case(
+                operator, wording, split, around, key, opset=opset, places=places, cls=shape_class
+            )
+
+
+def _stated(operator: str) -> Iterator[Case]:
+    """Every stated split in every wording."""
+    for wording in WORDINGS[operator]:
+        if wording.spelling in ("constant", "overridable"):
+            continue
+        for split in (*wording.splits, *wording.of_nothing):
+            key = f"stated {operator} {wording.name} {wording.spelling} {split}"
+            rank, opset = draw(f"rank {key}", (1, 2, 3)), draw(f"opset {key}", OPSETS[operator])
+            cls = "static" if split.dim else "zero-size"
+            around = shaped(split.dim, rank, drawn_axis(rank, key), cls, key)
+            yield _case(
+                operator, wording, split, around, key, opset=opset, cls=cls, group="stated-"
+            )
+
+
+def _axes(operator: str) -> Iterator[Case]:
+    """Every axis of every rank."""
+    for rank in range(1, 7):
+        for axis in range(-rank, rank):
+            key = f"axes {operator} {rank} {axis}"
+            wording = draw(key, WORDINGS[operator])
+            split, opset = wording.drawn(key), draw(f"opset {key}", OPSETS[operator])
+            cls = draw(f"class {key}", ("static", "dynamic-axis"))
+            around = shaped(split.dim, rank, axis, cls, key)
+            yield _case(operator, wording, split, around, key, opset=opset, cls=cls, group="axes-")
+
+
+def _types_in_bodies(operator: str) -> Iterator[Case]:
+    """Every element type in every place."""
+    for element_type, places in product(ALLOWED[operator], BODIES):
+        key = f"types {operator} {element_type} {places}"
+        opset = drawn_opset(operator, places, key)
+        since = 16 if element_type == "bfloat16" else 1  # from which control flow takes the type
+        if opset is None or (set(places) - {"function"} and opset < since):
+            continue
+        wording = draw(key, WORDINGS[operator])
+        split, rank = wording.drawn(key), draw(f"rank {key}", (1, 2, 3))
+        cls = draw(f"class {key}", ("static", "dynamic-axis"))
+        if element_type == "bfloat16" and places and operator in SEQUENCES:
+            continue  # no sequence of it can be used where none can come out
+        yield _case(
+            operator,
+            wording,
+            split,
+            shaped(split.dim, rank, drawn_axis(rank, key), cls, key),
+            key,
+            opset=opset,
+            places=places,
+            cls=cls,
+            element_type=element_type,
+            group="types-",
+        )
+
+
+_USED = {
+    "lengths": (Stated(6, (2, 4), (2, 4)), Stated(6, (3, 3), (3, 3)), Stated(5, (5,), (5,))),
+    "chunks": (Stated(5, 2, (2, 2, 1)), Stated(6, 2, (2, 2, 2)), Stated(0, 2, ())),
+    "ones": (Stated(3, None, (1, 1, 1)), Stated(0, None, ())),
+    "lengths-keepdims0": (Stated(3, (1, 1, 1), (1, 1, 1)), Stated(6, (2, 4), (2, 4))),
+    "chunks-keepdims0": (Stated(3, 1, (1, 1, 1)), Stated(4, 2, (2, 2))),
+    "ones-keepdims0": (Stated(3, None, (1, 1, 1)), Stated(1, None, (1,))),
+}
+
+
+def _uses(operator: str) -> Iterator[Case]:
+    """What is done with a sequence: each use, told each thing it can be told."""
+    for wording in WORDINGS[operator] if operator in SEQUENCES else ():
+        if wording.spelling not in ("initializer", "runtime", "absent"):
+            continue
+        for split, use in product(_USED.get(wording.name, ()), USES[1:]):
+            keepdims = wording.says(split, "float")["keepdims"]
+            for option in options(use, split, keepdims):
+                key = f"{operator} {wording.name} {wording.spelling} {split} {use} {option}"
+                opset = draw(f"opset {key}", OPSETS[operator])
+                if not usable(use, (), opset):
+                    opset = OPSETS[operator][-1]
+                rank = draw(f"rank {key}", (1, 2, 3))
+                cls = draw(f"class {key}", ("static", "dynamic-axis")) if split.dim else "zero-size"
+                places = [places for places in BODIES[:2] if usable(use, places, opset)]
+                yield _case(
+                    operator,
+                    wording,
+                    split,
+                    shaped(split.dim, rank, drawn_axis(rank, key), cls, key),
+                    key,
+                    opset=opset,
+                    places=draw(f"place {key}", places),
+                    cls=cls,
+                    group="use-",
+                    used=(use, option),
+                )
+
+
+def _case(
+    operator: str,
+    wording: Wording,
+    split: Stated,
+    around: Shaped,
+    key: str,
+    *,
+    opset: int,
+    places: tuple[str, ...] = (),
+    cls: str = "static",
+    element_type: str = "",
+    group: str = "",
+    used: tuple[str, Any] | None = None,
+) -> Case:
+    """A case of a split that is said in a way.
+
+    Args:
+        operator: The operator version.
+        wording: How it is said.
+        split: What is split.
+        around: The shape and the axis.
+        key: What is drawn by.
+        opset: The opset.
+        places: Where the node is.
+        cls: What is declared of the shape.
+        element_type: The element type; drawn if it is not given.
+        group: What the name begins with, if other groups have the like.
+        used: What is done with a sequence, if that is what the case is about; else it is drawn.
+    """
+    element_type = element_type or common_type(operator, key)
+    is_sequence = operator in SEQUENCES
+    says = wording.says(split, element_type)
+    says["attributes"] |= around.attributes
+    use, option = used or ("", None)
+    if is_sequence and element_type == "bfloat16":  # there are no operators on such sequences
+        use = "output"
+    elif is_sequence and not used:
+        use, option = drawn_use(split, says["keepdims"], places, opset, key)
+    may_refer = places[-1:] == ("function",) and bool(says["attributes"])
+    by_reference = may_refer and draw(f"reference {key}", (False, True))
+    axis_rule = "negative-axis" if around.axis < 0 else "axis" if around.axis else "default-axis"
+    body_rule = "function" if places[:1] == ("function",) else "subgraph" if places else ""
+    rules = (use,) if used else filter(None, (axis_rule, use, body_rule))
+    model = SplitModel(
+        operator=operator,
+        opset=opset,
+        element_type=element_type,
+        shape=around.shape,
+        declared=around.declared,
+        outputs=1 if is_sequence else len(split.sizes),
+        axis=around.axis,
+        places=places,
+        use=use,
+        option=option,
+        by_reference=by_reference,
+        **says,
+    )
+    name = f"{group}{wording.spell(split)}-axis{around.axis}".replace("axis-", "axism")
+    return case_of(
+        model,
+        name + spell_option(option) + "-reference" * by_reference,
+        *wording.rules,
+        *rules,
+        shape_class=cls,
+        spelling=wording.spelling,
+        decision=wording.decision or _decision(operator, split, around.axis),
+    )
+
+
+def _decision(operator: str, split: Stated, axis: int) -> str:
+    """The decision that a split depends on; empty if the page leaves nothing open."""
+    if axis < 0 and operator in _UNSAID_NEGATIVE:
+        return "D13"
+    if split.dim == 0 and isinstance(split.said, int):
+        return "D2"
+    if operator in SEQUENCES and isinstance(split.said, tuple):
+        return "D11" if len(split.said) == 1 else "D9" if 0 in split.said else ""
+    return ""
+
+
+def _types(operator: str) -> Iterator[Case]:
+    """Every element type, in numbers that are plain and in extreme ones."""
+    opsets, is_split = OPSETS[operator], operator in SPLITS
+    for element_type in ALLOWED[operator]:
+        for extreme in (False, True)[: 1 + has_extremes(element_type)]:
+            for number, (name, sizes) in enumerate(TYPE_SPLITS.items()):
+                says = lengths_of(operator, sizes)
+                model = SplitModel(
+                    operator=operator,
+                    opset=opsets[number % len(opsets)],
+                    element_type=element_type,
+                    shape=(2, 7),
+                    outputs=len(sizes) if is_split else 1,
+                    axis=1,
+                    sizes=sizes,
+                    use="" if is_split else "output",
+                    extreme=extreme,
+                    **{**says, "attributes": {"axis": 1, **says.get("attributes", {})}},
+                )
+                yield case_of(
+                    model,
+                    f"{name}-{'extreme' if extreme else 'plain'}",
+                    "types",
+                    decision=decision_of_type(element_type, extreme),
+                )
+
+
+TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
+"""Splits of 7, for each element type."""
+
+
+def decision_of_type(element_type: str, extreme: bool) -> str:
+    """The decision that is about an element type."""
+    if element_type == "string":
+        return "D17"
+    return "D16" if extreme and element_type in WIDE else ""
+
+
+def lengths_of(operator: str, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Lengths in the words of a version."""
+    if operator in ATTRIBUTE_SPLITS:
+        return {"attributes": {"split": sizes}}
+    return {"operand": Operand(sizes, "initializer")}
+
+
+_MANY = 300
+
+
+def _edges() -> Iterator[Case]:
+    """What engines were seen to trip over: outputs without a name, unknown counts, many parts."""
+    for operator in SPLITS:
+        text = "string" if operator != SPLITS[0] else "double"  # the first version has no strings
+        rows: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+            *((f"unnamed-{name}", (1, 2, 3), {"unnamed": unnamed}) for name, unnamed in _UNNAMED),
+            ("many-parts", (1, 2) * (_MANY // 2), {}),
+            ("constant-data", (2, 1, 3), {"is_constant": True}),
+            ("constant-strings", (2, 1, 3), {"is_constant": True, "element_type": text}),
+            ("many-strings", (7, 1, 9, 3), {"element_type": text}),
+        ]
+        for name, sizes, fields in rows:
+            said = {"outputs": len(sizes), **lengths_of(operator, sizes), **fields}
+            yield _edge(operator, name, "outputs", sizes=sizes, **said)
+    for operator in SEQUENCES:
+        yield from _edges_of_sequences(operator)
+    for operator in (*INPUT_SPLITS, *SEQUENCES):
+        yield from _unknown_counts(operator)
+    for opset, (dim, sizes), unnamed in product(
+        OPSETS["onnx.Split-18"], ((6, (2, 2, 2)), (7, (3, 3, 1))), ((0,), (2,))
+    ):
+        said = {"attributes": {"num_outputs": 3}, "outputs": 3, "unnamed": unnamed, "opset": opset}
+        name = f"count-3of{dim}-unnamed-{unnamed[0]}"
+        yield _edge("onnx.Split-18", name, "count", "outputs", sizes=sizes, **said)
+
+
+_UNNAMED = (("0", (0,)), ("2", (2,)), ("0.1", (0, 1)))
+
+
+def _edge(
+    operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
+) -> Case:
+    """A split of a vector by its lengths, but for what is told."""
+    opset = draw(f"opset {operator} {key or name}", OPSETS[operator])
+    declared = fields.get("declared", ())
+    model = SplitModel(
+        **{"operator": operator, "opset": opset, "shape": (sum(sizes),), "sizes": sizes, **fields}
+    )
+    decision = "D17" if model.element_type == "string" else "D14" if "beyond" in name else ""
+    if "default" in name:
+        decision = "D20"
+    return case_of(
+        model,
+        f"edge-{name}",
+        *rules,
+        shape_class="dynamic-axis" if "N" in declared else "static",
+        decision=decision,
+    )
+
+
+def _unknown_counts(operator: str) -> Iterator[Case]:
+    """Lengths of which not even the number is declared; a default that does not fit."""
+    is_sequence = operator in SEQUENCES
+    for declared, sizes in product(((6,), ("N",)), ((2, 4), (6,), (1, 0, 5))):
+        yield _edge(
+            operator,
+            f"unknown-count-{len(sizes)}",
+            "lengths",
+            sizes=sizes,
+            key=str(sizes),
+            declared=declared,
+            operand=Operand(sizes, "runtime", declared=("L",)),
+            outputs=1 if is_sequence else len(sizes),
+            use="SequenceAt" if is_sequence else "",
+            option=(tuple(range(len(sizes))), False) if is_sequence else None,
+        )
+    yield _edge(
+        operator,
+        "default-does-not-fit",
+        "initializer",
+        sizes=(2, 4),
+        opset=OPSETS[operator][-1],
+        declared=("N",),
+        operand=Operand((2, 4), "overridable", default=(2, 3)),
+        outputs=1 if is_sequence else 2,
+        use="output" if is_sequence else "",
+    )
+
+
+def _edges_of_sequences(operator: str) -> Iterator[Case]:
+    ones, words = (1,) * _MANY, (7, 1, 9, 3)
+    rows: dict[str, tuple[Operand, tuple[int, ...], dict[str, Any]]] = {
+        "many-chunks": (Operand(1, "initializer"), ones, {}),
+        "many-lengths": (Operand(ones, "runtime"), ones, {}),
+        "constant-data": (Operand((2, 1, 3), "initializer"), (2, 1, 3), {"is_constant": True}),
+        "strings": (Operand(words, "initializer"), words, {"element_type": "string"}),
+        "chunk-beyond-int32": (Operand(2**40, "initializer"), (6,), {}),
+        "chunk-largest": (Operand(2**63 - 1, "runtime"), (6,), {}),
+    }
+    for name, (operand, sizes, fields) in rows.items():
+        for use in ("output", "ConcatFromSequence", "SequenceLength"):
+            yield _edge(
+                operator,
+                name,
+                "chunks" if "chunk" in name else "lengths",
+                use,
+                sizes=sizes,
+                key=f"{name} {use}",
+                operand=operand,
+                use=use,
+                option=0 if use == "ConcatFromSequence" else None,
+                **fields,
+            )

@@ -1,0 +1,341 @@
+"""What an ONNX engine has to refuse: lengths, counts, axes and operands that make no split.
+
+Each row is a node in the words of the standard. That it makes no split is stated, not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from tensorsplit.conformance.case import Case
+from tensorsplit.conformance.cases.making import BODIES, case_of, drawn_opset, usable
+from tensorsplit.conformance.cases.onnx_parts import lengths_of
+from tensorsplit.conformance.cases.wordings import (
+    ATTRIBUTE_SPLITS,
+    INPUT_SPLITS,
+    OPSETS,
+    SEQUENCES,
+    SPLITS,
+    draw,
+    spell_lengths,
+)
+from tensorsplit.conformance.models.onnx_model import Operand, Shape, SplitModel
+
+_INPUTS = ("initializer", "constant", "runtime", "overridable")
+_USES = ("output", "SequenceLength", "ConcatFromSequence")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A node that is to be refused.
+
+    Attributes:
+        name: What is wrong with it, for the id.
+        decision: The decision that it is about.
+        keys: The sentences of the standard, by their short names.
+        attributes: Its attributes.
+        operand: Its second input.
+        blank: Whether it has a second input without a name.
+        outputs: How many outputs it has.
+        shape: The shape of the data.
+        element_type: The element type of the data.
+        spelling: How the lengths are said, where the operand does not tell.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    decision: str = ""
+    attributes: dict[str, Any] = field(default_factory=dict)
+    operand: Operand | None = None
+    blank: bool = False
+    outputs: int = 1
+    shape: tuple[int, ...] = (6,)
+    element_type: str = "float"
+    spelling: str = ""
+
+
+def _refusal(
+    operator: str,
+    row: Refused,
+    *,
+    places: tuple[str, ...] = (),
+    shape_class: str = "static",
+    use: str = "",
+    option: Any = None,
+) -> Case:
+    """The case of a row.
+
+    Args:
+        operator: The operator version.
+        row: The node.
+        places: Where it is.
+        shape_class: ``static`` or ``dynamic-axis``.
+        use: What is done with a sequence; drawn if it is not given.
+        option: What the use is told.
+    """
+    key = f"{operator} {row} {places} {shape_class} {use}"
+    declared: Shape = ("N", *row.shape[1:]) if shape_class == "dynamic-axis" else row.shape
+    opset = drawn_opset(operator, places, key) or 0
+    if operator in SEQUENCES and not use:
+        use = draw(f"use {key}", [use for use in _USES if usable(use, places, opset)])
+        option = 0 if use == "ConcatFromSequence" else None
+    model = SplitModel(
+        operator=operator,
+        opset=opset,
+        element_type=row.element_type,
+        shape=row.shape,
+        declared=declared,
+        attributes=row.attributes,
+        operand=row.operand,
+        blank=row.blank,
+        outputs=1 if operator in SEQUENCES else row.outputs,
+        axis=row.attributes.get("axis", 0),
+        places=places,
+        use=use,
+        option=option,
+    )
+    return case_of(
+        model,
+        f"refuse-{row.name}",
+        *row.keys,
+        shape_class=shape_class,
+        spelling=row.spelling or ("" if row.operand or row.attributes else "absent"),
+        decision=row.decision,
+    )
+
+
+def cases() -> Iterator[Case]:
+    """The cases of this group."""
+    for operator in (*SPLITS, *SEQUENCES):
+        yield from _somewhere(operator, _wrong_lengths(operator))
+        yield from _everywhere(operator, (*_axes(operator), *_types(operator)))
+    for operator in SPLITS[:-1]:
+        yield from _everywhere(operator, _unequal())
+    yield from _everywhere("onnx.Split-18", (*_counts(), *_both_or_neither()))
+    yield from _everywhere("onnx.Split-1", _floats())
+    for operator in SEQUENCES:
+        yield from _somewhere(operator, _chunks())
+        yield from _everywhere(operator, _no_lengths_or_chunk())
+        yield from _positions(operator)
+    for operator in INPUT_SPLITS:
+        yield from _everywhere(operator, _no_lengths())
+    for operator in (*INPUT_SPLITS, *SEQUENCES):
+        yield from _everywhere(operator, _overridden())
+    yield from _of_other_versions()
+
+
+def _everywhere(operator: str, rows: Iterable[Refused]) -> Iterator[Case]:
+    """Rows in the main graph, of a known and an unknown dimension, and in one other place."""
+    for row in rows:
+        for shape_class in ("static", "dynamic-axis")[: 1 + bool(row.shape)]:
+            yield _refusal(operator, row, shape_class=shape_class)
+        places = [p for p in BODIES[1:] if p != ("scan",) or OPSETS[operator][-1] >= 9]
+        if row.shape:
+            yield _refusal(operator, row, places=draw(f"place {operator} {row}", places))
+
+
+def _somewhere(operator: str, rows: Iterable[Refused]) -> Iterator[Case]:
+    """Rows in the main graph, or (drawn) elsewhere; in both where engines fold constants."""
+    for row in rows:
+        first, *others = _everywhere(operator, [row])
+        other = draw(f"somewhere {operator} {row}", others)
+        if first.spelling in ("attribute", "initializer"):
+            yield from (first, other)
+        else:
+            is_large = row.name.endswith("400000000")
+            yield first if is_large else draw(f"some {row}", (first, other))
+
+
+_WRONG_LENGTHS = (
+    ("sum", "D6", "sum", ((2, 3), (2, 5), (6, 6), (0, 0), (7,), (1, 1, 1))),
+    (
+        *("negative", "D7", "not-negative"),
+        ((-1, 7), (7, -1), (8, -2), (-1, -1), (-1, 400_000_000), (2, -1, 5)),
+    ),
+    (
+        *("large", "D14", "sum"),
+        (
+            *((2**32 + 1, 5), (2**32 + 6,), (2**63 - 1, 2**63 - 1, 8)),
+            (2**62, 2**62, 2**62, 2**62, 6),
+        ),
+    ),
+)
+
+
+def _row(name: str, keys: str, decision: str = "", **fields: Any) -> Refused:
+    return Refused(name=name, keys=tuple(keys.split()), decision=decision, **fields)
+
+
+def _wrong_lengths(operator: str) -> Iterator[Refused]:
+    """Lengths that make no split of 6, said in every way that the version has."""
+    rows = [
+        (f"{kind}-{spell_lengths(lengths)}", key, decision, lengths, len(lengths))
+        for kind, decision, key, wrong in _WRONG_LENGTHS
+        for lengths in wrong
+    ]
+    if operator in SPLITS:
+        rows += [
+            (f"{len(lengths)}lengths-{outputs}outputs", "outputs", "D5", lengths, outputs)
+            for lengths, outputs in (((2, 4), 3), ((2, 2, 2), 2), ((6,), 2))
+        ]
+    for name, key, decision, lengths, outputs in rows:
+        said: list[dict[str, Any]] = [{"operand": Operand(lengths, way)} for way in _INPUTS]
+        if operator in ATTRIBUTE_SPLITS:
+            said = [{"attributes": {"split": lengths}}]
+        for fields in said:
+            yield _row(name, key, decision, outputs=outputs, **fields)
+
+
+def _unequal() -> Iterator[Refused]:
+    for dim, count in ((7, 3), (5, 2), (5, 4), (2, 3), (1, 2)):
+        said = {"outputs": count, "shape": (dim,), "spelling": "absent"}
+        yield _row(f"{dim}into{count}", "equal", "D3", **said)
+
+
+def _counts() -> Iterator[Refused]:
+    for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
+        said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
+        yield _row(f"{dim}into{count}", "count", "D1", **said)
+    for count, outputs in ((2, 3), (4, 3), (1, 2), (3, 1)):
+        said = {"attributes": {"num_outputs": count}, "outputs": outputs, "shape": (12,)}
+        yield _row(f"count{count}-{outputs}outputs", "count outputs", "D5", **said)
+    for name, count in (("count0", 0), ("countm1", -1)):
+        yield _row(name, "count", attributes={"num_outputs": count}, outputs=1)
+
+
+def _both_or_neither() -> Iterator[Refused]:
+    for spelling, lengths in product(_INPUTS, ((3, 3), (2, 4))):
+        said = {"attributes": {"num_outputs": 2}, "operand": Operand(lengths, spelling)}
+        yield _row(f"both-{spell_lengths(lengths)}", "one-of-two", "D4", outputs=2, **said)
+    for blank, outputs in product((False, True), (1, 2, 4)):
+        name = f"neither-{outputs}outputs{'-blank' if blank else ''}"
+        yield _row(name, "one-of-two", "D4", blank=blank, outputs=outputs)
+
+
+def _floats() -> Iterator[Refused]:
+    """The second input of Split-1."""
+    rows = {
+        "half": (1.5, 4.5),
+        "nan": (float("nan"), 6.0),
+        "inf": (float("inf"), 6.0),
+        "negative": (-1.0, 7.0),
+        "sum": (2.0, 3.0),
+    }
+    for (name, lengths), spelling in product(rows.items(), ("initializer", "runtime")):
+        operand = Operand(lengths, spelling, "float")
+        yield _row(f"float-{name}", "floats", "D12", operand=operand, outputs=2)
+    yield _row(
+        "attribute-and-input",
+        "lengths-attribute floats",
+        "D12",
+        attributes={"split": (2, 4)},
+        operand=Operand((2.0, 4.0), "initializer", "float"),
+        outputs=2,
+    )
+
+
+def _chunks() -> Iterator[Refused]:
+    for spelling, length in product(_INPUTS, (0, -1, -(2**63))):
+        for element_type in ("int64", "int32")[: 1 + (length >= -1)]:
+            name = f"chunk-{spell_lengths((length,))}{'-i32' if element_type == 'int32' else ''}"
+            operand = Operand(length, spelling, element_type)
+            yield _row(name, "chunk-positive", "D10", operand=operand)
+
+
+def _two(operator: str) -> dict[str, Any]:
+    """The lengths [2, 4] in the words of a version."""
+    return {**lengths_of(operator, (2, 4)), "outputs": 2}
+
+
+def _axes(operator: str) -> Iterator[Refused]:
+    for axis, shape in ((1, (6,)), (-2, (6,)), (2, (6, 6)), (-3, (6, 6)), (2**31, (6, 6))):
+        said = _two(operator)
+        said["attributes"] = {**said.get("attributes", {}), "axis": axis}
+        name = f"axis{axis}-rank{len(shape)}".replace("axis-", "axism")
+        yield _row(name, "axis-range", shape=shape, **said)
+    yield _row("rank0", "rank", "D18", shape=(), **_two(operator))
+
+
+_NOT_ALLOWED = {
+    "onnx.Split-1": ("int32", "int64", "string"),
+    "onnx.Split-2": ("bfloat16",),
+    "onnx.Split-11": ("bfloat16",),
+    "onnx.SplitToSequence-11": ("bfloat16",),
+}
+"""Element types that the page of a version does not list, and a later version's does."""
+
+
+def _types(operator: str) -> Iterator[Refused]:
+    for element_type in _NOT_ALLOWED.get(operator, ()):
+        yield _row("type", "types", element_type=element_type, **_two(operator))
+
+
+def _no_lengths() -> Iterator[Refused]:
+    """What is no 1-D list of int64, at Split."""
+    for spelling in ("initializer", "runtime"):
+        for name, operand in {
+            "lengths-i32": Operand((2, 4), spelling, "int32"),
+            "lengths-float": Operand((2.0, 4.0), spelling, "float"),
+            "lengths-scalar": Operand(6, spelling),
+            "lengths-2d": Operand(((2, 4),), spelling),
+        }.items():
+            outputs = 1 if name == "lengths-scalar" else 2
+            yield _row(name, "lengths-type", operand=operand, outputs=outputs)
+
+
+def _no_lengths_or_chunk() -> Iterator[Refused]:
+    """What is neither a number nor a list of int32 or int64, at SplitToSequence."""
+    for spelling in ("initializer", "runtime"):
+        for name, operand in {
+            "lengths-i16": Operand((2, 4), spelling, "int16"),
+            "lengths-float": Operand((2.0, 4.0), spelling, "float"),
+            "chunk-float": Operand(2.0, spelling, "float"),
+            "lengths-2d": Operand(((2, 4),), spelling),
+        }.items():
+            yield _row(name, "lengths-or-chunk", operand=operand)
+
+
+def _positions(operator: str) -> Iterator[Case]:
+    """Positions that a sequence of two does not have."""
+    for position in (2, -3, 100, 2**40, -(2**63)):
+        name = f"at{position}".replace("-", "m")
+        row = _row(name, "position", "D19", operand=Operand((2, 4), "initializer"))
+        for is_runtime, shape_class in product((False, True), ("static", "dynamic-axis")):
+            yield _refusal(
+                operator,
+                replace(row, name=f"{name}-runtime") if is_runtime else row,
+                shape_class=shape_class,
+                use="SequenceAt",
+                option=((position,), is_runtime),
+            )
+        option = ((position,), position == 2)
+        yield _refusal(operator, row, use="SequenceErase", option=option)
+        if position != 2:  # which is where the end is
+            option = ((position,), position == 100)
+            yield _refusal(operator, row, use="SequenceInsert", option=option)
+
+
+def _overridden() -> Iterator[Refused]:
+    """A default that is right, and a value that is not; and a wrong default that is left."""
+    for name, operand in {
+        "fed-sum": Operand((2, 3), "overridable", default=(2, 4)),
+        "fed-large": Operand((5, 4), "overridable", default=(2, 4)),
+        "fed-negative": Operand((-1, 7), "overridable", default=(2, 4)),
+        "default": Operand((5, 5), "overridable"),
+    }.items():
+        yield _row(f"overridable-{name}", "initializer sum", "D20", operand=operand, outputs=2)
+
+
+def _of_other_versions() -> Iterator[Case]:
+    """Operands that another version of the operator has."""
+    lengths = Operand((2, 4), "initializer")
+    for operators, name, said in (
+        (SPLITS[:-1], "num_outputs", {"attributes": {"num_outputs": 2}}),
+        (INPUT_SPLITS, "split-attribute", {"attributes": {"split": (2, 4)}}),
+        (("onnx.Split-2", "onnx.Split-11"), "split-input", {"operand": lengths}),
+    ):
+        for operator in operators:
+            yield _refusal(operator, _row(name, "signature", outputs=2, **said))
