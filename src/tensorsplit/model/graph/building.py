@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import Scope, bodies
+from tensorsplit.model.graph.nodes import scopes
 
 
 class Names:
@@ -24,19 +24,13 @@ class Names:
     def __init__(self, model: ir.Model) -> None:
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
-        self._take(model.graph)
-        for function in model.functions.values():
-            self._take(function)
-
-    def _take(self, scope: Scope) -> None:
-        names: list[str | None] = [value.name for value in scope.inputs]
-        if isinstance(scope, ir.Graph):
-            names += scope.initializers
-        for node in scope:
-            names += [node.name, *(value.name for value in node.outputs)]
-            for _, body in bodies(node):
-                self._take(body)
-        self._taken.update(name for name in names if name)
+        for scope in scopes(model):
+            names: list[str | None] = [value.name for value in scope.inputs]
+            if isinstance(scope, ir.Graph):
+                names += scope.initializers
+            for node in scope:
+                names += [node.name, *(value.name for value in node.outputs)]
+            self._taken.update(name for name in names if name)
 
     def fresh(self, stem: str) -> str:
         """A new name that starts with the stem, and is taken from now on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from logging import NullHandler, getLogger
 from pathlib import Path
 
 import onnx_ir as ir
@@ -35,6 +36,8 @@ from tensorsplit.model.graph.nodes import (
     scopes,
 )
 from tensorsplit.model.graph.tensors import check_tensor, sparse_tensor
+
+getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 
 _MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""
@@ -296,15 +299,19 @@ def _check_names(listed: NodeList) -> set[str]:
                     f"{show(name)} is produced twice", "rename one of them", listed.path_of(index)
                 )
             names.add(name)
-        attributes = [attribute.name for attribute in node.attribute]
-        if len(set(attributes)) < len(attributes):
-            twice = next(name for name in attributes if attributes.count(name) > 1)
-            raise _malformed(
-                f"it has the attribute {show(twice)} more than once",
-                "give it once",
-                listed.path_of(index),
-            )
+        try:
+            check_attributes(node)
+        except SplitError as error:
+            raise error.located(node=listed.path_of(index)) from None
     return names
+
+
+def check_attributes(node: NodeProto) -> None:
+    """Refuse an attribute that is there twice (TS502), of which onnx-ir would drop one."""
+    names = [attribute.name for attribute in node.attribute]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _malformed(f"it has the attribute {show(twice)} more than once", "give it once")
 
 
 def _inputs(graph: GraphProto | FunctionProto) -> list[str]:
@@ -497,5 +504,5 @@ def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
             yield NodeRef(made, listed.path_of(index), listed.opsets, nowhere, None)
 
 
-def _malformed(problem: str, fix: str, path: str) -> SplitError:
+def _malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
     return SplitError(MALFORMED_MODEL, problem, fix, node=path)

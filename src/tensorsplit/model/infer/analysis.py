@@ -377,7 +377,8 @@ def _of_fed(value: ir.Value, fed: Any, opset: int) -> Fact:
         return fed
     if isinstance(fed, np.ndarray) and not isinstance(value.type, ir.OptionalType):
         return Tensor(_type_of(fed), fed.shape, values_of(fed, opset))
-    if isinstance(fed, list) and not isinstance(value.type, ir.OptionalType):
+    is_sequence = isinstance(fed, list) and all(isinstance(item, np.ndarray) for item in fed)
+    if is_sequence and not isinstance(value.type, ir.OptionalType):
         kinds = {_type_of(item) for item in fed}
         return of_parts(kinds.pop() if len(kinds) == 1 else None, [item.shape for item in fed])
     return declared(value)

@@ -29,7 +29,8 @@ from tensorsplit.core.errors import (
     short_name,
 )
 from tensorsplit.model.graph.binding import bind, execute
-from tensorsplit.model.graph.nodes import bodies, domain_name, scopes_in, tensors
+from tensorsplit.model.graph.message import check_attributes
+from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run.program import Step
 
@@ -372,14 +373,14 @@ class _SplitRun(OpRun):
 
     def __init__(self, onnx_node: NodeProto, run_params: dict[str, Any]) -> None:
         super().__init__(onnx_node, run_params)
-        opsets: Mapping[str, int] = run_params["opsets"]
-        self._opset = {domain_name(domain): opset for domain, opset in opsets.items()}[""]
+        check_attributes(onnx_node)
         self._node = ir.serde.deserialize_node(onnx_node)
+        self._opset = domain_opsets(run_params["opsets"])[""]
 
     def _load_attributes(self) -> None:
         """Leave attributes to `bind`: the base class would add the newest version's to each node.
 
-        Those that stand for an attribute of a function are noted, for `run` to pass their values.
+        Those that refer to an attribute of a function are noted, for `run` to pass their values.
         """
         links = [a for a in self.onnx_node.attribute if a.ref_attr_name]
         for link in links:
@@ -389,10 +390,12 @@ class _SplitRun(OpRun):
         self.attributes_names_ = {link.name for link in links}
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-        given = [*inputs, *[None] * (len(self.onnx_node.input) - len(inputs))]
-        links = (a for a in self.onnx_node.attribute if a.ref_attr_name)
-        linked = {link.ref_attr_name: attributes.get(link.name) for link in links}
-        return tuple(execute(bind(self._node, self._opset, given, linked), given[0]))
+        given = [*inputs, *[None] * (len(self._node.inputs) - len(inputs))]
+        passed = {
+            self._node.attributes[name].ref_attr_name or "": value
+            for name, value in attributes.items()
+        }
+        return tuple(execute(bind(self._node, self._opset, given, passed), given[0]))
 
 
 class Split(_SplitRun):

@@ -1,0 +1,146 @@
+"""What ONNX messages hold and onnx-ir does not is kept, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.model.graph.message import lone_nodes
+from tests.model.build import FLOAT, graph, model, node, onnx_model, tensor, value
+from tests.oracle import assert_same
+from tests.refusals import refused
+
+X = np.random.default_rng(4).standard_normal((6, 2)).astype(np.float32)
+
+
+@pytest.fixture
+def made() -> onnx.ModelProto:
+    split = node("Split", "x", "a _ _", num_outputs=3)
+    return model(graph([split], [value("x", FLOAT, [6, 2])], ["a"]), opset=18)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        lambda made: ts.convert(made, opset=13),
+        lambda made: ts.convert(made, opset=21),
+        ts.infer_shapes,
+        lambda made: ts.lower(made, target="onnxruntime"),
+        lambda made: ts.lower(made, target="portable"),
+    ],
+    ids=["convert down", "convert up", "infer", "lower for onnxruntime", "lower for portable"],
+)
+@pytest.mark.parametrize("kind", ["message", "onnx-ir"])
+def test_the_tools_keep_outputs_without_a_name(
+    made: onnx.ModelProto, tool: Callable[[Any], Any], kind: str
+) -> None:
+    result = tool(made if kind == "message" else ir.serde.deserialize_model(made))
+    np.testing.assert_array_equal(ts.run(result, {"x": X})["a"], X[:2])
+    assert not [finding for finding in ts.check(result) if finding.severity == "error"]
+
+
+def test_a_body_keeps_them_too() -> None:
+    body = graph([node("Split", "x", "a _", num_outputs=2)], [], ["a"])
+    choice = node("If", "c", "y", then_branch=body, else_branch=body)
+    inputs = [value("x", FLOAT, [6, 2]), value("c", onnx.TensorProto.BOOL, [])]
+    result = ts.convert(model(graph([choice], inputs, ["y"]), opset=18), opset=13)
+    np.testing.assert_array_equal(ts.run(result, {"x": X, "c": np.array(True)})["y"], X[:3])
+
+
+TOOLS: dict[str, Callable[[Any], Any]] = {
+    "convert": lambda made: ts.convert(made, opset=13),
+    "infer": ts.infer_shapes,
+    "lower": lambda made: ts.lower(made, target="portable"),
+}
+
+
+def sparse(name: str, items: Any) -> onnx.SparseTensorProto:
+    """One-dimensional int64 values, none of which is zero."""
+    values = tensor(name, items)
+    return onnx.SparseTensorProto(
+        values=values, indices=tensor("", range(len(items))), dims=[len(items)]
+    )
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_tools_keep_sparse_constants(name: str) -> None:
+    """onnx-ir drops sparse initializers, and refuses sparse attributes."""
+    nodes = [
+        node("Constant", "", "k", sparse_value=sparse("", [1, 5])),
+        node("Split", "x s", "a b"),
+        node("Split", "x k", "c d"),
+        node("Split", "x", "e f", num_outputs=2),
+    ]
+    inputs = [value("x", FLOAT, [6, 2])]
+    whole = graph(nodes, inputs, "abcdef", (), [sparse("s", [2, 4])])
+    before = model(whole, opset=18)
+    result = TOOLS[name](before)
+    expected = [X[:2], X[2:], X[:1], X[1:], X[:3], X[3:]]
+    for made in (before, result):
+        assert_same(list(ts.run(made, {"x": X}).values()), expected)
+    assert not [finding for finding in ts.check(result) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_tools_keep_types_that_onnx_ir_does_not_know(name: str) -> None:
+    kind = onnx.TypeProto()
+    kind.map_type.key_type = onnx.TensorProto.INT64
+    kind.map_type.value_type.tensor_type.elem_type = FLOAT
+    nodes = [
+        node("DictVectorizer", "m", "v", domain="ai.onnx.ml", int64_vocabulary=[7, 9]),
+        node("Split", "x", "a b", num_outputs=2),
+    ]
+    inputs = [onnx.ValueInfoProto(name="m", type=kind), value("x", FLOAT, [6, 2])]
+    before = model(graph(nodes, inputs, ["v", "a", "b"]), opset=18)
+    before.opset_import.add(domain="ai.onnx.ml", version=3)
+    result = TOOLS[name](before)
+    assert result.graph.input[0] == before.graph.input[0]
+    for made in (before, result):
+        vector, *parts = ts.run(made, {"m": [{7: 1.0, 9: 2.0}], "x": X}).values()
+        assert vector.tolist() == [[1, 2]]
+        assert_same(parts, [X[:3], X[3:]])
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_body_may_give_out_a_value_from_around_it(name: str) -> None:
+    then = graph([], [], ["h"])
+    otherwise = graph([node("Neg", "h", "h_given")], [], ["h_given"])
+    choice = node("If", "c", "y", then_branch=then, else_branch=otherwise)
+    split = node("Split", "x", "h r", num_outputs=2)
+    inputs = [value("x", FLOAT, [6, 2]), value("c", onnx.TensorProto.BOOL, [])]
+    before = model(graph([split, choice], inputs, ["y", "r"]), opset=18)
+    for made in (before, TOOLS[name](before)):
+        for given, sign in ((True, 1), (False, -1)):
+            got = ts.run(made, {"x": X, "c": np.array(given)})
+            assert_same(list(got.values()), [sign * X[:3], X[3:]])
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_tools_keep_data_that_was_read_into_the_message(name: str) -> None:
+    """Data of which the message says, too, that it lies outside."""
+    held = tensor("k", [1, 5])
+    held.data_location = onnx.TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="weights.bin")
+    nodes = [node("Split", "x k", "a b"), node("Split", "x", "c d", num_outputs=2)]
+    before = model(graph(nodes, [value("x", FLOAT, [6, 2])], "abcd", [held]), opset=18)
+    for made in (before, TOOLS[name](before)):
+        assert_same(list(ts.run(made, {"x": X}).values()), [X[:1], X[1:], X[:3], X[3:]])
+
+
+def test_each_node_by_itself() -> None:
+    body = graph([node("Split", "x", "a a", num_outputs=2)], [], ["a"])
+    nodes = [node("If", "c", "y", then_branch=body), node("Neg", "x", "y", name="minus")]
+    made = model(graph(nodes, [value("x")], ["y"]), opset=18)
+    with refused("TS502", "'y' is produced twice"):
+        onnx_model(made).model  # noqa: B018 - it is what is refused
+    found = {place.path: place for place in lone_nodes(made)}
+    assert list(found) == ["graph/If[0]", "graph/minus", "graph/If[0].then_branch/Split[0]"]
+    assert [len(place.node.outputs) for place in found.values()] == [1, 1, 2]
+    assert not found["graph/If[0]"].node.attributes
+    assert all(place.opset == 18 for place in found.values())
