@@ -27,7 +27,7 @@ def convert_split(place: NodeRef, change: Conversion) -> None:
 
     Raises:
         SplitError: TS101 to TS107, TS305 for a node that is wrong; TS101, TS201, TS301 to TS308,
-            TS310 for one that the target can't say.
+            TS310 for one that is not expressible at the target.
     """
     try:
         intent = bound(place)
@@ -71,9 +71,9 @@ def _convert(place: NodeRef, change: Conversion, intent: Intent, target: Operato
 
 
 def _dimension(intent: Intent, shape: Shape | None) -> Dim:
-    """The dimension that is cut, if it is known and the node can cut it.
+    """The dimension that is split, if it is known and the node can split it.
 
-    One that it can't cut is left to the running model: a node that never runs may be so.
+    One that it can't split is left to the running model: a node that never runs may be so.
     """
     if shape is None or intent.axis is None or not -len(shape) <= intent.axis < len(shape):
         return None

@@ -33,8 +33,8 @@ def to_variadic(model: ir.Model) -> bool:
         Whether there were any.
 
     Raises:
-        SplitError: TS1xx to TS3xx for a node that is wrong; TS310 for one that VariadicSplit has
-            no words for.
+        SplitError: TS1xx to TS3xx for a node that is wrong; TS310 for one that is not expressible
+            as a VariadicSplit.
     """
     found = [place for place in walk(model) if is_split(place.node)]
     if not found:
@@ -105,10 +105,10 @@ def _lengths(place: NodeRef, change: Conversion, builder: Calculation, intent: I
 
 
 def _dimension(place: NodeRef, change: Conversion, intent: Intent) -> Dim:
-    """The dimension that is cut, if it is known.
+    """The dimension that is split, if it is known.
 
     Raises:
-        SplitError: TS202, TS203, TS301 to TS308 if the node can't cut it.
+        SplitError: TS202, TS203, TS301 to TS308 if the node can't split it.
     """
     shape = change.shape(place.input(0))
     axis = place.node.attributes.get(intent.operator.axis)
