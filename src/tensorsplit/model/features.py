@@ -14,18 +14,17 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
-    VENDOR_SPLIT,
     NodeRef,
     constant,
     domain_name,
     is_split,
     is_vendor_split,
+    record_of,
 )
 from tensorsplit.model.infer.analysis import Facts
 
@@ -127,8 +126,8 @@ def layer_features(place: NodeRef, facts: Facts) -> Features:
     node = place.node
     if not is_vendor_split(node):
         return {}
-    version = in_force(node.op_type, VENDOR_SPLIT.since_version, vendor=VENDOR_SPLIT.vendor)
-    found: Features = {"operator": "Split", "version": version.id} | dict(_of_data(node, facts))
+    version = record_of(node, place.opset).id
+    found: Features = {"operator": "Split", "version": version} | dict(_of_data(node, facts))
     if any(constant(value) is None for value in node.inputs[2:]):
         found["runtime_lengths"] = True
     return found
@@ -161,7 +160,7 @@ def _of_split(place: NodeRef, facts: Facts) -> Features:
         intent = bind(node, place.opset, [facts.of(value) for value in node.inputs])
     except SplitError:  # what is wrong with the node itself is for others to say
         return found
-    found["version"] = in_force(node.op_type, place.opset).id
+    found["version"] = intent.operator.id
     found.update(_of_intent(intent, node, facts))
     return found
 

@@ -12,7 +12,6 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, add, combine, is_known
 from tensorsplit.core.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
@@ -35,7 +34,7 @@ from tensorsplit.model.check.checks import (
 from tensorsplit.model.check.findings import Finding, of_check, of_error
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, constant, is_vendor_split
+from tensorsplit.model.graph.nodes import NodeRef, constant, record_of
 from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts, declared
 from tensorsplit.model.infer.operators import planned_outputs, split_outputs
@@ -101,7 +100,7 @@ def examine_split(ref: NodeRef, facts: Facts) -> ExaminedSplit:
     data = inputs[0] if inputs else Other()
     operator, intent, made = None, None, None
     try:
-        operator = _in_force(ref)
+        operator = record_of(node, ref.opset)
         for value in node.inputs[1:]:
             constant(value)  # the analysis takes one that can't be read for a run-time value
         intent = bind(node, ref.opset, inputs, None if ref.function else {})
@@ -133,13 +132,6 @@ def split_findings(split: ExaminedSplit, facts: Facts) -> Iterator[Finding]:
 def shape_text(shape: Shape) -> str:
     """A shape for a message."""
     return show_shape([dim if dim is None else str(dim) for dim in shape])
-
-
-def _in_force(ref: NodeRef) -> Operator:
-    if is_vendor_split(ref.node):
-        since = VENDOR_SPLIT.since_version
-        return in_force(ref.node.op_type, since, vendor=VENDOR_SPLIT.vendor)
-    return in_force(ref.node.op_type, ref.opset)
 
 
 def _has_open_attribute(ref: NodeRef) -> bool:

@@ -26,11 +26,10 @@ from tensorsplit.core.errors import (
     short_name,
 )
 from tensorsplit.core.operands import Operand
-from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.facts import ABSENT, Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, constant, is_vendor_split
+from tensorsplit.model.graph.nodes import constant, record_of
 
 Known: TypeAlias = "Fact | np.ndarray[Any, Any] | Operand | list[Any] | None"
 """What is known of an input: a fact, an array, an operand, or None for one that is absent."""
@@ -72,10 +71,7 @@ def bind(
             None if value is None or given is ABSENT else given
             for value, given in zip(node.inputs, inputs, strict=True)
         ]
-    vendor, count = "onnx", len(node.outputs)
-    if is_vendor_split(node):
-        vendor, opset = VENDOR_SPLIT.vendor, VENDOR_SPLIT.since_version
-    record = in_force(node.op_type, opset, vendor=vendor)
+    record, count = record_of(node, opset), len(node.outputs)
     try:
         operands = list(_attributes(node, attributes)) + _inputs(record, known)
         if count > 1 and record.outputs[0].option != "variadic":

@@ -11,8 +11,9 @@ import onnx_ir as ir
 from onnx import NodeProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, show
-from tensorsplit.core.records import operators
+from tensorsplit.core.records import in_force, operators
 from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.openvino_ir.translation import LAYER_PATH
@@ -243,6 +244,17 @@ def is_split(node: ir.Node) -> bool:
 def is_vendor_split(node: ir.Node) -> bool:
     """Whether the node is one of OpenVINO's splits."""
     return node.op_type in VENDOR_FAMILY and node.domain == DOMAIN
+
+
+def record_of(node: ir.Node, opset: int) -> Operator:
+    """The operator version of a split node, where ONNX's own domain is at an opset.
+
+    Raises:
+        SplitError: TS101 if there is none.
+    """
+    if is_vendor_split(node):
+        return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{VENDOR_SPLIT.since_version}"]
+    return in_force(node.op_type, opset)
 
 
 def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:
