@@ -25,6 +25,7 @@ from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import html, markdown, matrix
 from tensorsplit.conformance.report.__main__ import main
+from tensorsplit.conformance.report.summary import OUTCOMES
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -118,6 +119,11 @@ class TestTerminal:
         text = drawn(documents.clean())
         assert "crash" not in text
         assert text.rstrip().endswith("0 known deviations, 0 new")
+
+
+def test_every_outcome_has_a_sign_and_a_key_of_its_own() -> None:
+    assert len({outcome.sign for outcome in OUTCOMES}) == len(OUTCOMES)
+    assert len({outcome.key for outcome in OUTCOMES}) == len(OUTCOMES)
 
 
 class TestMarkdown:

@@ -32,8 +32,8 @@ class Outcome:
 
     @property
     def sign(self) -> str:
-        """A letter that stands for it where there is little room."""
-        return self.key[0].upper()
+        """A character that stands for it where there is little room."""
+        return "?" if self.key == "untested" else self.key[0].upper()
 
 
 OUTCOMES = tuple(
