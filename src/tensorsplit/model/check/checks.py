@@ -21,7 +21,7 @@ class Check:
         severity: ``error``, ``warning`` or ``note``.
         title: What it is, in a few words.
         meaning: What the reader of the documentation needs to know beyond the title.
-        decisions: The decisions (D1-D20, see ``docs/errata.md``) behind it.
+        decisions: The decisions (D1-D23, see ``docs/errata.md``) behind it.
     """
 
     code: str
@@ -72,7 +72,7 @@ DOES_NOTHING = _check(
 DEAD_OUTPUT = _check(
     "TS812",
     NOTE,
-    "part that nobody uses",
+    "unused part",
     "No node reads the output, and it is no output of the graph.",
 )
 
@@ -88,17 +88,17 @@ NEGATIVE_AXIS = _check(
 IGNORED_KEEPDIMS = _check(
     "TS822",
     WARNING,
-    "keepdims beside split",
-    "SplitToSequence ignores `keepdims` where `split` is given. ONNX Runtime drops the axis of"
-    " chunks of length 1 all the same, and fails for longer ones.",
+    "keepdims together with split",
+    "SplitToSequence ignores `keepdims` where `split` is given. ONNX Runtime still drops the"
+    " axis of chunks of length 1, and fails for longer ones.",
     "D8",
 )
 OVERRIDABLE_LENGTHS = _check(
     "TS823",
     WARNING,
-    "lengths that can be fed",
-    "The lengths are an initializer that is a graph input as well: a default, and no constant."
-    " Many tools take it for a constant, and then go wrong where another value is fed.",
+    "lengths that can be overridden",
+    "The lengths are an initializer that is also a graph input: a default, not a constant. Many"
+    " tools take it for a constant, and go wrong when another value is fed.",
     "D20",
 )
 RUNTIME_LENGTHS = _check(
@@ -111,7 +111,7 @@ RUNTIME_LENGTHS = _check(
 OPEN_DIMENSION = _check(
     "TS825",
     NOTE,
-    "cut that some lengths of the dimension do not allow",
+    "split that some values of the dimension do not allow",
     "The dimension is known only at run time, and the node does not fit all of its values: equal"
     " parts need a multiple of their number, `num_outputs` a last part that is not below 0, given"
     " lengths one dimension alone.",
@@ -122,7 +122,7 @@ OPEN_DIMENSION = _check(
 EMPTY_DIMENSION = _check(
     "TS826",
     WARNING,
-    "dimension of 0 cut into parts",
+    "dimension of 0 split into parts",
     "All parts are empty. ONNX Runtime refuses this; OpenVINO and onnx's reference do not.",
     "D2",
 )
@@ -137,8 +137,8 @@ LENGTH_OR_CHUNK = _check(
     "TS828",
     WARNING,
     "list of one length",
-    "In SplitToSequence a list of one element is the length of one part, and no chunk length; that"
-    " would be a scalar.",
+    "In SplitToSequence a list of one element is the length of one part; a chunk length"
+    " is a scalar.",
     "D11",
 )
 FLOAT_LENGTHS = _check(
@@ -159,7 +159,7 @@ TARGET_REFUSES = _check(
 TARGET_WRONG = _check(
     "TS842",
     ERROR,
-    "the target runs it wrongly",
+    "the target gets it wrong",
     "The engine was measured to return other values than the text says, or to crash.",
     "D16",
     "D17",
@@ -168,8 +168,8 @@ TARGET_WRONG = _check(
 TARGET_DEPENDS = _check(
     "TS843",
     WARNING,
-    "the target may not run it rightly",
-    "Whether the engine gives the right values depends on what is fed, or was not measured.",
+    "the target may get it wrong",
+    "Whether the engine returns the right values depends on what is fed, or was not measured.",
     "D16",
 )
 
