@@ -91,8 +91,8 @@ def explicit(dim: Number, lengths: Numbers) -> Numbers:
     _few(size_of(lengths))
     explain(at_least(0, least(lengths)), lambda: _negative(lengths))
     whole = total(lengths)
-    explain(same(whole, dim), lambda: _wrong_sum(lengths, whole, dim))
     explain(at_least(whole, MAX_DIM), lambda: _wrong_sum(lengths, whole, dim))
+    explain(same(whole, dim), lambda: _wrong_sum(lengths, whole, dim))
     return lengths
 
 
@@ -102,7 +102,8 @@ def remainder(dim: Number, lengths: Numbers) -> Numbers:
     open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
     explain(at_least(open_ones, 1), lambda: _open_twice(lengths))
     given = total(lengths) + 1
-    rest = dim - given  # where two are open it makes no sum fit
+    bounded = min(given, MAX_DIM + 1) if type(given) is int else given  # symbols hold no more
+    rest = dim - bounded  # where two are open it makes no sum fit
     explain(at_least(0, open_ones * rest), lambda: _no_rest(lengths, given, dim))
     explain(at_least(open_ones * given, MAX_DIM), lambda: _no_rest(lengths, given, dim))
     return explicit(dim, each(lambda length: choose(same(length, -1), rest, length), lengths))
@@ -129,7 +130,8 @@ def ceil(dim: Number, given: Numbers) -> Numbers:
 def chunk(dim: Number, given: Numbers) -> Chunks:
     """Chunks of the given length, the last one smaller if need be (D9, D10)."""
     (length,) = given
-    return chunks_of(dim, require(length, at_least(1, length), lambda: _no_chunk(length)))
+    size = require(length, at_least(1, length), lambda: _no_chunk(length))
+    return chunks_of(dim, min(size, MAX_DIM) if type(size) is int else size)
 
 
 def chunks_of(dim: Number, size: Number) -> Chunks:
