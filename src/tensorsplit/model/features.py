@@ -79,6 +79,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "local_function": "a node calls a function of the model",
         "function_opset": "a function is written for another opset than the model",
         "overridable_initializer": "an input of the model has a default (D20)",
+        "runtime_checks": "lowering gave the model nodes that check what only the run tells",
     }
 )
 """The features of a model, each with what it means."""

@@ -50,11 +50,15 @@ class Calculation(Builder, Maker[ir.Value]):
         names: Where names come from.
         opset: The opset of the scope that the nodes will stand in.
         stem: What new names start with.
+
+    Attributes:
+        has_guards: Whether one of the nodes stops the running model where lengths do not fit.
     """
 
     def __init__(self, names: Names, opset: int, stem: str) -> None:
         Builder.__init__(self, names, opset, stem)
         Maker.__init__(self)
+        self.has_guards = False
 
     def constant_list(self, values: Iterable[int]) -> ir.Value:
         """Integers as int64 of rank 1.
@@ -102,6 +106,7 @@ class Calculation(Builder, Maker[ir.Value]):
         return self.op("Slice", [numbers, start, self.make(TO_THE_END)])
 
     def _shaped(self, numbers: ir.Value, count: ir.Value) -> ir.Value:
+        self.has_guards = True
         return self.op("Reshape", [numbers, count])
 
     def _dimension(self, data: ir.Value, axis: ir.Value) -> ir.Value:

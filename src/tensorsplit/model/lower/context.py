@@ -115,6 +115,9 @@ class Context:
         calculation = Calculation(self.names, self.opset, stem)
         made = make(calculation)
         point.insert(calculation.nodes)
+        if calculation.has_guards:
+            for entry in self.profile.about({"runtime_checks": True}):
+                self.report.note(f"{self.profile.name}: {entry.note}")
         self._fresh.update(output for node in calculation.nodes for output in node.outputs)
         return made
 

@@ -32,15 +32,15 @@ from tensorsplit.model.lower.context import (
     must_go,
     refusal,
 )
-from tensorsplit.model.lower.control_flow import (
+from tensorsplit.model.lower.inlining import inline
+from tensorsplit.model.lower.sequence_bodies import (
     ControlFlow,
     expand_map,
     give_out,
     lower_if,
     lower_loop,
 )
-from tensorsplit.model.lower.inlining import inline
-from tensorsplit.model.lower.sequence_operators import (
+from tensorsplit.model.lower.sequence_nodes import (
     HANDLERS,
     LoweredSequences,
     SequenceNode,

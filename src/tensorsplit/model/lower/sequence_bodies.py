@@ -24,7 +24,7 @@ from tensorsplit.model.lower.packed_parts import (
     PackedParts,
     tensor_fact,
 )
-from tensorsplit.model.lower.sequence_operators import LoweredSequences
+from tensorsplit.model.lower.sequence_nodes import LoweredSequences
 
 LowerBody: TypeAlias = Callable[[ir.Graph, str], None]
 """Lowers a body, whose path is given."""
