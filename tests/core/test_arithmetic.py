@@ -128,10 +128,7 @@ def test_a_guard_refuses_what_the_rule_refuses(dim: int) -> None:
             ]
 
 
-LARGE = [(1 << 62, 1 << 62, 1 << 62), (-(1 << 63), 6), ((1 << 63) - 1, 6)]
-
-
-@pytest.mark.parametrize("lengths", LARGE)
+@pytest.mark.parametrize(
     "lengths", [(1 << 62, 1 << 62, 1 << 62), (-(1 << 63), 6), ((1 << 63) - 1, 6)]
 )
 def test_lengths_that_are_fed_become_small(lengths: tuple[int, ...]) -> None:
