@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tensorsplit.model.openvino_ir.packing import pack, packed_size, unpack
+from tensorsplit.engines.packing import pack, packed_size, unpack
 
 
 class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do

@@ -7,8 +7,10 @@ the ``.bin`` file as external data. Bodies of layers such as ``Loop`` become gra
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from os import PathLike, fspath
 from pathlib import Path
@@ -35,7 +37,6 @@ from tensorsplit.model.openvino_ir.layers import (
     read_layers,
     whole,
 )
-from tensorsplit.model.openvino_ir.packing import byte_count, decode_strings
 
 Range: TypeAlias = "tuple[int, int | None]"
 """The least and the largest length of a dimension; None where there is no largest."""
@@ -47,6 +48,8 @@ _OPSET = 18
 _IR_VERSION = 10
 _FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "openvino")
 _TYPES = frozenset(TensorProto.DataType.keys())
+_IN_THREE_BYTES = ("u3", "u6")
+_BITS = re.compile("[0-9]+")
 _OF_NO_TYPE = ("dynamic", "undefined")
 _DIMENSION = re.compile(r"(?P<exact>[0-9]{1,18})|(?P<low>[0-9]{0,18})\.\.(?P<high>[0-9]{0,18})")
 _INTEGER = re.compile("-?[0-9]{1,18}")
@@ -352,7 +355,7 @@ class _Writer:
                 with self._weights.open("rb") as file:
                     file.seek(offset)
                     data = file.read(size)
-            strings = decode_strings(data, prod(shape))
+            strings = _decode_strings(data, prod(shape))
             "".join(text.decode() for text in strings)
         except OSError as error:
             raise SplitError(
@@ -382,7 +385,7 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
         whole(layer.attributes.get(name), f"its {name}", layer.path) for name in ("offset", "size")
     )
     shape = tuple(low for low, _ in ranges)
-    needed = byte_count(element_type, shape)
+    needed = _byte_count(element_type, shape)
     if needed not in (None, size):
         raise SplitError(
             EXTERNAL_DATA,
@@ -392,6 +395,32 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
             node=layer.path,
         )
     return element_type, shape, offset, size
+
+
+def _byte_count(element_type: str, shape: tuple[int, ...]) -> int | None:
+    """How many bytes a tensor takes; None for strings, whose length is in the data."""
+    if element_type == "string":
+        return None
+    digits = _BITS.search(element_type)  # as of f4e2m1, bf16 and u1; a boolean takes a byte
+    size = -(-prod(shape) * (int(digits[0]) if digits else 8) // 8)
+    return -(-size // 3) * 3 if element_type in _IN_THREE_BYTES else size
+
+
+def _decode_strings(data: bytes, count: int) -> list[bytes]:
+    """A count, the offset of each string and of the end (32-bit each), then the characters."""
+    head = 4 * (count + 2)
+    if len(data) < head or struct.unpack_from("<i", data)[0] != count:
+        raise _bad_strings(f"{len(data)} bytes do not hold the offsets of {count} strings")
+    offsets = struct.unpack_from(f"<{count + 1}i", data, 4)
+    text = data[head:]
+    ordered = all(start <= end for start, end in pairwise(offsets))
+    if offsets[0] != 0 or not ordered or offsets[-1] > len(text):
+        raise _bad_strings("the offsets of the strings do not lie in the data in order")
+    return [text[start:end] for start, end in pairwise(offsets)]
+
+
+def _bad_strings(problem: str) -> SplitError:
+    return SplitError(EXTERNAL_DATA, problem, "the .bin file must be the one written with the .xml")
 
 
 def _record_of(layer: Layer) -> Operator | None:
