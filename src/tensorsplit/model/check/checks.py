@@ -104,7 +104,7 @@ OVERRIDABLE_LENGTHS = _check(
 RUNTIME_LENGTHS = _check(
     "TS824",
     WARNING,
-    "lengths known only at run time",
+    "lengths or axis known only at run time",
     "Nothing can be checked before the model runs, shapes stay open, and engines that need constant"
     " lengths refuse the model.",
 )

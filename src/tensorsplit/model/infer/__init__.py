@@ -1,1 +1,1 @@
-"""Types and shapes of every value of a model, by the rules that also cut."""
+"""Types and shapes of every value of a model, by the rules that also split."""
