@@ -27,6 +27,7 @@ from tensorsplit.model.graph.nodes import (
     record_of,
 )
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.sequence_operators import POSITIONS
 
 Features: TypeAlias = dict[str, Any]
 """Features that are there, by name; the value is True, or what the feature says."""
@@ -95,20 +96,20 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     return isinstance(facts.of(value), Sequence) or isinstance(value.type, ir.SequenceType)
 
 
-def features_of(place: NodeRef, facts: Facts) -> Features:
+def features_of(ref: NodeRef, facts: Facts) -> Features:
     """The features of a node.
 
     Args:
-        place: The node, where it stands.
+        ref: The node.
         facts: What is known of the values of the model.
 
     Returns:
         What of `NODE_FEATURES` holds; nothing for nodes that have to do with neither splits nor
         sequences.
     """
-    node = place.node
+    node = ref.node
     if is_split(node):
-        return _of_split(place, facts)
+        return _of_split(ref, facts)
     if is_vendor_split(node):
         return {"operator": node.op_type, "vendor_operator": True} | dict(_of_data(node, facts))
     own = domain_name(node.domain) == ""
@@ -116,18 +117,18 @@ def features_of(place: NodeRef, facts: Facts) -> Features:
         value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)
     ]
     if own and node.op_type in SEQUENCE_OPERATORS:
-        return {"operator": node.op_type} | dict(_of_sequences(place, facts))
+        return {"operator": node.op_type} | dict(_of_sequences(ref, facts))
     if sequences and node.op_type in _BODIES:
         return {"operator": node.op_type, "sequence_in_body": True}
-    return {"operator": node.op_type} | dict(_of_sequences(place, facts)) if sequences else {}
+    return {"operator": node.op_type} | dict(_of_sequences(ref, facts)) if sequences else {}
 
 
-def layer_features(place: NodeRef, facts: Facts) -> Features:
+def layer_features(ref: NodeRef, facts: Facts) -> Features:
     """The features of a split layer; ONNX's Split is such a layer too, once OpenVINO read it."""
-    node = place.node
+    node = ref.node
     if not is_vendor_split(node):
         return {}
-    version = record_of(node, place.opset).id
+    version = record_of(node, ref.opset).id
     found: Features = {"operator": "Split", "version": version} | dict(_of_data(node, facts))
     if any(constant(value) is None for value in node.inputs[2:]):
         found["runtime_lengths"] = True
@@ -152,13 +153,13 @@ def model_features(model: ir.Model) -> Features:
     return {name: value for name, value in found.items() if value}
 
 
-def _of_split(place: NodeRef, facts: Facts) -> Features:
-    node = place.node
+def _of_split(ref: NodeRef, facts: Facts) -> Features:
+    node = ref.node
     found: Features = {"operator": node.op_type} | dict(_of_data(node, facts))
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
     try:
-        intent = bind(node, place.opset, [facts.of(value) for value in node.inputs])
+        intent = bind(node, ref.opset, [facts.of(value) for value in node.inputs])
     except SplitError:  # what is wrong with the node itself is for others to say
         return found
     found["version"] = intent.operator.id
@@ -203,32 +204,27 @@ def _of_count(intent: Intent, dim: Any, names_lengths: bool) -> Iterator[tuple[s
     yield "count", True
     if names_lengths:
         yield "omitted_lengths", True
-    if intent.axis is not None and intent.axis < 0 and not _is_even(intent, dim):
+    sizes = _sizes(intent, dim)
+    if intent.axis is not None and intent.axis < 0 and len(set(sizes)) != 1:
         yield "uneven_count_on_negative_axis", True
     if not is_known(dim):
         yield "count_on_dynamic_axis", True
-    elif _last_part(intent, dim) == 0:
+    elif sizes and sizes[-1] == 0:
         yield "count_with_empty_part", True
 
 
-def _is_even(intent: Intent, dim: Any) -> bool:
-    """Whether all parts are known to have one length."""
-    sizes = part_sizes(intent, dim) if is_known(dim) else (None, 0)
-    return not isinstance(sizes, Chunks) and len(set(sizes)) == 1
-
-
-def _last_part(intent: Intent, dim: int) -> Any:
+def _sizes(intent: Intent, dim: Any) -> tuple[Any, ...]:
+    """The lengths of the parts; empty where they are not known, or wrong."""
     try:
-        sizes = part_sizes(intent, dim)
+        sizes = part_sizes(intent, dim) if is_known(dim) else ()
     except SplitError:
-        return None
-    return None if isinstance(sizes, Chunks) else sizes[-1]
+        return ()
+    return () if isinstance(sizes, Chunks) else tuple(sizes)
 
 
 def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
     """The length of the axis, where it is known."""
-    data = facts.of(node.inputs[0])
-    axis = intent.axis
+    data, axis = facts.of(node.inputs[0]), intent.axis
     if axis is None or not isinstance(data, Tensor) or data.shape is None:
         return None
     return data.shape[axis] if -len(data.shape) <= axis < len(data.shape) else None
@@ -238,10 +234,9 @@ def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> b
     if intent.rule in (chunk, ones):
         return is_known(dim) and known_lengths(intent) is not None
     lengths = facts.of(node.inputs[1]) if len(node.inputs) > 1 else None
-    listed = isinstance(lengths, Tensor) and lengths.shape is not None and len(lengths.shape) == 1
-    if not listed or intent.rule not in (explicit, None):
+    if not isinstance(lengths, Tensor) or intent.rule not in (explicit, None):
         return False
-    return isinstance(lengths, Tensor) and is_known((lengths.shape or (None,))[0])
+    return lengths.shape is not None and len(lengths.shape) == 1 and is_known(lengths.shape[0])
 
 
 def _of_data(node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
@@ -257,8 +252,8 @@ def _of_type(fact: object) -> Iterator[tuple[str, Any]]:
             yield "wide_values", name
 
 
-def _of_sequences(place: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
-    node = place.node
+def _of_sequences(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
+    node = ref.node
     for value in (*node.inputs, *node.outputs):
         fact = facts.of(value)
         if not isinstance(fact, Sequence):
@@ -268,16 +263,10 @@ def _of_sequences(place: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
             yield "unknown_number_of_parts", True
         if value in node.inputs and value is not None and value.graph not in (None, node.graph):
             yield "captured_sequence", True
-    if node.op_type == "Identity" and place.opset < 14:
+    if node.op_type == "Identity" and ref.opset < 14:
         yield "identity_before_14", True
-    position = _POSITIONS.get(node.op_type)
-    if position is not None and position < len(node.inputs):
+    position = POSITIONS.get(node.op_type, len(node.inputs))
+    if position < len(node.inputs) and node.inputs[position] is not None:
         index = facts.of(node.inputs[position])
-        if node.inputs[position] is not None and (
-            not isinstance(index, Tensor) or index.constant is None
-        ):
+        if not isinstance(index, Tensor) or index.constant is None:
             yield "runtime_sequence_index", True
-
-
-_POSITIONS = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}
-"""Which input holds a position."""

@@ -76,3 +76,11 @@ def test_explicit_lengths_run_everywhere(target: str) -> None:
     split = node("Split", "x l", "a b", axis=1)
     made = model(graph([split], [X], ["a", "b"], [tensor("l", [2, 4])]))
     assert codes(made, target) == []
+
+
+def test_a_wrong_count_on_a_negative_axis_is_a_finding_for_a_target_too() -> None:
+    made = graph(
+        [node("Split", "x", "a b c d", axis=-1, num_outputs=4)], [value("x", FLOAT, [5])], "abcd"
+    )
+    found = check(model(made), target="openvino")
+    assert found[0].code == "TS304"
