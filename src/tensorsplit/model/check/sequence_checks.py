@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import onnx_ir as ir
-
 from tensorsplit.core.dimensions import Shape, is_known
 from tensorsplit.model.check.checks import SEQUENCE_PARTS
 from tensorsplit.model.check.findings import Finding, of_check
@@ -13,6 +11,7 @@ from tensorsplit.model.check.split_checks import shape_text
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, domain_name
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.sequence_operators import integer
 
 
 def sequence_findings(ref: NodeRef, facts: Facts) -> Iterator[Finding]:
@@ -41,7 +40,7 @@ def sequence_findings(ref: NodeRef, facts: Facts) -> Iterator[Finding]:
 
 def _of_concat(ref: NodeRef, sequence: Sequence) -> Iterator[Finding]:
     """The tensors have one shape, but for the axis they are joined on unless it is a new one."""
-    axis, new_axis = (_integer(ref.node, name) for name in ("axis", "new_axis"))
+    axis, new_axis = (integer(ref.node, name, 0) for name in ("axis", "new_axis"))
     parts = [shape for shape in sequence.parts or () if shape is not None]
     if axis is None or not parts:
         return
@@ -73,15 +72,6 @@ def _join(one: Shape, other: Shape, axis: int | None) -> bool:
         place == axis or not (is_known(a) and is_known(b)) or a == b
         for place, (a, b) in enumerate(zip(one, other, strict=True))
     )
-
-
-def _integer(node: ir.Node, name: str) -> int | None:
-    """An integer attribute: 0 where it is absent, None where only calls of a function tell."""
-    attribute = node.attributes.get(name)
-    if attribute is None:
-        return 0
-    value = None if attribute.is_ref() else attribute.value
-    return value if isinstance(value, int) else None
 
 
 def _found(ref: NodeRef, message: str, fix: str) -> Finding:

@@ -65,15 +65,11 @@ class ExaminedSplit:
         """The dimension that is split; None if it is not known."""
         return None if self.plan is None else self.plan.input_shape[self.plan.axis]
 
-    @property
-    def lengths(self) -> ir.Value | None:
-        """The input that gives the lengths; None where an attribute or nothing does."""
-        if self.intent is None or self.operator is None or self.intent.source is None:
-            return None
-        for parameter, value in zip(self.operator.inputs, self.ref.node.inputs, strict=False):
-            if parameter.name == self.intent.source:
-                return value
-        return None
+    def input(self, name: str | None) -> ir.Value | None:
+        """The input of a name; None where it is absent, or an attribute."""
+        parameters = self.operator.inputs if self.operator else ()
+        pairs = zip(parameters, self.ref.node.inputs, strict=False)
+        return next((value for entry, value in pairs if entry.name == name), None)
 
     @property
     def parts(self) -> str | None:
@@ -123,10 +119,12 @@ def split_findings(split: ExaminedSplit, facts: Facts) -> Iterator[Finding]:
         facts: What is known of the values of the model.
     """
     yield from map(of_error, split.errors)
-    if not split.errors and split.intent is not None:
-        yield from _contradictions(split, split.intent, facts)
-    for rule in _RULES:
-        yield from rule(split)
+    if split.intent is not None:
+        if not split.errors:
+            yield from _contradictions(split, split.intent, facts)
+        for rule in _RULES:
+            yield from rule(split, split.intent)
+    yield from _dead_outputs(split)
 
 
 def shape_text(shape: Shape) -> str:
@@ -252,24 +250,6 @@ def _contradict(one: Shape, other: Shape) -> bool:
     return any(is_known(a) and is_known(b) and a != b for a, b in zip(one, other, strict=True))
 
 
-def _does_nothing(split: ExaminedSplit) -> Iterator[Finding]:
-    if split.errors or split.intent is None or not split.intent.keepdims:
-        return
-    parts = len(split.plan.sizes) if isinstance(split.plan, SplitPlan) else None
-    if split.intent.operator.is_sequence and parts == 1:
-        yield split.found(
-            DOES_NOTHING,
-            "the sequence has one tensor, which is all of the data",
-            "use the data, or SequenceConstruct where a sequence is needed",
-        )
-    elif not split.intent.operator.is_sequence and split.intent.outputs == 1:
-        yield split.found(
-            DOES_NOTHING,
-            "the one part is all of the data",
-            "use the data itself, and remove the node",
-        )
-
-
 def _dead_outputs(split: ExaminedSplit) -> Iterator[Finding]:
     outputs = [value for value in split.ref.node.outputs if value.name]
     dead = [value for value in outputs if not value.uses() and not value.is_graph_output()]
@@ -285,32 +265,56 @@ def _dead_outputs(split: ExaminedSplit) -> Iterator[Finding]:
     yield split.found(DEAD_OUTPUT, message, fix, split.parts)
 
 
-def _negative_axis(split: ExaminedSplit) -> Iterator[Finding]:
-    intent, operator = split.intent, split.operator
-    if intent is None or operator is None or operator.negative_axis:
+def _does_nothing(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    if split.errors or not intent.keepdims:
         return
-    if intent.axis is not None and intent.axis < 0:
-        fix = f"give {split.plan.axis}" if split.plan else "count the axis from the front"
-        yield split.found(NEGATIVE_AXIS, f"the axis is {intent.axis}", fix, operator.axis)
-
-
-def _ignored_keepdims(split: ExaminedSplit) -> Iterator[Finding]:
-    intent, operator = split.intent, split.operator
-    if intent is None or operator is None or operator.keepdims is None or intent.source is None:
-        return
-    attribute = split.ref.node.attributes.get(operator.keepdims)
-    if attribute is not None and attribute.value == 0:
+    if not intent.operator.is_sequence:
+        if intent.outputs == 1:
+            yield split.found(
+                DOES_NOTHING,
+                "the one part is all of the data",
+                "use the data itself, and remove the node",
+            )
+    elif isinstance(split.plan, SplitPlan) and len(split.plan.sizes) == 1:
         yield split.found(
-            IGNORED_KEEPDIMS,
-            f"it is 0, but '{intent.source}' is given, so that the axis stays",
-            f"leave {operator.keepdims} out, or squeeze the parts if the axis is to go",
-            operator.keepdims,
+            DOES_NOTHING,
+            "the sequence has one tensor, which is all of the data",
+            "use the data, or SequenceConstruct where a sequence is needed",
         )
 
 
-def _lengths_that_change(split: ExaminedSplit) -> Iterator[Finding]:
-    value, intent = split.lengths, split.intent
-    if value is None or intent is None or intent.given is not None:
+def _negative_axis(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    if intent.axis is not None and intent.axis < 0 and not intent.operator.negative_axis:
+        fix = f"give {split.plan.axis}" if split.plan else "count the axis from the front"
+        yield split.found(NEGATIVE_AXIS, f"the axis is {intent.axis}", fix, intent.operator.axis)
+
+
+def _ignored_keepdims(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    keepdims = intent.operator.keepdims
+    attribute = split.ref.node.attributes.get(keepdims or "")
+    if attribute is not None and attribute.value == 0 and intent.source is not None:
+        yield split.found(
+            IGNORED_KEEPDIMS,
+            f"it is 0, but '{intent.source}' is given, so that the axis stays",
+            f"leave {keepdims} out, or squeeze the parts if the axis is to go",
+            keepdims,
+        )
+
+
+def _axis_that_changes(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    value = split.input(intent.operator.axis)
+    if value is not None and intent.axis is None:
+        yield split.found(
+            RUNTIME_LENGTHS,
+            f"'{value.name}' is known only at run time",
+            "give the axis as a constant if it is always the same",
+            intent.operator.axis,
+        )
+
+
+def _lengths_that_change(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    value = split.input(intent.source)
+    if value is None or intent.given is not None:
         return
     if value.is_graph_input() and value.is_initializer():
         yield split.found(
@@ -328,25 +332,10 @@ def _lengths_that_change(split: ExaminedSplit) -> Iterator[Finding]:
         )
 
 
-def _axis_that_changes(split: ExaminedSplit) -> Iterator[Finding]:
-    intent, operator = split.intent, split.operator
-    if intent is None or operator is None or intent.axis is not None:
+def _open_dimension(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    if not isinstance(split.plan, SplitPlan) or is_known(split.dim):
         return
-    for parameter, value in zip(operator.inputs, split.ref.node.inputs, strict=False):
-        if parameter.name == operator.axis and value is not None:
-            yield split.found(
-                RUNTIME_LENGTHS,
-                f"'{value.name}' is known only at run time",
-                "give the axis as a constant if it is always the same",
-                operator.axis,
-            )
-
-
-def _open_dimension(split: ExaminedSplit) -> Iterator[Finding]:
-    intent, made = split.intent, split.plan
-    if intent is None or not isinstance(made, SplitPlan) or is_known(split.dim):
-        return
-    count = len(made.sizes)
+    count = len(split.plan.sizes)
     name = "the dimension" if split.dim is None else f"the dimension {split.dim}"
     needs = ""
     if intent.rule is explicit and intent.given is not None:
@@ -360,39 +349,36 @@ def _open_dimension(split: ExaminedSplit) -> Iterator[Finding]:
     if needs:
         yield split.found(
             OPEN_DIMENSION,
-            f"{name} on axis {made.axis} is known only at run time, and {needs}",
+            f"{name} on axis {split.plan.axis} is known only at run time, and {needs}",
             "fix the dimension in the model's inputs if it never changes",
             intent.source,
         )
 
 
-def _empty_parts(split: ExaminedSplit) -> Iterator[Finding]:
-    intent, made = split.intent, split.plan
-    if intent is None or not isinstance(made, SplitPlan) or intent.operator.is_sequence:
+def _empty_parts(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    if not isinstance(split.plan, SplitPlan) or intent.operator.is_sequence:
         return
+    axis, sizes = split.plan.axis, split.plan.sizes
     if split.dim == 0 and intent.rule in (equal, ceil):
         yield split.found(
             EMPTY_DIMENSION,
-            f"the dimension on axis {made.axis} is 0, so that every part is empty",
+            f"the dimension on axis {axis} is 0, so that every part is empty",
             "give the lengths, which are all 0, if it is meant",
             intent.source,
         )
-    elif split.dim != 0 and 0 in made.sizes:
+    elif split.dim != 0 and 0 in sizes:
         yield split.found(
             EMPTY_PART,
-            f"part {made.sizes.index(0)} has no elements on axis {made.axis}",
+            f"part {sizes.index(0)} has no elements on axis {axis}",
             "leave it out if it is not meant",
             intent.source,
         )
 
 
-def _length_or_chunk(split: ExaminedSplit) -> Iterator[Finding]:
-    intent = split.intent
-    if split.errors or intent is None or intent.rule is not explicit:
+def _length_or_chunk(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    if split.errors or intent.rule is not explicit or not intent.operator.is_sequence:
         return
-    if not intent.operator.is_sequence or intent.given is None or len(intent.given) != 1:
-        return
-    if not is_known(split.dim):
+    if intent.given is not None and len(intent.given) == 1 and not is_known(split.dim):
         (length,) = intent.given
         yield split.found(
             LENGTH_OR_CHUNK,
@@ -402,12 +388,11 @@ def _length_or_chunk(split: ExaminedSplit) -> Iterator[Finding]:
         )
 
 
-def _float_lengths(split: ExaminedSplit) -> Iterator[Finding]:
-    intent, operator, value = split.intent, split.operator, split.lengths
-    if intent is None or operator is None or value is None or intent.source is None:
+def _float_lengths(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+    value, parameter = split.input(intent.source), intent.operator.input(intent.source or "")
+    if value is None or parameter is None:
         return
-    parameter = operator.input(intent.source)
-    if parameter is not None and "int64" not in operator.types_of(parameter).element_types:
+    if "int64" not in intent.operator.types_of(parameter).element_types:
         yield split.found(
             FLOAT_LENGTHS,
             f"the lengths come from '{value.name}', whose elements are floats",
@@ -416,7 +401,7 @@ def _float_lengths(split: ExaminedSplit) -> Iterator[Finding]:
         )
 
 
-_RULES: tuple[Callable[[ExaminedSplit], Iterator[Finding]], ...] = (
+_RULES: tuple[Callable[[ExaminedSplit, Intent], Iterator[Finding]], ...] = (
     _negative_axis,
     _ignored_keepdims,
     _axis_that_changes,
@@ -426,5 +411,4 @@ _RULES: tuple[Callable[[ExaminedSplit], Iterator[Finding]], ...] = (
     _empty_parts,
     _open_dimension,
     _does_nothing,
-    _dead_outputs,
 )

@@ -86,7 +86,7 @@ def _empty(_: Analyser, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]
 
 def _concat(_: Analyser, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
     sequence = _sequence(inputs)
-    axis, new_axis = _integer(node, "axis", None), _integer(node, "new_axis", 0)
+    axis, new_axis = integer(node, "axis", None), integer(node, "new_axis", 0)
     if sequence is None:
         return None
     if sequence.part is None or axis is None or new_axis is None or sequence.count == 0:
@@ -159,7 +159,8 @@ def _position(inputs: list[Fact], index: int) -> int | None:
     return constant[0] if constant and len(constant) == 1 and is_known(constant[0]) else None
 
 
-def _integer(node: ir.Node, name: str, default: int | None) -> int | None:
+def integer(node: ir.Node, name: str, default: int | None) -> int | None:
+    """An attribute of a node; None where it is no integer, or only calls of a function tell."""
     attribute = node.attributes.get(name)
     if attribute is None:
         return default
