@@ -119,7 +119,7 @@ class Builder:
 
 
 class Edits:
-    """What is changed in the graphs of a model.
+    """Changes to the graphs of a model.
 
     onnx-ir goes through all outputs of a graph whenever it replaces one of them or removes a node,
     so that a graph with n outputs would take n * n steps. Here positions are remembered, and nodes

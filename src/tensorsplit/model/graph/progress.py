@@ -1,4 +1,4 @@
-"""How far a tool is, for whoever wants to show it; nobody does unless a watcher was set."""
+"""Progress hooks; they do nothing by default."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _Item = TypeVar("_Item")
 
 
 class Watcher(Protocol):
-    """What is told of the work."""
+    """Receives progress, to show it."""
 
     def begin(self, what: str, total: int | None) -> None:
-        """A pass begins.
+        """Called when a pass over a model begins.
 
         Args:
             what: What it does, such as ``converting``.
@@ -22,7 +22,7 @@ class Watcher(Protocol):
         """
 
     def step(self) -> None:
-        """One more step is done."""
+        """Called after each step of the pass."""
 
 
 _watcher: ContextVar[Watcher | None] = ContextVar("tensorsplit_watcher", default=None)
@@ -30,7 +30,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("tensorsplit_watcher", default
 
 @contextlib.contextmanager
 def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Tell a watcher of the work that is done inside the ``with`` block, in this thread."""
+    """Report the progress of this thread to a watcher inside the ``with`` block."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -39,18 +39,18 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 
 def begin(what: str) -> None:
-    """Say that work of unknown length begins."""
+    """Report that a pass of unknown length begins."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher.begin(what, None)
 
 
 def counted(what: str, items: Sequence[_Item]) -> Iterator[_Item]:
-    """The items, with a step told for each.
+    """Iterate over items, and report a step after each.
 
     Args:
-        what: What is done with them.
-        items: What to go through: the top of a pass. Bodies and functions inside are part of the
+        what: What the pass does.
+        items: The items, such as the nodes of the main graph; bodies and functions are part of the
             node that holds or calls them.
     """
     watcher = _watcher.get()

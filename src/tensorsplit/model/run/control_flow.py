@@ -1,6 +1,6 @@
-"""If, Loop, Scan and SequenceMap, as their standard pages say.
+"""If, Loop, Scan and SequenceMap, as the standard defines them.
 
-onnx's reference stacks the outputs of Loop along the wrong axis, takes an absent condition for
+onnx's reference stacks the outputs of Loop along the wrong axis, takes an omitted condition for
 false, and has no axes or directions in Scan.
 """
 
@@ -41,7 +41,7 @@ def run_if(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
 def run_loop(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
     """Loop: the last values of what is carried, then what was collected.
 
-    Without the input `cond` the body's condition is not looked at, as the page's table says.
+    Without the input `cond` the body's condition is ignored, as the standard's table says.
     """
     body = step.blocks["body"]
     limit = math.inf if inputs[0] is None else _single(inputs[0], np.int64, "the trip count")
@@ -130,7 +130,7 @@ def run_sequence_map(step: Step, inputs: Sequence[Any], frame: Frame) -> list[An
 def _scan_batch(
     step: Step, states: list[Any], scanned: list[Any], lengths: Any, frame: Frame
 ) -> list[Any]:
-    """Scan-8: each row of the batch on its own; what lies beyond a row's length is zero."""
+    """Scan-8: each row of the batch by itself; elements beyond a row's length are zero."""
     body = step.blocks["body"]
     back = _flags(step, "directions", len(scanned))
     sizes = {value.shape[:2] for value in scanned}
@@ -224,7 +224,7 @@ def _check_arguments(body: Block, count: int) -> None:
 
 
 def _check_outputs(step: Step, body: Block, carried: int) -> None:
-    """The body gives what is carried, and no fewer outputs than the node names."""
+    """The body returns what is carried, and at least as many outputs as the node names."""
     extra = 1 if step.op_type == "Loop" else 0
     if len(body.outputs) < max(carried, len(step.node.outputs) + extra):
         raise _failed(
@@ -235,7 +235,7 @@ def _check_outputs(step: Step, body: Block, carried: int) -> None:
 
 
 def _check_ends(body: Block, obeys: bool) -> None:
-    """Refuse a loop whose condition, being true once, stays true for ever."""
+    """Refuse a loop whose condition stays true forever."""
     if obeys and _varies(body):
         return
     raise _failed("the loop never ends", "give a trip count, or a condition that changes")

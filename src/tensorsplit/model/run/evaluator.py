@@ -1,4 +1,4 @@
-"""The engine ``numpy``: our own operators, onnx's reference implementations for all others."""
+"""The engine ``numpy``: our own operators, and onnx's reference implementations of all others."""
 
 from __future__ import annotations
 
@@ -122,20 +122,20 @@ class Frame:
         return Frame(body, dict(zip(body.inputs, arguments, strict=True)), self).run()
 
     def _call(self, function: Block, arguments: Sequence[Any]) -> list[Any]:
-        """Run a function, which sees nothing but its arguments; those left out are None."""
+        """Run a function, which sees only its arguments; omitted ones are None."""
         missing = [None] * (len(function.inputs) - len(arguments))
         passed = zip(function.inputs, [*arguments, *missing], strict=True)
         return Frame(function, dict(passed)).run()
 
     def _step(self, step: Step) -> Sequence[Any]:
-        """Run a node; whatever goes wrong is told with the node's path."""
+        """Run a node; every error names the node's path."""
         inputs: list[Any] = []
         try:
             inputs += [None if value is None else self.value(value) for value in step.inputs]
             outputs = list(self._run(step, inputs))
         except SplitError as error:
             raise error.located(node=step.path) from error.__cause__
-        except Exception as error:  # an operator of someone else's may raise anything
+        except Exception as error:  # third-party operators may raise anything
             raise SplitError(
                 NODE_FAILED,
                 f"{short_name(step.op_type)} failed on {_described(inputs)} ({_reason(error)})",
@@ -172,7 +172,7 @@ _WITH_BODIES: Mapping[str, Callable[[Step, Sequence[Any], Frame], Sequence[Any]]
 
 
 def _described(values: Sequence[Any]) -> str:
-    """The values' types and shapes, of bounded length."""
+    """The types and shapes of values, as text of bounded length."""
     shown = [_describe(value) for value in values[:6]]
     return ", ".join([*shown, *(["..."] if len(values) > 6 else [])]) or "no inputs"
 
@@ -184,7 +184,7 @@ def _describe(value: Any) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """The first words of the innermost cause: the outer ones only repeat it."""
+    """The innermost cause, in one line; the outer ones only repeat it."""
     while error.__cause__ is not None:
         error = error.__cause__
     text = " ".join(str(error).split())

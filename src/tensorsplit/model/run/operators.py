@@ -80,8 +80,8 @@ def _output_names(step: Step) -> list[str]:
 def _kernel(step: Step, attributes: _Attributes) -> ReferenceEvaluator:
     """An evaluator of the node alone, with names of our own.
 
-    The evaluator's handling of graphs is not used: it ignores function overloads and attribute
-    defaults, mixes up omitted outputs and inputs, and hides which node failed.
+    The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
+    attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
     node = NodeProto(
         op_type=step.op_type,
@@ -111,14 +111,14 @@ def _kernel(step: Step, attributes: _Attributes) -> ReferenceEvaluator:
 
 
 def _embedded(attribute: ir.Attr) -> ir.Attr:
-    """The attribute with data at hand that lies outside of the model's file."""
+    """The attribute, with external data read into it."""
     if not isinstance(attribute.value, ir.ExternalTensor):
         return attribute
     return ir.AttrTensor(attribute.name, ir.tensor(read_tensor(attribute.value, attribute.name)))
 
 
 def _with_defaults(**defaults: Any) -> _Version:
-    """The version differs in what its attributes are when they are absent."""
+    """The version differs in the defaults of its attributes."""
 
     def version(
         _step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
@@ -378,7 +378,7 @@ class _SplitRun(OpRun):
         self._opset = domain_opsets(run_params["opsets"])[""]
 
     def _load_attributes(self) -> None:
-        """Leave attributes to `bind`: the base class would add the newest version's to each node.
+        """Leave attributes to `bind`: the base class would add defaults of the newest version.
 
         Those that refer to an attribute of a function are noted, for `run` to pass their values.
         """

@@ -1,6 +1,6 @@
-"""Models made ready to run: functions specialised for each call, nodes checked, values let go.
+"""Compile a model into steps: functions specialised for each call, nodes checked, lifetimes known.
 
-Nothing runs here, and no data is read but what short operands take.
+Nothing runs here.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeAlias
 
 import onnx_ir as ir
@@ -15,6 +16,7 @@ from onnx import defs
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.binding import UNKNOWN, bind
+from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.nodes import (
     FAMILY,
     Scope,
@@ -34,10 +36,10 @@ from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import read_tensor
 
 MAX_STEPS = 1 << 20
-"""Functions that call functions can expand without bound; beyond this a model is refused."""
+"""Models that expand to more nodes than this through calls of functions are refused."""
 
 _MAX_SPECIALISED = 1 << 12
-"""How many more ways of calling functions there may be than functions."""
+"""How many more specialisations of functions there may be than functions."""
 
 _Key: TypeAlias = tuple[str, str, str]
 """Domain, name and overload of a function."""
@@ -52,13 +54,13 @@ class Step:
         path: Where it stands, for messages.
         opset: The opset of its domain.
         opsets: The opsets in force.
-        inputs: What it reads; None for an input that the node or the call leaves out.
+        inputs: What it reads; None for an input that the node or the call omits.
         attributes: Its attributes, none of which refers to one of a function.
         passed: The attributes of the function around it in this call.
         blocks: Its bodies by attribute name.
         callee: The function that it calls, or None.
-        release: Values that no later step reads.
-        kernel: What runs it, kept from one run to the next by whoever runs it.
+        release: Values whose last use this is.
+        kernel: The evaluator of the node, made when it first runs.
     """
 
     node: ir.Node
@@ -150,7 +152,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node stands, and what holds there."""
+    """Where a node stands, and what is in force there."""
 
     path: str
     opsets: Mapping[str, int]
@@ -159,6 +161,7 @@ class _Place:
     depth: int = 0
 
 
+@collector_paused()
 def compile_model(model: OnnxModel) -> Block:
     """Make a model ready to run.
 
@@ -183,7 +186,7 @@ class _Compiler:
         self._functions = functions
         self._specialised: dict[Any, Block] = {}
         self._known: set[ir.Value] = set()
-        """What was produced so far: names were resolved by their scopes when the model was read."""
+        """Values that are inputs, constants or produced by a node so far."""
 
     def graph(self, graph: ir.Graph, place: _Place, *, is_body: bool = True) -> Block:
         """A graph. A body's initializers may be listed as inputs too; they are none."""
@@ -199,7 +202,7 @@ class _Compiler:
     def _function(
         self, function: ir.Function, attributes: Mapping[str, ir.Attr], call: Step, depth: int
     ) -> Block:
-        """A function for calls with these attributes that leave out these inputs."""
+        """A function specialised for the attributes and the omitted inputs of a call."""
         passed = _passed(function, attributes, call.path)
         given = [*call.inputs, *[None] * (len(function.inputs) - len(call.inputs))]
         absent = frozenset(
@@ -224,7 +227,7 @@ class _Compiler:
         return block
 
     def _fill(self, block: Block, scope: Scope, place: _Place) -> Block:
-        """Add the steps to a block, checking that what each reads is produced before."""
+        """Add the steps to a block; each must read only what is produced before it."""
         own = {*block.inputs, *block.constants}
         self._known |= own
         for index, node in enumerate(scope):
@@ -294,7 +297,7 @@ def _read_by(step: Step) -> set[ir.Value]:
 
 
 def _plan_release(block: Block) -> None:
-    """Note after which step each value is not read any more, so that it can be let go."""
+    """Note after which step each value can be released."""
     needed = {*block.outputs, *block.constants}
     local = {*block.inputs, *(value for step in block.steps for value in step.node.outputs)}
     for step in reversed(block.steps):
@@ -304,9 +307,9 @@ def _plan_release(block: Block) -> None:
 
 
 def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[tuple[str, ir.Attr]]:
-    """The attributes of a node with the values that the call of its function gives them.
+    """The attributes of a node, references replaced by the values of the call.
 
-    One that refers to an attribute which has no value is left out, as if it were not given.
+    A reference to an attribute without a value is omitted.
     """
     for name, attribute in node.attributes.items():
         if not attribute.is_ref():
@@ -315,7 +318,7 @@ def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[t
         to = attribute.ref_attr_name or ""
         if passed is None:
             raise _malformed(
-                f"the attribute {show(name)} stands for {show(to)} of a function, but the node is"
+                f"the attribute {show(name)} refers to {show(to)} of a function, but the node is"
                 " in none",
                 "give its value",
             )
@@ -332,7 +335,7 @@ def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[t
 def _passed(
     function: ir.Function, attributes: Mapping[str, ir.Attr], path: str
 ) -> dict[str, ir.Attr]:
-    """What the attributes of a function stand for in one call: what it gives, else the defaults."""
+    """The attributes of a function in one call: what the call gives, else the defaults."""
     declared = function.attributes
     for name in attributes:
         if name not in declared:
@@ -366,7 +369,14 @@ class _Functions:
                 )
             self._by_key[domain_name(domain), name, overload] = function
         self._names = {key[:2] for key in self._by_key}
-        self._check_recursion()
+        calls = {key: self._callees(function) for key, function in self._by_key.items()}
+        try:
+            TopologicalSorter(calls).prepare()
+        except CycleError as error:
+            caller = self._by_key[error.args[1][0]]
+            raise _malformed(
+                "the function calls itself", "ONNX has no recursion", function_label(caller)
+            ) from None
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -386,29 +396,9 @@ class _Functions:
             )
         return function
 
-    def _check_recursion(self) -> None:
-        """Depth first without Python's stack: functions may form chains of any length."""
-        finished: set[_Key] = set()
-        for start in self._by_key:
-            trail = {start: self._callees(start)}
-            while trail:
-                caller, callees = next(reversed(trail.items()))
-                callee = next(callees, None)
-                if callee is None:
-                    finished.add(caller)
-                    del trail[caller]
-                elif callee in trail:
-                    raise _malformed(
-                        "the function calls itself",
-                        "ONNX has no recursion",
-                        function_label(self._by_key[callee]),
-                    )
-                elif callee not in finished:
-                    trail[callee] = self._callees(callee)
-
-    def _callees(self, key: _Key) -> Iterator[_Key]:
-        called = {_key(node) for scope in scopes_in(self._by_key[key]) for node in scope}
-        return iter(called & self._by_key.keys())
+    def _callees(self, function: ir.Function) -> set[_Key]:
+        called = {_key(node) for scope in scopes_in(function) for node in scope}
+        return called & self._by_key.keys()
 
 
 def _key(node: ir.Node) -> _Key:
@@ -435,7 +425,7 @@ def _constant(step: Step, name: str) -> Constant:
 
 
 class _Schema(NamedTuple):
-    """What a schema says that a node can be checked against."""
+    """What a node is checked against."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
