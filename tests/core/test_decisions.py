@@ -1,6 +1,7 @@
-"""What the standards leave open, and what is decided: D1 to D20 of the errata page.
+"""What the standards leave open, and what is decided: D1 to D23 of the errata page.
 
-Those that show only in a model (D19, and the run-time half of D20) are tested with the models.
+Those that show only in a model (D19, the run-time half of D20, and D21 to D23) are tested with the
+models.
 """
 
 from __future__ import annotations

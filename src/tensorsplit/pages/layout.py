@@ -16,9 +16,6 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
 Plan: TypeAlias = SplitPlan | UncountedPlan
 
-UNKNOWN = "?"
-"""How a dimension is written of which nothing is known."""
-
 _FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
 _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 
@@ -174,11 +171,10 @@ def other_axis(plan: Plan) -> int | None:
 def heading(plan: Plan) -> str:
     """The split in one line."""
     dim = dim_text(plan.input_shape[plan.axis])
-    return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {count_text(plan)}"
+    return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {_count(plan)}"
 
 
-def count_text(plan: Plan) -> str:
-    """How many parts there are."""
+def _count(plan: Plan) -> str:
     if isinstance(plan, UncountedPlan):
         return (
             "number of parts not known" if plan.count is None else f"{dim_text(plan.count)} parts"
@@ -206,7 +202,7 @@ def remarks(plan: Plan) -> list[str]:
 def dim_text(dim: Dim) -> str:
     """A dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
     if dim is None:
-        return UNKNOWN
+        return "?"
     if is_known(dim):
         return str(dim)
     shown = str(getattr(dim, "value", dim))
