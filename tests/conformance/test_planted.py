@@ -97,7 +97,7 @@ def test_a_signal_is_named(engine: str, name: str, memory: bool) -> None:
     assert (found.signal, found.memory) == (name, memory)
 
 
-def test_last_words_are_kept() -> None:
+def test_the_stderr_tail_is_kept() -> None:
     assert "free(): invalid pointer" in result("aborts", LEGAL).detail
 
 
@@ -107,7 +107,7 @@ def test_reading_beyond_the_data_is_an_error_of_memory() -> None:
     assert found.severity == 0
 
 
-def test_a_case_that_damages_the_process_is_blamed_and_its_victim_is_not() -> None:
+def test_a_case_that_damages_the_process_is_blamed_and_the_affected_one_is_not() -> None:
     asked = [case("a"), case("b", damage=True), case("c"), case("d"), case("e")]
     document = run([Subject.of(planted("corrupts"))], asked, jobs=1)
     verdicts = {found.case: found for found in document.results}

@@ -43,6 +43,21 @@ def _signal(number: int) -> None:
     time.sleep(60)
 
 
+def _fork(seconds: float) -> int:
+    """Go on in two processes; the one that was asked stays, with the other's number."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(seconds)
+    return child
+
+
+def _fork_and_hang() -> None:
+    """Start a process that outlives this one unless it is killed as well."""
+    with open(os.environ["TENSORSPLIT_TEST_PID"], "w") as file:  # noqa: PTH123
+        file.write(str(_fork(600)))
+    time.sleep(600)
+
+
 ACTIONS: dict[str, Any] = {
     "echo": lambda value: value,
     "pid": os.getpid,
@@ -56,4 +71,6 @@ ACTIONS: dict[str, Any] = {
     "signal": _signal,
     "abort": os.abort,
     "exit": os._exit,
+    "fork": _fork,
+    "fork and hang": _fork_and_hang,
 }

@@ -141,6 +141,24 @@ def test_an_engine_that_hangs_is_stopped(
     assert engine.call(("echo", 5)) == 5
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_an_engine_that_forks_answers_once(engine: EngineProcess) -> None:
+    assert engine.call(("fork", 0)) > 0
+    assert [engine.call(("echo", number)) for number in range(20)] == list(range(20))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_what_an_engine_that_hangs_has_started_is_stopped_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORSPLIT_TEST_PID", str(tmp_path / "pid"))
+    engine = EngineProcess("fake", ADAPTER)
+    engine.call(("pid",))
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "0.5")
+    assert "no answer within 0.5 s" in str(refused(engine, "fork and hang"))
+    assert is_gone(int((tmp_path / "pid").read_text()))
+
+
 @pytest.mark.parametrize("text", ["soon", "", "0", "-1", "nan", "inf", "1e400"])
 def test_a_timeout_that_is_no_number_of_seconds_is_refused(
     text: str, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) 
     """The parts of an array.
 
     Args:
-        array: What is cut.
+        array: What is split.
         axis: The axis, counted from the back if it is negative.
         sizes: The length of each part.
         keepdims: Without it each part, of length 1, loses the axis.

@@ -1,7 +1,7 @@
 """Checking the split layers of a model whose other layers only OpenVINO can run.
 
 OpenVINO does not check negative lengths before it reads memory, so the operands are looked at
-before it cuts: first as far as the shapes of the inputs tell, then, for what depends on computed
+before it splits: first as far as the shapes of the inputs tell, then, for what depends on computed
 values, by running what computes them. Layers come in order, so that whatever is run to check one
 consists of layers that have been checked.
 """

@@ -331,7 +331,7 @@ class _Running:
         self.kill()
 
     def kill(self) -> None:
-        """Kill the process and all that it started; wake whoever waits for an answer."""
+        """Kill the process and all that it started; wake the thread that waits for an answer."""
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()

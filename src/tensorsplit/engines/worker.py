@@ -81,7 +81,7 @@ def _end_with(parent: int) -> None:
 
 
 def _empty_error_stream() -> None:
-    """Keep what this call writes and no more; the stream is a file that nobody else writes to."""
+    """Keep what this call writes and no more; the stream is a file of this process alone."""
     sys.stderr.flush()
     if os.fstat(2).st_size:
         os.lseek(2, 0, os.SEEK_SET)

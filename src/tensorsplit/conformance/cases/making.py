@@ -46,7 +46,7 @@ def case_of(
         name: The last part of the id; it tells the case from others that say the same.
         rules: The sentences of the standard that are tested, by their short names.
         shape_class: What is declared of the shape.
-        spelling: How the lengths are said, if not as the operand is spelled.
+        spelling: How the lengths are given, if not as the operand says.
         decision: The decision that it is about.
     """
     is_ir = model.operator.startswith("openvino.")
