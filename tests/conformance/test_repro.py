@@ -116,6 +116,18 @@ def test_a_script_needs_nothing_of_ours(engine: str) -> None:
         assert text.startswith(f"# {asked.id}\n")
 
 
+def test_an_adapter_that_is_no_function_leaves_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "partly.py"
+    path.write_text(
+        "import functools\n"
+        'KIND, PACKAGES, FORMATS = "engine", (), ("onnx",)\n'
+        "run = functools.partial(dict)\n"
+    )
+    text = script(case("legal"), str(path))
+    compile(text, "repro.py", "exec")
+    assert "# Define run here: functools.partial(" in text
+
+
 def test_a_script_says_which_version_it_was_written_for() -> None:
     assert f"onnx=={onnx.__version__}" in script(case("legal"), "onnx-reference")
 

@@ -79,7 +79,7 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
         *adapter.definitions,
         *_model(case, built, chosen),
     ]
-    name = chosen.adapter.call.__name__
+    name = _name(chosen.adapter.call)
     if is_tool:
         call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
     else:
@@ -139,8 +139,15 @@ class _Sources:
 def _sources_of(call: Callable[..., Any]) -> _Sources:
     """The sources that an adapter's function needs; a report asks for them thousands of times."""
     made = _Sources()
-    made.add(call)
+    if inspect.isfunction(call):
+        made.add(call)
+    else:  # a user's adapter may be any callable
+        made.definitions = [f"# Define {_name(call)} here: {call!r} has no source", "", ""]
     return made
+
+
+def _name(call: Callable[..., Any]) -> str:
+    return getattr(call, "__name__", "run")
 
 
 def _names(item: Callable[..., Any] | type) -> Iterator[str]:
