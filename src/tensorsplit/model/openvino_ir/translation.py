@@ -248,11 +248,12 @@ class _Writer:
         """
         graph = GraphProto()
         names = {Source(number, 0): name for number, name in inputs.items()}
+        owners = {name: number for number, name in inputs.items()}
         results = []
         for result, wanted in zip(layers.of_type("Result"), outputs, strict=True):
             (source,) = result.sources
-            others = {name for number, name in inputs.items() if number != source.layer}
-            name = self._new_name(result, 0) if wanted in others else wanted
+            is_another = owners.get(wanted, source.layer) != source.layer
+            name = self._new_name(result, 0) if is_another else wanted
             results.append((result, name))
             if layers.layers[source.layer].type not in ("Parameter", *CONSTANTS):
                 names.setdefault(source, name)  # of several Results, the first one names the value
