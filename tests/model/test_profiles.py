@@ -47,7 +47,7 @@ def test_an_engine_that_was_not_measured_is_refused() -> None:
 
 
 def test_an_entry_holds_for_its_operators_and_values_only() -> None:
-    entry = profiles.Entry("element_type", "refused", "all", "-", ("Split",), ("int8",))
+    entry = profiles.Limitation("element_type", "refused", "all", "-", ("Split",), ("int8",))
     assert entry.holds({"operator": "Split", "element_type": "int8"})
     assert not entry.holds({"operator": "Split", "element_type": "int16"})
     assert not entry.holds({"operator": "SequenceAt", "element_type": "int8"})

@@ -7,7 +7,7 @@ import pytest
 
 from tensorsplit.model.check.checker import check
 from tensorsplit.model.check.target_checks import of_features
-from tensorsplit.model.profiles import Entry, Profile
+from tensorsplit.model.profiles import Limitation, Profile
 from tests.model.build import FLOAT, INT64, graph, model, node, sequence, tensor, value
 
 X = value("x", FLOAT, ["N", 6])
@@ -32,8 +32,8 @@ def codes(made: onnx.ModelProto, target: str | None) -> list[str]:
 def test_the_severity_follows_from_what_was_measured(
     verdict: str, extent: str, code: str, severity: str
 ) -> None:
-    entry = Entry("count", verdict, extent, "it was seen")
-    profile = Profile("engine", "1.0", {}, (entry, Entry("other", "wrong", "all", "not here")))
+    entry = Limitation("count", verdict, extent, "it was seen")
+    profile = Profile("engine", "1.0", {}, (entry, Limitation("other", "wrong", "all", "not here")))
     (finding,) = of_features(profile, {"count": True}, "graph/s")
     assert (finding.code, finding.severity, finding.node) == (code, severity, "graph/s")
     assert "engine 1.0: it was seen" in finding.message

@@ -37,7 +37,7 @@ from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant, record_of
 from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts, declared
-from tensorsplit.model.infer.operators import planned_outputs, split_outputs
+from tensorsplit.model.infer.node_outputs import planned_outputs, split_outputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tensorsplit.model.check.findings import Finding, of_check
 from tensorsplit.model.features import features_of, layer_features, model_features
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.profiles import Entry, Profile
+from tensorsplit.model.profiles import Limitation, Profile
 
 _ORDINARY = ("all", "some")
 """The extents that affect ordinary inputs."""
@@ -69,13 +69,13 @@ def of_features(
         )
 
 
-def _check_of(entry: Entry) -> Check:
+def _check_of(entry: Limitation) -> Check:
     if entry.extent not in _ORDINARY:
         return TARGET_DEPENDS
     return TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
 
 
-def _seen(entry: Entry, features: Mapping[str, Any]) -> str:
+def _seen(entry: Limitation, features: Mapping[str, Any]) -> str:
     """The feature that the entry is about, for a message."""
     value = features[entry.feature]
     name = entry.feature.replace("_", " ")

@@ -15,7 +15,7 @@ from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.operators import Frame, infer_outputs
+from tensorsplit.model.infer.node_outputs import Surroundings, infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
 """Before this opset constants hold floats and nothing else."""
@@ -85,7 +85,7 @@ class Conversion:
         """Find out what a new node gives; its own conversion may have to know."""
         if node.op_type != "Constant":
             known = [self.facts.of(value) for value in node.inputs]
-            found = infer_outputs(node, known, Frame("", {"": opset}))
+            found = infer_outputs(node, known, Surroundings("", {"": opset}))
             for value, fact in zip(node.outputs, found, strict=False):
                 if self.facts.of(value) in (UNKNOWN, Tensor()):
                     self.facts.set(value, fact)

@@ -43,8 +43,8 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
-from tensorsplit.model.infer.operators import (
-    Frame,
+from tensorsplit.model.infer.node_outputs import (
+    Surroundings,
     infer_outputs,
     split_outputs,
     values_of,
@@ -151,13 +151,13 @@ def analyse(
             that are nested too deep.
     """
     analysis = Analysis(model, feeds or {}, strict, declarations)
-    frame = Frame("graph", model_opsets(model))
+    around = Surroundings("graph", model_opsets(model))
     for value in model.graph.inputs:
         if value.name and value.name in analysis.feeds:
-            analysis.facts.set(value, _of_fed(value, analysis.feeds[value.name], frame.opset))
+            analysis.facts.set(value, _of_fed(value, analysis.feeds[value.name], around.opset))
         elif feeds is not None and value.is_initializer():
-            analysis.facts.set(value, of_constant(value, frame.opset))
-    analysis.scope(model.graph, frame, nodes)
+            analysis.facts.set(value, of_constant(value, around.opset))
+    analysis.scope(model.graph, around, nodes)
     if feeds is None:
         analysis.uncalled_functions()
     return analysis.facts
@@ -187,55 +187,55 @@ class Analysis:
         self._leading: ir.Node | None = None
 
     def scope(
-        self, scope: Scope, frame: Frame, nodes: Container[ir.Node] | None = None
+        self, scope: Scope, around: Surroundings, nodes: Container[ir.Node] | None = None
     ) -> list[Fact]:
         """Analyse the nodes of a graph or function; returns what is known of its outputs."""
-        check_depth(frame.depth, frame.path)
+        check_depth(around.depth, around.path)
         if isinstance(scope, ir.Graph):
             for value in scope.initializers.values():
                 if not value.is_graph_input():
-                    self.facts.set(value, of_constant(value, frame.opset))
+                    self.facts.set(value, of_constant(value, around.opset))
         is_main = scope is self.model.graph
         for index, node in enumerate(counted("finding shapes", scope) if is_main else scope):
             if nodes is not None and node not in nodes:
                 continue
             if is_main:
                 self._leading = node
-            found = self._node(node, node_path(frame.path, node, index), frame)
+            found = self._node(node, node_path(around.path, node, index), around)
             for position, value in enumerate(node.outputs):
                 fact = self._declared(value, found[position] if position < len(found) else UNKNOWN)
                 if is_main and value.name and value.name in self.feeds:
-                    fact = _of_fed(value, self.feeds[value.name], frame.opset)
+                    fact = _of_fed(value, self.feeds[value.name], around.opset)
                 self.facts.set(value, fact)
         return [self.facts.of(value) for value in scope.outputs]
 
-    def body(self, graph: ir.Graph, inputs: Iterable[Fact], frame: Frame) -> list[Fact]:
+    def body(self, graph: ir.Graph, inputs: Iterable[Fact], around: Surroundings) -> list[Fact]:
         """Analyse a body with what is known of its inputs."""
         known = list(inputs)
         known += [UNKNOWN] * (len(graph.inputs) - len(known))
         for value, fact in zip(graph.inputs, known, strict=False):
             self.facts.set(value, self._declared(value, fact))
-        return self.scope(graph, frame)
+        return self.scope(graph, around)
 
     def uncalled_functions(self) -> None:
         """Analyse the functions that no node calls, with nothing known of their inputs."""
         for key, function in self._functions.items():
             if key not in self._called:
                 inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
-                self._function(key, function, inputs, Frame("graph", {}, None, runs=None))
+                self._function(key, function, inputs, Surroundings("graph", {}, None, runs=None))
 
     def _declared(self, value: ir.Value, fact: Fact) -> Fact:
         return merge_declared(fact, declared(value)) if self._declarations else fact
 
-    def _node(self, node: ir.Node, path: str, frame: Frame) -> list[Fact]:
+    def _node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
         key = (domain_name(node.domain), node.op_type, node.overload or "")
         inputs = [self.facts.of(value) for value in node.inputs]
         function = self._functions.get(key)
         if function is not None:
-            return self._call(key, function, node, inputs, frame)
+            return self._call(key, function, node, inputs, around)
         if is_split(node) or is_vendor_split(node):
-            return self._split(node, inputs, path, frame)
-        here = replace(frame, path=path)
+            return self._split(node, inputs, path, around)
+        here = replace(around, path=path)
         for rules in (SEQUENCE_RULES, BODY_RULES) if key[0] == "" else ():
             if node.op_type in rules:
                 if rules is SEQUENCE_RULES:
@@ -245,44 +245,51 @@ class Analysis:
                     return found
         for label, body in bodies(node):
             self.body(body, [], here.inside(label, None))
-        return infer_outputs(node, inputs, frame)
+        return infer_outputs(node, inputs, around)
 
-    def _split(self, node: ir.Node, inputs: list[Fact], path: str, frame: Frame) -> list[Fact]:
-        self.facts.note(path, frame.runs)
+    def _split(
+        self, node: ir.Node, inputs: list[Fact], path: str, around: Surroundings
+    ) -> list[Fact]:
+        self.facts.note(path, around.runs)
         try:
-            found, is_decided = split_outputs(node, inputs, frame.opset, frame.attributes)
+            found, is_decided = split_outputs(node, inputs, around.opset, around.attributes)
         except SplitError as error:
             error.located(node=path)
-            if self._strict and frame.runs is not False:
+            if self._strict and around.runs is not False:
                 raise
-            self._refuse(error, frame)
+            self._refuse(error, around)
             return []
         if not is_decided:
-            self._leave_open(path, frame)
+            self._leave_open(path, around)
         return found
 
-    def _position(self, node: ir.Node, inputs: list[Fact], frame: Frame) -> None:
+    def _position(self, node: ir.Node, inputs: list[Fact], around: Surroundings) -> None:
         """Check a position in a sequence."""
-        self.facts.note(frame.path, frame.runs)
+        self.facts.note(around.path, around.runs)
         try:
             if not check_position(node, inputs):
-                self._leave_open(frame.path, frame)
+                self._leave_open(around.path, around)
         except SplitError as error:
-            self._refuse(error.located(node=frame.path), frame)
+            self._refuse(error.located(node=around.path), around)
 
-    def _leave_open(self, path: str, frame: Frame) -> None:
+    def _leave_open(self, path: str, around: Surroundings) -> None:
         """Note a node that can't be decided before the model runs."""
-        if frame.runs is not False:
+        if around.runs is not False:
             leading = {self._leading} if self._leading is not None else set()
             self.facts.undecided.setdefault(path, set()).update(leading)
 
-    def _refuse(self, error: SplitError, frame: Frame) -> None:
-        self.facts.refusals.append(Refusal(error, frame.runs))
-        if frame.runs is None:
-            self._leave_open(error.node or "", frame)
+    def _refuse(self, error: SplitError, around: Surroundings) -> None:
+        self.facts.refusals.append(Refusal(error, around.runs))
+        if around.runs is None:
+            self._leave_open(error.node or "", around)
 
     def _call(
-        self, key: Any, function: ir.Function, node: ir.Node, inputs: list[Fact], frame: Frame
+        self,
+        key: Any,
+        function: ir.Function,
+        node: ir.Node,
+        inputs: list[Fact],
+        around: Surroundings,
     ) -> list[Fact]:
         attributes = {
             name: attribute.value
@@ -292,26 +299,26 @@ class Analysis:
         for name, attribute in node.attributes.items():
             if not attribute.is_ref():
                 attributes[name] = attribute.value
-            elif frame.attributes is None:
+            elif around.attributes is None:
                 attributes[name] = open_attribute(attribute)
-            elif attribute.ref_attr_name in frame.attributes:
-                attributes[name] = frame.attributes[attribute.ref_attr_name or ""]
-        if key in frame.calls:
+            elif attribute.ref_attr_name in around.attributes:
+                attributes[name] = around.attributes[attribute.ref_attr_name or ""]
+        if key in around.calls:
             return []
         given = zip(node.inputs, inputs, strict=True)
         inputs = [ABSENT if value is None else fact for value, fact in given]
         shown = repr(sorted(attributes.items(), key=lambda item: item[0]))
-        memo = (key, tuple(inputs), shown, frame.runs)
+        memo = (key, tuple(inputs), shown, around.runs)
         if memo not in self._results:
-            call = replace(frame, attributes=attributes)
+            call = replace(around, attributes=attributes)
             self._results[memo] = self._function(key, function, inputs, call)
         found, undecided = self._results[memo]
         for path in undecided:
-            self._leave_open(path, frame)
+            self._leave_open(path, around)
         return found
 
     def _function(
-        self, key: Any, function: ir.Function, inputs: list[Fact], call: Frame
+        self, key: Any, function: ir.Function, inputs: list[Fact], call: Surroundings
     ) -> tuple[list[Fact], tuple[str, ...]]:
         """Analyse one call; returns what is known of its outputs, and what is undecided."""
         self._called.add(key)
@@ -380,7 +387,9 @@ def _of_fed(value: ir.Value, fed: Any, opset: int) -> Fact:
     is_sequence = isinstance(fed, list) and all(isinstance(item, np.ndarray) for item in fed)
     if is_sequence and not isinstance(value.type, ir.OptionalType):
         kinds = {_type_of(item) for item in fed}
-        return of_parts(kinds.pop() if len(kinds) == 1 else None, [item.shape for item in fed])
+        return of_parts(
+            kinds.pop() if len(kinds) == 1 else value.dtype, [item.shape for item in fed]
+        )
     return declared(value)
 
 

@@ -9,13 +9,15 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
 from tensorsplit.model.graph.nodes import bodies, readable_constant
-from tensorsplit.model.infer.operators import Analyser, Frame, Rule
+from tensorsplit.model.infer.node_outputs import Analyser, Rule, Surroundings
 
 _MAX_ROUNDS = 4
 """What a loop carries can only become less known, and does so in a few rounds."""
 
 
-def _if(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _if(
+    analysis: Analyser, node: ir.Node, inputs: list[Fact], around: Surroundings
+) -> list[Fact] | None:
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
         return None
@@ -23,7 +25,7 @@ def _if(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> 
     taken = ("then_branch" if condition[0] else "else_branch") if condition else None
     found = {
         label: analysis.body(
-            branch, [], frame.inside(label, None if taken is None else label == taken)
+            branch, [], around.inside(label, None if taken is None else label == taken)
         )
         for label, branch in branches.items()
     }
@@ -33,14 +35,16 @@ def _if(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> 
     return [join(left, right) for left, right in pairs]
 
 
-def _loop(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _loop(
+    analysis: Analyser, node: ir.Node, inputs: list[Fact], around: Surroundings
+) -> list[Fact] | None:
     body = _body(node, "body")
     if body is None or len(body.inputs) < 2 or not body.outputs:
         return None
     carried = _without_values(inputs[2 : len(body.inputs)])
     head = [Tensor(ir.DataType.INT64, ()), Tensor(ir.DataType.BOOL, ())]
     limit, starts = _number(inputs, 0, node), _number(inputs, 1, node)
-    inside = frame.inside("body", _runs(limit, starts))
+    inside = around.inside("body", _runs(limit, starts))
     outputs: list[Fact] = []
     for _ in range(_MAX_ROUNDS):
         outputs = analysis.body(body, [*head, *carried], inside)
@@ -85,10 +89,12 @@ def _goes_on(body: ir.Graph) -> bool:
     return condition is body.inputs[1] or is_true
 
 
-def _scan(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact] | None:
+def _scan(
+    analysis: Analyser, node: ir.Node, inputs: list[Fact], around: Surroundings
+) -> list[Fact] | None:
     body = _body(node, "body")
     count = _integers(node, "num_scan_inputs")
-    if body is None or not count or frame.opset < 9 or count[0] > len(inputs):
+    if body is None or not count or around.opset < 9 or count[0] > len(inputs):
         return None
     states = len(inputs) - count[0]
     axes = _integers(node, "scan_input_axes") or (0,) * count[0]
@@ -102,7 +108,7 @@ def _scan(analysis: Analyser, node: ir.Node, inputs: list[Fact], frame: Frame) -
         length = dim if length is None else length
     carried = _without_values(inputs[:states])
     runs = length > 0 if is_known(length) else None
-    outputs = analysis.body(body, [*carried, *elements], frame.inside("body", runs))
+    outputs = analysis.body(body, [*carried, *elements], around.inside("body", runs))
     carried = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
     stacked = outputs[states:]
     ends = _integers(node, "scan_output_axes") or (0,) * len(stacked)

@@ -17,10 +17,10 @@ from tensorsplit.model.graph.facts import (
     join_shapes,
     of_parts,
 )
-from tensorsplit.model.infer.operators import Analyser, Frame, Rule
+from tensorsplit.model.infer.node_outputs import Analyser, Rule, Surroundings
 
 
-def _at(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _at(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -33,13 +33,13 @@ def _at(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] 
     return [Tensor(sequence.element_type, shape)]
 
 
-def _length(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact]:
+def _length(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact]:
     sequence = _sequence(inputs)
     values = None if sequence is None or sequence.count is None else (sequence.count,)
     return [Tensor(ir.DataType.INT64, (), values)]
 
 
-def _insert(_: Analyser, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+def _insert(_: Analyser, node: ir.Node, inputs: list[Fact], __: Surroundings) -> list[Fact] | None:
     sequence = _sequence(inputs)
     tensor = inputs[1] if len(inputs) > 1 else UNKNOWN
     if sequence is None or not isinstance(tensor, Tensor):
@@ -55,7 +55,7 @@ def _insert(_: Analyser, node: ir.Node, inputs: list[Fact], __: Frame) -> list[F
     return [Sequence(element_type, common, add(sequence.count, 1))]
 
 
-def _erase(_: Analyser, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fact] | None:
+def _erase(_: Analyser, node: ir.Node, inputs: list[Fact], __: Surroundings) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -69,7 +69,9 @@ def _erase(_: Analyser, node: ir.Node, inputs: list[Fact], __: Frame) -> list[Fa
     return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
 
 
-def _construct(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _construct(
+    _: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings
+) -> list[Fact] | None:
     tensors = [fact for fact in inputs if isinstance(fact, Tensor)]
     if len(tensors) != len(inputs) or not tensors:
         return None
@@ -77,14 +79,14 @@ def _construct(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list
     return [of_parts(next(known, None), [fact.shape for fact in tensors])]
 
 
-def _empty(_: Analyser, node: ir.Node, __: list[Fact], ___: Frame) -> list[Fact]:
+def _empty(_: Analyser, node: ir.Node, __: list[Fact], ___: Surroundings) -> list[Fact]:
     attribute = node.attributes.get("dtype")
     if attribute is None:
         return [of_parts(ir.DataType.FLOAT, [])]
     return [of_parts(None if attribute.is_ref() else ir.DataType(attribute.as_int()), [])]
 
 
-def _concat(_: Analyser, node: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _concat(_: Analyser, node: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact] | None:
     sequence = _sequence(inputs)
     axis, new_axis = integer(node, "axis", None), integer(node, "new_axis", 0)
     if sequence is None:
@@ -110,7 +112,7 @@ def _total(sequence: Sequence, axis: int) -> Dim:
     return total
 
 
-def _identity(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Frame) -> list[Fact] | None:
+def _identity(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact] | None:
     return inputs[:1] if isinstance(inputs[0], (Tensor, Sequence)) else None
 
 

@@ -15,7 +15,7 @@ from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, domain_opsets
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.profiles import Entry, Profile
+from tensorsplit.model.profiles import Limitation, Profile
 
 _T = TypeVar("_T")
 
@@ -190,7 +190,7 @@ class Context:
         return held
 
 
-def must_go(entry: Entry) -> bool:
+def must_go(entry: Limitation) -> bool:
     """Whether a node is changed for an entry.
 
     It is not where an engine refuses rare inputs only, nor for what large values do.

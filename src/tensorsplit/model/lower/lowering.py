@@ -46,7 +46,7 @@ from tensorsplit.model.lower.sequence_nodes import (
     SequenceNode,
 )
 from tensorsplit.model.lower.split_nodes import lower_split
-from tensorsplit.model.profiles import Entry, Profile, load
+from tensorsplit.model.profiles import Limitation, Profile, load
 
 
 @collector_paused()
@@ -143,8 +143,8 @@ class SequenceGroups:
     def __init__(self, model: ir.Model, facts: Facts, profile: Profile) -> None:
         self._facts = facts
         self._parent: dict[ir.Value, ir.Value] = {}
-        self.reasons: dict[ir.Value, Entry] = {}
-        found: list[tuple[ir.Value, Entry]] = []
+        self.reasons: dict[ir.Value, Limitation] = {}
+        found: list[tuple[ir.Value, Limitation]] = []
         for place in walk(model):
             values = self._values(place.node)
             self._join(values)
@@ -157,7 +157,7 @@ class SequenceGroups:
         for value, entry in found:
             self.reasons.setdefault(self._root(value), entry)
 
-    def reason(self, node: ir.Node) -> Entry | None:
+    def reason(self, node: ir.Node) -> Limitation | None:
         """Why the sequences of a node must go; None if they may stay."""
         for value in self._values(node):
             entry = self.reasons.get(self._root(value))
@@ -283,7 +283,7 @@ class Lowering:
             raise refusal(f"a sequence goes through {node.op_type}", place)
         return False
 
-    def _sequence(self, place: NodeRef, reason: Entry) -> None:
+    def _sequence(self, place: NodeRef, reason: Limitation) -> None:
         step = SequenceNode(self.context, place, self.sequences)
         result = HANDLERS[place.node.op_type](step)
         if isinstance(result, str):
@@ -296,7 +296,7 @@ class Lowering:
         self.context.changed(place, became, reason.note)
         self.context.edits.retire(place.node)
 
-    def _note(self, place: NodeRef, entries: list[Entry]) -> None:
+    def _note(self, place: NodeRef, entries: list[Limitation]) -> None:
         profile = self.context.profile
         for entry in entries:
             if entry.feature == "element_type" and not entry.operators:

@@ -33,7 +33,7 @@ wrong, such as a dimension of 0; only elements of large values, whatever operato
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Limitation:
     """One thing that an engine was measured not to do right.
 
     Attributes:
@@ -80,14 +80,14 @@ class Profile:
     engine: str
     version: str
     measured: Mapping[str, str]
-    entries: tuple[Entry, ...]
+    entries: tuple[Limitation, ...]
 
     @property
     def name(self) -> str:
         """Such as ``onnxruntime 1.31.1``."""
         return f"{self.engine} {self.version}".strip()
 
-    def about(self, features: Mapping[str, Any]) -> Iterator[Entry]:
+    def about(self, features: Mapping[str, Any]) -> Iterator[Limitation]:
         """The entries that hold for something with these features."""
         return (entry for entry in self.entries if entry.holds(features))
 
@@ -175,7 +175,7 @@ def _from_file(path: Path) -> Profile:
 def _profile(engine: str, version: str, text: str) -> Profile:
     content = json.loads(text)
     entries = tuple(
-        Entry(
+        Limitation(
             entry["feature"],
             entry["verdict"],
             entry["extent"],

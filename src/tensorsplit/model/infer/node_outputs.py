@@ -32,11 +32,11 @@ _MAX_VALUES = 1024
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Where an analysed graph or function stands.
+class Surroundings:
+    """What surrounds the nodes of a graph or function under analysis.
 
     Attributes:
-        path: Its path.
+        path: The path of the graph or function, or of the node in it.
         opsets: The opset of each domain in force.
         attributes: The attributes of the function around it, in the call under analysis; None if
             the calls are not known.
@@ -57,8 +57,8 @@ class Frame:
         """The opset of ONNX's own domain; 0 where it is not imported."""
         return self.opsets.get("", 0)
 
-    def inside(self, label: str, runs: bool | None) -> Frame:
-        """The frame of a body.
+    def inside(self, label: str, runs: bool | None) -> Surroundings:
+        """The same for the nodes of a body.
 
         Args:
             label: What to call the body in its path.
@@ -72,11 +72,11 @@ class Frame:
 class Analyser(Protocol):
     """What analyses the body of a node."""
 
-    def body(self, graph: ir.Graph, inputs: Iterable[Fact], frame: Frame) -> list[Fact]:
+    def body(self, graph: ir.Graph, inputs: Iterable[Fact], around: Surroundings) -> list[Fact]:
         """Analyse a body with what is known of its inputs; returns what is known of its outputs."""
 
 
-Rule: TypeAlias = Callable[[Analyser, ir.Node, "list[Fact]", Frame], "list[Fact] | None"]
+Rule: TypeAlias = Callable[[Analyser, ir.Node, "list[Fact]", Surroundings], "list[Fact] | None"]
 """What an operator gives, from what is known of its inputs; None where nothing can be said."""
 
 
@@ -201,13 +201,13 @@ def _open_lengths(
     return [Sequence(element_type, tuple(part), count)]
 
 
-def infer_outputs(node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact]:
+def infer_outputs(node: ir.Node, inputs: list[Fact], around: Surroundings) -> list[Fact]:
     """What is known of the outputs of a node that is no split.
 
     Args:
         node: The node.
         inputs: What is known of each input.
-        frame: Where the node stands.
+        around: Where the node stands.
 
     Returns:
         A fact for each output; nothing is known where onnx refuses.
@@ -215,16 +215,16 @@ def infer_outputs(node: ir.Node, inputs: list[Fact], frame: Frame) -> list[Fact]
     domain = domain_name(node.domain)
     outputs: list[Fact] = [UNKNOWN] * len(node.outputs)
     try:
-        schema = onnx.defs.get_schema(node.op_type, frame.opsets[domain], domain)
+        schema = onnx.defs.get_schema(node.op_type, around.opsets[domain], domain)
         if any(bodies(node)):  # onnx would look at the split nodes in a body, and may abort
             return outputs
-        proto = _message(node, inputs, frame.attributes)
+        proto = _message(node, inputs, around.attributes)
         if proto is None:
             return outputs
-        found = _ask(schema, proto, inputs, frame.opsets)
+        found = _ask(schema, proto, inputs, around.opsets)
         outputs = [_fact(found.get(value.name or "")) for value in node.outputs]
         if domain == "" and outputs:
-            outputs[0] = _with_values(outputs[0], node, proto, inputs, frame.opset)
+            outputs[0] = _with_values(outputs[0], node, proto, inputs, around.opset)
     except Exception:  # noqa: BLE001, S110 - onnx's inference and reference raise of many kinds
         pass
     return outputs
