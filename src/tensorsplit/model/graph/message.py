@@ -1,7 +1,7 @@
-"""ONNX messages: what to ask of one before onnx-ir reads it, and how to write one.
+"""ONNX messages: checked and adapted before onnx-ir reads them, and written.
 
-onnx-ir drops or refuses some of what a message can hold: sparse tensors, types of maps, a name that
-is there twice. This file checks and adapts what comes in, and puts back what would be lost.
+onnx-ir drops or refuses some of what a message can hold: sparse tensors, types of maps, names that
+occur twice. This file checks and adapts what comes in, and restores what would be lost.
 """
 
 from __future__ import annotations
@@ -226,16 +226,16 @@ def _value_texts(value: ValueInfoProto) -> Iterator[object]:
 
 
 def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
-    """Have onnx-ir read a message.
+    """Turn a message into an onnx-ir model.
 
     Args:
         model: The message, which is not changed.
         folder: Where external data is looked for.
 
     Returns:
-        The model. Sparse constants are dense ones whose elements are computed when they are asked
-        for, what a body gives out of the graph around it goes through an Identity node, and a
-        type that onnx-ir does not know is left out.
+        The model. Sparse constants are dense tensors whose elements are computed on demand, outputs
+        of a body that are values of a graph around it go through an Identity node, and types that
+        onnx-ir does not know are omitted.
 
     Raises:
         SplitError: TS502 for names that contradict each other and tensors that can't be; TS504 for
@@ -258,7 +258,7 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
 
 
 def _check_structure(model: ModelProto) -> None:
-    """Refuse what onnx-ir would drop or take for something else: names and attributes twice."""
+    """Refuse names and attributes that occur twice, of which onnx-ir would drop one."""
     functions: set[tuple[str, str, str]] = set()
     for function in model.functions:
         key = domain_name(function.domain), function.name, function.overload
@@ -307,7 +307,7 @@ def _check_names(listed: NodeList) -> set[str]:
 
 
 def check_attributes(node: NodeProto) -> None:
-    """Refuse an attribute that is there twice (TS502), of which onnx-ir would drop one."""
+    """Refuse an attribute that occurs twice (TS502)."""
     names = [attribute.name for attribute in node.attribute]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -333,7 +333,7 @@ def _names(listed: NodeList) -> set[str]:
 
 
 def _is_foreign(listed: NodeList, folder: Path | None) -> bool:
-    """Whether there is something that onnx-ir would drop or refuse."""
+    """Whether the graph holds what onnx-ir would drop or refuse."""
     graph = listed.graph
     if any(_sparse(node) is not None for node in graph.node):
         return True
@@ -349,7 +349,7 @@ def _is_foreign(listed: NodeList, folder: Path | None) -> bool:
 
 
 def _adapt(listed: NodeList) -> None:
-    """Change a graph of a copy so that onnx-ir can hold it; sparse constants are filled later."""
+    """Adapt a graph of a copy to onnx-ir; sparse constants become placeholders."""
     graph = listed.graph
     for tensor in _tensors(graph):
         if _is_embedded(tensor):
@@ -402,7 +402,7 @@ def _placeholder(sparse: SparseTensorProto) -> TensorProto:
 
 
 def _is_embedded(tensor: TensorProto) -> bool:
-    """Whether data that was external was read into the message, as ``onnx.load`` does."""
+    """Whether the message holds data that it still calls external, as of older ``onnx.load``."""
     return tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data")
 
 
@@ -477,10 +477,10 @@ def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
 
 
 def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
-    """Each node of a model by itself, for one whose nodes can't be put together to a graph.
+    """Each node of a model by itself, for a model that contradicts itself.
 
-    Bodies are left out of the nodes that have them; nothing is known of the values that are read.
-    Nodes that can't be understood even so are left out.
+    The nodes have no bodies, and nothing is known of the values that they read. Nodes that onnx-ir
+    does not understand are omitted.
 
     Raises:
         SplitError: TS502 as for `node_lists`.

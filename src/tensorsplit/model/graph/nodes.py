@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
-from onnx import NodeProto
+from onnx import FunctionProto, NodeProto
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, show
 from tensorsplit.core.records import in_force, operators
@@ -40,7 +40,7 @@ LARGEST_CONSTANT = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class NodeRef:
-    """A node where it stands.
+    """A node, and where it is.
 
     Attributes:
         node: The node.
@@ -67,7 +67,7 @@ class NodeRef:
         return self.node.op_type
 
     def input(self, index: int) -> ir.Value | None:
-        """An input, or None if it is left out."""
+        """An input, or None if it is omitted."""
         return self.node.inputs[index] if index < len(self.node.inputs) else None
 
     def put(self, name: str, value: Any) -> None:
@@ -75,7 +75,7 @@ class NodeRef:
         self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
 
     def set_inputs(self, values: Iterable[ir.Value | None]) -> None:
-        """Replace all inputs; those left out at the end are dropped."""
+        """Replace all inputs; those omitted at the end are dropped."""
         given = list(values)
         while given and given[-1] is None:
             given.pop()
@@ -92,7 +92,7 @@ def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRe
 
     Args:
         model: The model.
-        what: What is done with them, for who watches.
+        what: What the pass does, for progress hooks.
     """
     yield from _walk(model.graph, "graph", model_opsets(model), what=what)
     for function in tuple(model.functions.values()):
@@ -135,7 +135,7 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
 
 
 def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
-    """The graphs among a node's attributes, each with what to call it in a path."""
+    """The graphs among a node's attributes, each with its label in a path."""
     for attribute in node.attributes.values():
         if attribute.is_ref():
             continue
@@ -157,39 +157,7 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
         )
 
 
-class _Named(Protocol):
-    """A node, as a message or in onnx-ir."""
-
-    @property
-    def metadata_props(self) -> Any:
-        """What tools note of it: a mapping, or a list of entries in a message."""
-
-    @property
-    def name(self) -> str | None:
-        """Its name, if it has one."""
-
-    @property
-    def op_type(self) -> str:
-        """Its operator."""
-
-
-class _NamedFunction(Protocol):
-    """A function, as a message or in onnx-ir."""
-
-    @property
-    def domain(self) -> str:
-        """Its domain."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def overload(self) -> str:
-        """Which of several of one name it is."""
-
-
-def node_path(parent: str, node: _Named, index: int) -> str:
+def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
     """What messages call a node.
 
     Args:
@@ -201,16 +169,16 @@ def node_path(parent: str, node: _Named, index: int) -> str:
         The parent's path with the node's name, or its operator and place if it has none; of the
         layer of an OpenVINO IR the layer's own path.
     """
-    noted = node.metadata_props
+    noted: Any = node.metadata_props
     if noted:
-        if not isinstance(noted, Mapping):
+        if isinstance(node, NodeProto):
             noted = {entry.key: entry.value for entry in noted}
         if LAYER_PATH in noted:
             return str(noted[LAYER_PATH])
     return f"{parent}/{short_name(node.name or '') or f'{short_name(node.op_type)}[{index}]'}"
 
 
-def function_label(function: _NamedFunction) -> str:
+def function_label(function: ir.Function | FunctionProto) -> str:
     """Such as ``function custom::F``, or ``function custom::F:overload``."""
     overload = f":{short_name(function.overload)}" if function.overload else ""
     return f"function {short_name(function.domain)}::{short_name(function.name)}{overload}"
@@ -222,7 +190,7 @@ def domain_name(domain: str) -> str:
 
 
 def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
-    """The opset of each domain; ONNX's own is ``""``, however it is spelled."""
+    """The opset of each domain; ONNX's own is ``""``, also where it is imported as ``ai.onnx``."""
     return {domain_name(domain): version for domain, version in imports.items()}
 
 
@@ -284,7 +252,7 @@ def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any
 def readable_constant(
     value: ir.Value | None, *, default: bool = False
 ) -> np.ndarray[Any, Any] | None:
-    """As `constant`, but None as well for one that can't be read."""
+    """As `constant`, but None for one that can't be read."""
     try:
         return constant(value, default=default)
     except SplitError:

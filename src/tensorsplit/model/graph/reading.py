@@ -1,6 +1,6 @@
-"""Models as they come in, read without trusting them: a path or a model in memory; and what is fed.
+"""Read models, and check what is fed to them; nothing that comes in is trusted.
 
-An ONNX file is parsed once. External data stays where it is until a tensor is used.
+A file is parsed once. External data is read when a tensor is used.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class OnnxModel:
     @cached_property
     @collector_paused()
     def model(self) -> ir.Model:
-        """The model in onnx-ir, made when it is first asked for; its external data is not loaded.
+        """The onnx-ir model, made on demand; its external data is not loaded.
 
         Raises:
             SplitError: TS502 for a graph that contradicts itself.
@@ -247,7 +247,7 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
 def _checked(
     proto: ModelProto, folder: Path | None, name: str, *, was_ir: bool = False
 ) -> OnnxModel:
-    """Refuse what parses as a message but says nothing, as many random bytes do."""
+    """Refuse messages without content, as which many random bytes parse."""
     graph = proto.graph
     if not proto.HasField("graph") or not (graph.node or graph.output):
         raise _unreadable(name, "it holds no graph", "give a whole .onnx file, or an .xml")
@@ -277,7 +277,7 @@ def _from_ir(model: ir.Model) -> OnnxModel:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says, in one line of bounded length; of the system's errors not the path."""
+    """The text of an error in one line of bounded length; of system errors without the path."""
     text = error.strerror if isinstance(error, OSError) else str(error)
     return " ".join(str(text).split())[:200]
 

@@ -97,7 +97,7 @@ def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
 
 
 def check_tensor(tensor: TensorProto) -> None:
-    """Check what a tensor says of itself, without looking at its elements.
+    """Check the description of a tensor, without its elements.
 
     Raises:
         SplitError: TS502 for an unknown element type or impossible dimensions, TS504 for external
@@ -110,7 +110,7 @@ def check_tensor(tensor: TensorProto) -> None:
 
 
 def sparse_tensor(tensor: SparseTensorProto, folder: Path | None) -> ir.TensorProtocol:
-    """The dense tensor that a sparse one stands for, made when its elements are asked for.
+    """A sparse tensor as a dense one, made on demand.
 
     Raises:
         SplitError: TS502 for an unknown element type or impossible dimensions.
@@ -167,7 +167,7 @@ def _shape(name: str, dims: Any) -> tuple[int, ...]:
 
 
 def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Array:
-    """Where elements are whole bytes, without the copies that a message would take."""
+    """An array of bytes; without copies where elements are whole bytes."""
     dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
     if tensor.data_type in _BITS or sys.byteorder == "big" or not data:
         embedded = TensorProto(dims=shape, data_type=tensor.data_type, raw_data=data)
@@ -176,7 +176,7 @@ def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Arr
 
 
 def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
-    """Each string exactly; NumPy's own conversion would drop NUL characters at the end."""
+    """An array of strings; NumPy's own type would drop NUL characters at their ends."""
     if len(tensor.string_data) != math.prod(shape):
         raise _malformed(
             name, f"it has {len(tensor.string_data)} strings for the shape {list(shape)}"
@@ -314,7 +314,7 @@ def _number(name: str, key: str, text: str) -> int:
 
 
 def _locate(name: str, location: str, folder: Path | None) -> tuple[Path, int]:
-    """The file of a location, which lies in the folder even after links are followed; its size."""
+    """The file of a location and its size; it must lie in the folder after links are resolved."""
     if folder is None:
         raise _unusable(name, "the model has no folder, so its data can't be found")
     shown = repr(location[:80])
