@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorsplit.cli.explaining import Explanation
+from tensorsplit.cli.explaining import ExplainedSplit
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
@@ -14,7 +14,7 @@ from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.pages.layout import dim_text
 
 
-def explanations(path: str) -> list[Explanation]:
+def explanations(path: str) -> list[ExplainedSplit]:
     """The split nodes of a model, in order, each with its plan where that is known.
 
     Args:
@@ -34,12 +34,12 @@ def explanations(path: str) -> list[Explanation]:
     return [_explanation(ref, facts) for ref in refs]
 
 
-def _explanation(ref: NodeRef, facts: Facts) -> Explanation:
+def _explanation(ref: NodeRef, facts: Facts) -> ExplainedSplit:
     node = ref.node
     linked = [name for name, attribute in node.attributes.items() if attribute.is_ref()]
     if linked:
         note = f"Not drawn: each call of the function gives {', '.join(linked)}."
-        return Explanation(node.op_type, "", None, None, note, ref.path)
+        return ExplainedSplit(node.op_type, "", None, None, note, ref.path)
     try:
         intent = bind(node, ref.opset, [facts.of(value) for value in node.inputs])
         made, note = _planned(intent, ref, facts)
@@ -47,7 +47,7 @@ def _explanation(ref: NodeRef, facts: Facts) -> Explanation:
         note = f"Not drawn: it never runs, and is wrong: {error.problem}."
         if not facts.never_runs(ref.path):
             raise error.located(node=ref.path) from None
-        return Explanation(node.op_type, "", None, None, note, ref.path)
+        return ExplainedSplit(node.op_type, "", None, None, note, ref.path)
     defaults = [
         show(value.name)
         for value in node.inputs[1:]
@@ -56,7 +56,7 @@ def _explanation(ref: NodeRef, facts: Facts) -> Explanation:
     if defaults:
         default = f"With the default of {', '.join(defaults)}, which can be fed otherwise."
         note = f"{default} {note}".strip()
-    return Explanation(intent.operator.id, _given(intent), intent, made, note, ref.path)
+    return ExplainedSplit(intent.operator.id, _given(intent), intent, made, note, ref.path)
 
 
 def _planned(

@@ -34,7 +34,7 @@ _OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name i
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ExplainedSplit:
     """A split to draw.
 
     Attributes:
@@ -139,13 +139,15 @@ def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:
     )
 
 
-def _explanation(record: Operator, shape: Shape, written: Sequence[tuple[str, str]]) -> Explanation:
+def _explanation(
+    record: Operator, shape: Shape, written: Sequence[tuple[str, str]]
+) -> ExplainedSplit:
     intent = bind_values(record, parse_operands(record, written))
     given = ", ".join(f"{name} = {value}" for name, value in written)
-    return Explanation(record.id, given, intent, plan_intent(intent, shape))
+    return ExplainedSplit(record.id, given, intent, plan_intent(intent, shape))
 
 
-def _draw(explanations: Sequence[Explanation], svg: Path | None) -> None:
+def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
     """Draw splits in the terminal, and into a file; without a plan, say what is known."""
     from rich.text import Text
 
@@ -167,7 +169,7 @@ def _draw(explanations: Sequence[Explanation], svg: Path | None) -> None:
         show(*parts, *([Picture(entry.plan)] if entry.plan is not None else []))
 
 
-def _write_svg(explanations: Sequence[Explanation], target: Path) -> None:
+def _write_svg(explanations: Sequence[ExplainedSplit], target: Path) -> None:
     from tensorsplit.pages.svg import sheet
 
     figures = [

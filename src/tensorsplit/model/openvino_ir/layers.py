@@ -48,8 +48,8 @@ class Port(NamedTuple):
     precision: str
 
 
-class Source(NamedTuple):
-    """Where an input comes from: the id of a layer, and the position of one of its outputs."""
+class OutputRef(NamedTuple):
+    """An output of a layer: the layer's id, and the position among its outputs."""
 
     layer: int
     output: int
@@ -82,7 +82,7 @@ class Layer:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     output_names: tuple[str, ...]
-    sources: tuple[Source, ...] = ()
+    sources: tuple[OutputRef, ...] = ()
     bodies: Mapping[str, LayerGraph] = field(default_factory=dict)
 
 
@@ -234,7 +234,7 @@ def _split_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-_Edges: TypeAlias = "dict[tuple[int, int], Source]"
+_Edges: TypeAlias = "dict[tuple[int, int], OutputRef]"
 
 
 def _edges(element: Element | None, layers: Mapping[int, Layer], prefix: str) -> _Edges:
@@ -256,11 +256,11 @@ def _edges(element: Element | None, layers: Mapping[int, Layer], prefix: str) ->
             raise _malformed(f"{shown} ends at no input", "name one that exists", prefix)
         if (end, enters) in found:
             raise _malformed(f"{shown} is not the only one to end there", "keep one", prefix)
-        found[end, enters] = Source(start, positions[start][leaves])
+        found[end, enters] = OutputRef(start, positions[start][leaves])
     return found
 
 
-def _sources(layer: Layer, edges: _Edges) -> tuple[Source, ...]:
+def _sources(layer: Layer, edges: _Edges) -> tuple[OutputRef, ...]:
     for port in layer.inputs:
         if (layer.id, port.id) not in edges:
             raise _malformed(f"nothing feeds its input port {port.id}", "add an edge", layer.path)

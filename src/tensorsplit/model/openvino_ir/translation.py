@@ -33,7 +33,7 @@ from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
     LayerGraph,
-    Source,
+    OutputRef,
     read_layers,
     whole,
 )
@@ -247,7 +247,7 @@ class _Writer:
             outputs: What each Result is called.
         """
         graph = GraphProto()
-        names = {Source(number, 0): name for number, name in inputs.items()}
+        names = {OutputRef(number, 0): name for number, name in inputs.items()}
         owners = {name: number for number, name in inputs.items()}
         results = []
         for result, wanted in zip(layers.of_type("Result"), outputs, strict=True):
@@ -259,10 +259,10 @@ class _Writer:
                 names.setdefault(source, name)  # of several Results, the first one names the value
         for layer in layers.order:
             for place in range(len(layer.outputs)):
-                source = Source(layer.id, place)
+                source = OutputRef(layer.id, place)
                 names[source] = names.get(source) or self._new_name(layer, place)
             if layer.type in CONSTANTS:
-                self._add_constant(graph, layer, names[Source(layer.id, 0)])
+                self._add_constant(graph, layer, names[OutputRef(layer.id, 0)])
             elif layer.type not in ("Parameter", "Result"):
                 self._add_node(graph, layer, names)
         for result, name in results:
@@ -292,11 +292,11 @@ class _Writer:
         self._taken.add(name)
         return name
 
-    def _add_node(self, graph: GraphProto, layer: Layer, names: Mapping[Source, str]) -> None:
+    def _add_node(self, graph: GraphProto, layer: Layer, names: Mapping[OutputRef, str]) -> None:
         node = graph.node.add(op_type=layer.type, domain=DOMAIN, name=layer.name)
         node.metadata_props.add(key=LAYER_PATH, value=layer.path)
         node.input.extend(names[source] for source in layer.sources)
-        node.output.extend(names[Source(layer.id, place)] for place in range(len(layer.outputs)))
+        node.output.extend(names[OutputRef(layer.id, place)] for place in range(len(layer.outputs)))
         record = _record_of(layer)
         if record is None:
             _add_attributes(node, layer.attributes, skip=layer.bodies)
