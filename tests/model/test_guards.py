@@ -12,11 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.lower import lower_graph
 
 pytestmark = pytest.mark.engine
 
@@ -389,3 +391,14 @@ def test_what_stays_as_it_was_needs_no_guard() -> None:
         if family.name in ("lists at 13", "constant at 13"):
             made: Any = ts.convert(family.model(0, 1, "float"), opset=21)
             assert [node.op_type for node in made.graph.node] == ["Split"]
+
+
+@pytest.mark.parametrize("body", ["Split<axis=-1>(x)", "Split<axis=-1, split=[2, 4]>(x)"])
+def test_what_cannot_be_checked_is_noted(body: str) -> None:
+    """Before opset 10 lengths and bounds are attributes."""
+    text = f"g (float[M, N] x) => (float[M, A] a, float[M, B] b) {{ a, b = {body} }}"
+    model = ir.from_proto(parse_model(f'<ir_version: 8, opset_import: ["" : 9]> {text}'))
+    report = lower_graph(model, "portable")
+    assert any("no check of its lengths" in note for note in report.notes)
+    (node,) = model.graph
+    assert (node.op_type, node.attributes.get_int("axis")) == ("Split", 1)

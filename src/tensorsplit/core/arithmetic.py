@@ -1,4 +1,4 @@
-"""Numbers that the length rules calculate with, and the words in which they state conditions.
+"""Numbers that the length rules calculate with, and functions with which they state conditions.
 
 A rule is written once, with ``+ - * //`` and the functions here. A number is an ``int``; a
 `Symbol`, a dimension that is a name, an expression or unknown; or a `Formula`, which the running
@@ -275,7 +275,7 @@ def choose(condition: Condition, yes: Number, no: Number) -> Number:
 
 
 def explain(condition: Condition, refusal: Callable[[], SplitError]) -> None:
-    """Say why parts will not fit.
+    """Explain why parts will not fit.
 
     A formula needs nothing more: lengths that do not fit are refused by the guard of `fitting`.
 

@@ -1,7 +1,7 @@
 """From an intent to the operands of another operator version, or a reasoned refusal.
 
 Nothing here knows a model: where a length is known only at run time, the emission says which
-operand holds it, or by which rule it must be computed, and whoever owns the graph wires it.
+operand holds it, or by which rule it must be computed, and the owner of the graph wires it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ class Kind:
 
     Attributes:
         code: ``TS`` and three digits; never reused for something else.
-        title: What went wrong, in a few words.
+        title: What went wrong, in brief.
         meaning: What the reader of the documentation needs to know beyond the title.
         decisions: The decisions (D1-D23, see ``docs/errata.md``) that lead to this refusal.
     """
@@ -241,7 +241,7 @@ class SplitError(ValueError):
         kind: The kind of refusal; gives the code.
         problem: What is wrong, with the values seen.
         fix: What would be right, as an instruction.
-        parameter: The operand, attribute or argument at fault, in the standard's spelling.
+        parameter: The operand, attribute or argument at fault, as the standard names it.
         operator: The operator version, such as ``onnx.Split-18``.
         node: The node of a model, with its path through bodies and functions.
 

@@ -1,4 +1,4 @@
-"""The plan of a cut: which axis, into which lengths, and whether the axis stays."""
+"""The plan of a split: which axis, into which lengths, and whether the axis stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """A validated cut of one axis into parts whose number is known.
+    """A validated split of one axis into parts whose number is known.
 
     Attributes:
         operator: The operator version that it follows, such as ``onnx.Split-18``.
@@ -84,7 +84,7 @@ class SplitPlan:
 
 @dataclass(frozen=True)
 class UncountedPlan:
-    """A cut into equal chunks whose number depends on a dimension that is not known.
+    """A split into equal chunks whose number depends on a dimension that is not known.
 
     Attributes:
         operator: The operator version that it follows.

@@ -1,7 +1,7 @@
 """The one interpreter of operator records: record + operands + shape -> plan.
 
 `bind` checks what can be known without a shape and picks the rule; `plan` applies it to a shape.
-Whoever executes, infers, checks or rewrites starts from one of the two.
+Execution, inference, checks and rewriting all start from one of the two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The length rules. Every operator of the family uses these and no other place decides lengths.
 
 A rule takes the dimension and what was given and returns the lengths of the parts. It is written
-once, in the words of `arithmetic`, for numbers of every kind, and names no operator.
+once, with the functions of `arithmetic`, for numbers of every kind, and names no operator.
 """
 
 from __future__ import annotations

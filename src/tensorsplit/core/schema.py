@@ -19,11 +19,11 @@ class Attribute:
     """An attribute of an operator version.
 
     Attributes:
-        name: As the standard spells it.
+        name: As in the standard.
         type: ``INT`` or ``INTS``.
         required: Whether a node must have it.
         default: The value in force when it is absent; None where the page gives none.
-        description: What it means, in our words.
+        description: What it means, paraphrased.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Parameter:
     """An input or output of an operator version.
 
     Attributes:
-        name: As the standard spells it.
+        name: As in the standard.
         type_str: A type constraint's name, or one type.
         option: ``single``, ``optional`` or ``variadic``.
-        description: What it holds, in our words.
+        description: What it holds, paraphrased.
     """
 
     name: str
@@ -62,11 +62,11 @@ class TypeConstraint:
     Attributes:
         name: The type parameter, such as ``T``.
         types: Every type, as the standard orders and writes them.
-        element_types: The element types among them, in the package's spelling (ONNX's
+        element_types: The element types among them, by the package's names (ONNX's
             ``TensorProto`` names in lower case).
         any: Whether the page allows any type the vendor supports; `types` then lists them, and
             nothing is refused for its type.
-        description: What the page says of it, in our words.
+        description: What the page says of it, paraphrased.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Operator:
         since_version: The opset that introduced this version.
         domain: The domain (ONNX) or opset (OpenVINO) it belongs to; ``""`` is ONNX's own.
         source: The page of the standard.
-        summary: What the version says, in our words.
+        summary: What the version says, paraphrased.
         support_level: ``common`` or ``experimental``, as ONNX classes it.
         is_function: Whether the standard defines it by other operators.
         has_shape_inference: Whether the vendor's package infers its output shapes.

@@ -23,7 +23,7 @@ class Given(NamedTuple):
     Attributes:
         operator: The version that it is read as.
         operands: What it gives, by the names of the standard.
-        data: The tensor to cut.
+        data: The tensor to split.
         values: The inputs behind the data that are given, by name.
     """
 
@@ -127,7 +127,7 @@ _NUMBERS = frozenset(
 
 
 def element_type(value: Value) -> str | None:
-    """The element type in the package's spelling; None if it is not known."""
+    """The element type by the package's name; None if it is not known."""
     return ELEMENT_TYPES.get(value.get_element_type().get_type_name())
 
 

@@ -212,8 +212,8 @@ def concat_from_sequence(context: Any) -> list[Value]:
     """The tensors of a sequence, joined.
 
     Raises:
-        SplitError: TS310 if an unknown number of pieces is joined along another axis than they
-            were cut on.
+        SplitError: TS310 if an unknown number of parts is joined along another axis than they
+            were split on.
     """
     sequence = context.get_input(0)
     attributes = {"axis": context.get_attribute("axis", 0)}

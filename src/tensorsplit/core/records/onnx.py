@@ -76,7 +76,7 @@ _EQUAL = "equal parts, one for each output; refused where the dimension is not d
 SPLIT_1 = _split(
     1,
     FLOATS,
-    "Cuts a float tensor along an axis. The lengths come from the attribute, or from a second"
+    "Splits a float tensor along an axis. The lengths come from the attribute, or from a second"
     " input of the data's own type, or the parts are equal.",
     attributes=(_axis(None), _SPLIT_INTS),
     split_input=Parameter("split", "T", "optional", "the length of each part, as floats"),
@@ -94,7 +94,7 @@ SPLIT_1 = _split(
 SPLIT_2 = _split(
     2,
     CLASSIC,
-    "Cuts a tensor along an axis, into the lengths of the attribute `split`, or equally.",
+    "Splits a tensor along an axis, into the lengths of the attribute `split`, or equally.",
     attributes=(_axis(), _SPLIT_INTS),
     lengths=(_FROM_ATTRIBUTE,),
     absent=equal,
@@ -195,7 +195,7 @@ def _split_to_sequence(version: int, elements: tuple[str, ...], summary: str) ->
 
 
 SPLIT_TO_SEQUENCE_11 = _split_to_sequence(
-    11, CLASSIC, "Cuts a tensor into a sequence: chunks of one length, given lengths, or ones."
+    11, CLASSIC, "Splits a tensor into a sequence: chunks of one length, given lengths, or ones."
 )
 SPLIT_TO_SEQUENCE_24 = _split_to_sequence(
     24, WITH_BFLOAT16, "As SplitToSequence-11, for bfloat16 too."

@@ -65,7 +65,7 @@ VARIADIC_SPLIT_1 = Operator(
     since_version=1,
     domain="opset1",
     source=f"{_PAGES}/variadic-split-1.html",
-    summary="Cuts a tensor along an axis into given lengths, one of which may be the remainder.",
+    summary="Splits a tensor along an axis into given lengths, one of which may be the remainder.",
     inputs=(
         _DATA,
         Parameter("axis", "T2", description="the axis: a scalar, or one element in a list"),
@@ -91,7 +91,7 @@ SPLIT_1 = Operator(
     since_version=1,
     domain="opset1",
     source=f"{_PAGES}/split-1.html",
-    summary="Cuts a tensor along an axis into a number of equal parts.",
+    summary="Splits a tensor along an axis into a number of equal parts.",
     attributes=(
         Attribute("num_splits", "INT", required=True, description="the number of equal parts"),
     ),

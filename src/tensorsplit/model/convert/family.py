@@ -106,7 +106,7 @@ def _same_operands(one: Operator, other: Operator) -> bool:
 
 
 def _emission(place: NodeRef, intent: Intent, target: Operator, dim: Dim) -> Emission | None:
-    """The operands at the target; None where only other operators can say it."""
+    """The operands at the target; None where only other operators can do it."""
     is_attribute = target.attribute("split") is not None
     is_linked = link_of(place.input(1)) is not None or _is_linked(place.node, "split")
     if intent.given is None and is_attribute and is_linked:
@@ -201,18 +201,18 @@ def _inputs(
     given = dict(zip(formal, node.inputs, strict=False))
     inputs: list[ir.Value | None] = [node.inputs[0]]
     for entry in target.inputs[1:]:
-        said = emission.inputs.get(entry.name)
+        source = emission.inputs.get(entry.name)
         known = given.get(entry.name)
-        if said is None or target.attribute(entry.name) is not None:
+        if source is None or target.attribute(entry.name) is not None:
             inputs.append(None)
-        elif isinstance(said, Computed):
+        elif isinstance(source, Computed):
             inputs.append(computed_lengths(place, builder, intent))
         elif known is not None and intent.source == entry.name:
-            inputs.append(_as_integers(builder, known, said))
-        elif isinstance(said, Runtime):
-            inputs.append(builder.linked("value_ints", links[said.operand]))
+            inputs.append(_as_integers(builder, known, source))
+        elif isinstance(source, Runtime):
+            inputs.append(builder.linked("value_ints", links[source.operand]))
         else:
-            inputs.append(builder.constant(said))
+            inputs.append(builder.constant(source))
     return inputs
 
 
@@ -230,11 +230,11 @@ def computed_lengths(place: NodeRef, make: Calculation, intent: Intent) -> ir.Va
     return made
 
 
-def _as_integers(builder: Builder, known: ir.Value, said: Source) -> ir.Value:
+def _as_integers(builder: Builder, known: ir.Value, source: Source) -> ir.Value:
     """The input as it is; a new one where it is a constant of floats (Split-1)."""
     value = constant(known)
-    if isinstance(said, tuple) and value is not None and value.dtype.kind not in "iu":
-        return builder.constant(said)
+    if isinstance(source, tuple) and value is not None and value.dtype.kind not in "iu":
+        return builder.constant(source)
     return known
 
 
@@ -242,8 +242,8 @@ def _set_attributes(place: NodeRef, emission: Emission, links: Mapping[str, ir.A
     node, target = place.node, emission.operator
     linked = {
         name: links[name]
-        for name, said in emission.inputs.items()
-        if isinstance(said, Runtime) and target.attribute(name) is not None and name in links
+        for name, source in emission.inputs.items()
+        if isinstance(source, Runtime) and target.attribute(name) is not None and name in links
     }
     for name in tuple(node.attributes):
         if name != target.axis and name not in emission.attributes:

@@ -93,15 +93,15 @@ def _lengths(place: NodeRef, change: Conversion, builder: Calculation, intent: I
     if intent.rule in (ceil, equal) and intent.given == (1,):
         return builder.constant([-1])
     emission = emit(intent, VENDOR_SPLIT, _dimension(place, change, intent))
-    said = emission.inputs[VENDOR_SPLIT.lengths[0].operand]
-    if isinstance(said, Computed):
+    source = emission.inputs[VENDOR_SPLIT.lengths[0].operand]
+    if isinstance(source, Computed):
         return computed_lengths(place, builder, intent)
     given = place.input(1)
     integers = change.dtype(given) == ir.DataType.INT64
-    if given is not None and (integers or isinstance(said, Runtime)):
+    if given is not None and (integers or isinstance(source, Runtime)):
         return given
-    assert isinstance(said, tuple)  # noqa: S101 - nothing else is left
-    return builder.constant(said)
+    assert isinstance(source, tuple)  # noqa: S101 - nothing else is left
+    return builder.constant(source)
 
 
 def _dimension(place: NodeRef, change: Conversion, intent: Intent) -> Dim:

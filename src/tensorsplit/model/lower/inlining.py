@@ -27,7 +27,7 @@ def inline(model: ir.Model, facts: Facts, profile: Profile, report: LoweringRepo
 
     Raises:
         SplitError: TS513 for a function that calls itself, or that is written for another opset
-            and says something that the model's opset says differently.
+            and has an operator that differs at the model's opset.
     """
     wanted = _wanted(model, facts, profile)
     if not wanted:
@@ -78,7 +78,7 @@ def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[_Key, str]:
 
 
 def _to_opset(model: ir.Model, function: ir.Function) -> None:
-    """Let a function of another opset say the same at the model's, where that needs no change."""
+    """Move a function to the model's opset, where its operators mean the same there."""
     opset = domain_opsets(model.opset_imports).get("", 0)
     here = domain_opsets(function.opset_imports).get("", opset)
     if here == opset:
@@ -92,7 +92,7 @@ def _to_opset(model: ir.Model, function: ir.Function) -> None:
 
 
 def _check_same(model: ir.Model, place: NodeRef, opset: int) -> None:
-    """Refuse a node that says something else at another opset; a Split is rewritten."""
+    """Refuse a node that means something else at another opset; a Split is rewritten."""
     node = place.node
     if is_split(node):
         if in_force(node.op_type, place.opset) is not in_force(node.op_type, opset):

@@ -211,7 +211,7 @@ class Lowering:
         model: The model.
         facts: What is known of its values.
         profile: What the target can't do.
-        report: Where to say what was done.
+        report: Where to note what was done.
     """
 
     def __init__(

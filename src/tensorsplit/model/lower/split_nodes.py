@@ -11,7 +11,7 @@ from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import Chunks, chunk, equal
+from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import Calculation
@@ -59,13 +59,15 @@ def lower_split(context: Context, place: NodeRef, reasons: Mapping[str, str]) ->
     except SplitError as error:
         if error.kind is not CANNOT_EXPRESS:
             raise
-        if intent.rule is not equal or is_vendor_split(node):
+        held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
+        if held is None:
             raise refusal(error.problem, place, error.fix) from None
-        made = context.build(point, node.name or node.op_type, partial(_equal, place, axis))
+        make_same = partial(_unchecked, place, {"axis": axis, **held})
+        made = context.build(point, node.name or node.op_type, make_same)
         became = "Split"
         context.report.note(
-            f"{place.path} keeps its equal parts without lengths, and the target may not refuse a"
-            f" dimension that is not divisible: {error.problem}"
+            f"{place.path} has no check of its lengths against a dimension that is known only at"
+            f" run time, and not every engine refuses those that do not fit: {error.problem}"
         )
     for old, new in zip(node.outputs, made, strict=True):
         if old.name:
@@ -82,10 +84,20 @@ def _type_of(made: ir.Value) -> str | None:
     return None if producer is None else producer.op_type
 
 
-def _equal(place: NodeRef, axis: int, make: Calculation) -> list[ir.Value]:
+def _attribute(intent: Intent) -> dict[str, list[int]] | None:
+    """Lengths that can be an attribute; None where they depend on the dimension."""
+    given = known_lengths(intent)
+    if given is None or intent.rule not in (explicit, remainder) or min(given, default=0) < 0:
+        return None
+    return {"split": list(given)}
+
+
+def _unchecked(
+    place: NodeRef, attributes: Mapping[str, int | list[int]], make: Calculation
+) -> list[ir.Value]:
     names = [make.names.fresh(f"{make.stem}_part") for _ in place.node.outputs]
     values = [ir.Value(name=name) for name in names]
-    make.op("Split", [place.node.inputs[0]], {"axis": axis}, values)
+    make.op("Split", [place.node.inputs[0]], attributes, values)
     return values
 
 
