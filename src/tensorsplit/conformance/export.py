@@ -145,7 +145,7 @@ def _refusing(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise SplitError(
             UNWRITABLE,
-            f"{folder}: {error.strerror or error}",
-            "give a place that can be written; nothing was",
+            f"cannot write to {folder}: {error.strerror or error}; nothing was written",
+            "give another path",
             parameter="export",
         ) from None

@@ -16,29 +16,26 @@ import numpy as np
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def send(pipe: Connection, value: Any) -> None:
-    """Send a value.
+def pack_message(value: Any) -> list[bytes | memoryview]:
+    """A value as the pieces that are sent: a text, and the bytes that it refers to.
 
     Args:
-        pipe: One end of a pipe.
         value: Numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth.
 
     Raises:
-        TypeError: If there is anything else in it; then nothing was sent.
-        OSError: If the other end is gone.
+        TypeError: If there is anything else in it.
     """
-    send_packed(pipe, pack_message(value))
-
-
-def pack_message(value: Any) -> list[bytes | memoryview]:
-    """A value as the pieces that are sent: a text, and the bytes that it refers to."""
     pieces: list[bytes | memoryview] = [b""]
     pieces[0] = json.dumps([_encoded(value, pieces), len(pieces) - 1]).encode()
     return pieces
 
 
 def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
-    """Send what `pack_message` returned."""
+    """Send what `pack_message` returned.
+
+    Raises:
+        OSError: If the other end is gone.
+    """
     for piece in pieces:
         pipe.send_bytes(piece)
 
