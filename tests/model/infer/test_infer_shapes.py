@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
@@ -355,3 +356,55 @@ def test_a_model_in_which_all_is_known_comes_back_with_the_same_bytes() -> None:
     assert isinstance(once, ModelProto)
     assert isinstance(twice, ModelProto)
     assert once.SerializeToString() == twice.SerializeToString()
+
+
+def test_floats_that_are_lengths_of_split_1() -> None:
+    made = simple(node("Split", "x s", "a b", axis=1), outputs="a b", opset=1)
+    made.graph.initializer.append(tensor("s", [2.0, 4.0], np.float32))
+    assert shapes(made) == {"a": ("N", 2, 4), "b": ("N", 4, 4)}
+
+
+def test_parts_of_a_shape_are_followed() -> None:
+    made = simple(
+        node("Shape", "x", "shape"),
+        node("Split", "shape s", "outer inner"),
+        node("Reshape", "x inner", "y"),
+        outputs="y",
+        s=[1, 2],
+    )
+    made.graph.input[0].CopyFrom(value("x", FLOAT, (1, 6, 4)))
+    assert shapes(made)["y"] == (6, 4)
+
+
+def test_attributes_that_a_call_gives_reach_every_operator() -> None:
+    nodes = [
+        linked("Concat", "d d", "c", link("axis", "where")),
+        linked("Constant", "", "s", link("value_ints", "sizes", onnx.AttributeProto.INTS)),
+        linked("Split", "c s", "p q", link("axis", "where")),
+    ]
+    made = simple(
+        node("F", "x", "a b", domain="custom", where=1, sizes=[5, 7]), outputs="a b", opset=18
+    )
+    made.functions.append(function("F", "d", "p q", nodes, ["where", "sizes"]))
+    made.opset_import.add(domain="custom", version=1)
+    assert shapes(made) == {"a": ("N", 5, 4), "b": ("N", 7, 4)}
+
+
+def test_a_wrong_split_that_never_runs_stops_nothing() -> None:
+    then = graph([node("Split", "x s", "p q")], [], ["p"])
+    other = graph([node("Relu", "x", "r")], [], ["r"])
+    made = simple(node("If", "c", "y", then_branch=then, else_branch=other), outputs="y", s=[1, 2])
+    made.graph.initializer.append(tensor("c", False, np.bool_))
+    made.graph.input[0].CopyFrom(value("x", FLOAT, (6, 4)))
+    assert shapes(made)["y"] == (6, 4)
+    made.graph.initializer[-1].CopyFrom(tensor("c", True, np.bool_))
+    with refused("TS302", "graph/If[0].then_branch/Split[0]"):
+        infer_shapes(made)
+
+
+def test_an_attribute_of_a_function_that_nobody_calls_is_left_open() -> None:
+    nodes = [linked("SplitToSequence", "d", "q", link("keepdims", "kept"))]
+    made = simple(node("Relu", "x", "y"), outputs="y")
+    made.functions.append(function("F", "d", "q", nodes, ["kept"]))
+    made.opset_import.add(domain="custom", version=1)
+    assert shapes(made)["y"] == ("N", 6, 4)
