@@ -273,3 +273,19 @@ def test_what_checking_accepts_runs(rng: np.random.Generator) -> None:
             assert_same(outputs(made, x=x), slices(x, 0, lengths))
             passed += 1
     assert 20 < passed < 150
+
+
+def test_what_a_scan_carries_may_change_its_shape() -> None:
+    body = graph(
+        [
+            node("Split", "state", "a b", num_outputs=2, name="cut"),
+            node("Concat", "state e1", "next", axis=0),
+            node("Identity", "e1", "out"),
+        ],
+        [untyped("state"), untyped("e1")],
+        ["next", "out"],
+    )
+    scan = node("Scan", "start x", "last y", body=body, num_scan_inputs=1, name="scan")
+    inputs = [value("start", FLOAT, [4]), value("x", FLOAT, [3, 1])]
+    made = model(graph([scan], inputs, ["last", "y"]))
+    assert check(made) == ["graph/scan.body/cut"]

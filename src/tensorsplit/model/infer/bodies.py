@@ -108,8 +108,14 @@ def _scan(
         length = dim if length is None else length
     carried = _without_values(inputs[:states])
     runs = length > 0 if is_known(length) else None
-    outputs = analysis.body(body, [*carried, *elements], around.inside("body", runs))
-    carried = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
+    inside = around.inside("body", runs)
+    outputs = analysis.body(body, [*carried, *elements], inside)
+    after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
+    if after != carried:
+        carried = [_kind_only(fact) for fact in carried]
+        outputs = analysis.body(body, [*carried, *elements], inside)
+        after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
+    carried = after
     stacked = outputs[states:]
     ends = _integers(node, "scan_output_axes") or (0,) * len(stacked)
     if len(ends) != len(stacked):
