@@ -257,6 +257,21 @@ def test_adapter_whose_imports_are_missing_is_told_which(adapter: Path) -> None:
     assert "no_such_library" in str(error)
 
 
+def test_adapter_that_exits_when_it_is_imported_is_refused(adapter: Path) -> None:
+    adapter.write_text("raise SystemExit(0)\n" + ADAPTER, "utf-8")
+    error = refusal(str(adapter))
+    assert error.code == "TS602"
+    assert "SystemExit" in str(error)
+
+
+@pytest.mark.parametrize("kind", ["engine", "tool"])
+def test_adapter_that_returns_nothing_gives_no_result(adapter: Path, kind: str) -> None:
+    functions = "def run(*_):\n    return None\nrewrite = run\n"
+    text = f'KIND = "{kind}"\nPACKAGES = ()\nFORMATS = ("onnx",)\n{functions}'
+    adapter.write_text(text, "utf-8")
+    assert perform(str(adapter), split_model(), b"", {}, [], 18) is None
+
+
 def test_the_page_shows_the_adapter_of_the_example() -> None:
     example = (ROOT / "examples/swapping_engine.py").read_text("utf-8")
     assert f"```python\n{example}```" in (ROOT / "docs/add-an-engine.md").read_text("utf-8")

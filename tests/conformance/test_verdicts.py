@@ -90,6 +90,11 @@ def test_a_refusal_that_the_standard_asks_for_passes() -> None:
     assert judge("case", "engine", built(), attempt).verdict == "pass"
 
 
+@pytest.mark.parametrize(("expected", "word"), [(None, "accepted-but-illegal"), (DATA, "wrong")])
+def test_no_result_is_never_a_pass(expected: Any, word: str) -> None:
+    assert judge("case", "engine", built(expected), Attempt()).verdict == word
+
+
 @pytest.mark.parametrize(("about_types", "word"), [(False, "untested"), (True, "pass")])
 def test_a_refusal_for_want_of_a_type_is_a_pass_only_where_the_type_is_wrong(
     about_types: bool, word: str

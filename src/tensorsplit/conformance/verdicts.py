@@ -53,6 +53,9 @@ def judge(
     passed = Result(case, subject, PASS)
     if attempt.death is not None:
         return _of_death(passed, attempt.death, attempt.affected)
+    if attempt.result is None and attempt.refusal is None:
+        verdict = "accepted-but-illegal" if built.expected is None else "wrong"
+        return replace(passed, verdict=verdict, detail="it neither refuses nor returns a result")
     if attempt.result is None:
         return _of_refusal(passed, built, attempt, about_types=about_types)
     if not isinstance(attempt.result, bytes):
@@ -82,7 +85,7 @@ def _of_refusal(passed: Result, built: Built, attempt: Attempt, *, about_types: 
 
     Where the standard asks for one, any will do, but one that would come for a right model as well.
     """
-    detail = attempt.refusal or "there is no result"
+    detail = attempt.refusal or ""
     if built.expected is not None:
         verdict = "unsupported-type" if attempt.unsupported else "refused-but-legal"
         return replace(passed, verdict=verdict, detail=detail)

@@ -219,7 +219,8 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
         target_opset: The opset that a tool that converts is to convert to.
 
     Returns:
-        The outputs by name, or of a tool the bytes of the model.
+        The outputs by name, or of a tool the bytes of the model; None if it returns anything else,
+        which is no refusal.
 
     Raises:
         SplitError: TS601, TS602 for the subject itself.
@@ -232,8 +233,11 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
         return None
     with unsupported(model, *adapter.lacks, says=adapter.says):
         if adapter.kind == "tool":
-            return bytes(adapter.call(model, target_opset))
+            rewritten = adapter.call(model, target_opset)
+            return bytes(rewritten) if isinstance(rewritten, (bytes, bytearray)) else None
         found = adapter.call(model, weights, inputs, outputs)
+    if not isinstance(found, Mapping):
+        return None
     return {str(output): _plain(value) for output, value in found.items()}
 
 
@@ -337,7 +341,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:
         spec.loader.exec_module(module)
-    except ImportError as error:
+    except (ImportError, SystemExit) as error:
         raise _missing(str(path), error) from error
     return module
 
@@ -349,7 +353,7 @@ def _from_module(name: str) -> ModuleType:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise _unknown(name, "there is no such subject and no such module") from None
         raise _missing(name, error) from error
-    except (ImportError, TypeError, ValueError) as error:  # the latter two: "" and ".name"
+    except (ImportError, SystemExit, TypeError, ValueError) as error:  # the last: "" and ".name"
         raise _missing(name, error) from error
 
 
@@ -386,10 +390,10 @@ def _unknown(name: str, why: str) -> SplitError:
     )
 
 
-def _missing(name: str, error: Exception) -> SplitError:
+def _missing(name: str, error: BaseException) -> SplitError:
     return SplitError(
         ENGINE_MISSING,
-        f"{show(name)} can't be imported: {error}",
+        f"{show(name)} can't be imported: {type(error).__name__}: {error}",
         "install what it needs",
         parameter="engine",
     )
