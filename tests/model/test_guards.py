@@ -199,6 +199,19 @@ def joined(parts: list[Array], _fed: Fed, axis: int) -> list[Array]:
     return [np.concatenate(parts, axis)]
 
 
+def erased(parts: list[Array], fed: Fed, axis: int) -> list[Array]:
+    index = fed.feeds["i"].item() % len(parts)
+    return [np.concatenate(parts[:index] + parts[index + 1 :], axis)]
+
+
+def one_more(parts: list[Array], _fed: Fed, _axis: int) -> list[Array]:
+    return [np.array(len(parts) + 1)]
+
+
+def twice(parts: list[Array], _fed: Fed, axis: int) -> list[Array]:
+    return [np.concatenate([*parts, *parts], axis)]
+
+
 def positions(fed: tuple[Fed, ...]) -> Iterator[Fed]:
     """Each data with positions, some of which are out of range (D19)."""
     for each in fed:
@@ -247,6 +260,15 @@ def sequences() -> Iterator[Family]:
             initializers="int64[2] l = {2, 4}",
             expected=expected,
         )
+    several = lengths({(2, 4): (2, 4), (1, 2, 3): (1, 2, 3)}, [(-1, 7), (2, 3), (2, 5), (0, 0)])
+    erase = f"{SPLIT} e = SequenceErase(s, i) a = ConcatFromSequence<axis=AXIS>(e)"
+    given = tuple(positions(several)), "int64[L] l, int64 i"
+    yield Family("erased", 13, erase, "a", *given, expected=erased)
+    insert = f"{SPLIT} t = SequenceInsert(s, x)"
+    length = f"{insert} n = SequenceLength(t)"
+    yield Family("one more", 13, length, "n", several, "int64[L] l", expected=one_more)
+    join = f"{insert} a = ConcatFromSequence<axis=AXIS>(t)"
+    yield Family("twice", 13, join, "a", several, "int64[L] l", expected=twice)
     two = f"{SPLIT} a = SequenceAt(s, i)", "a", tuple(positions(LISTS))
     yield Family("two of a list", 13, *two, "int64[2] l, int64 i", expected=at)
     int32 = retyped(CHUNKS, np.int32)
@@ -303,7 +325,7 @@ def assert_right(found: Outcome, wanted: list[Array] | None, fed: Any) -> None:
         assert (one.shape, one.tolist()) == (other.shape, other.tolist()), fed
 
 
-SHAPES = [(0, 1, "float", 0), (1, 2, "float", 2), (0, 2, "int64", 0)]
+SHAPES = [(0, 1, "float", 0), (-1, 2, "float", 2), (0, 2, "int64", 0)]
 """Axis, rank, element type, and the length of the other axes."""
 
 
@@ -341,8 +363,9 @@ def test_a_converted_model_is_refused_where_the_original_is(
                     assert_right(after, right, fed)
 
 
-IMPORTED = [each for each in (*FAMILIES, *SEQUENCES) if each.name != "any lists"]
-"""What the extensions import; lengths that nobody counts they refuse then (TS310)."""
+REFUSED_THERE = ("any lists", "erased", "one more", "twice")
+IMPORTED = [each for each in (*FAMILIES, *SEQUENCES) if each.name not in REFUSED_THERE]
+"""What the extensions import; the others they refuse then (TS310)."""
 
 
 @pytest.mark.parametrize("family", IMPORTED, ids=lambda family: family.name)

@@ -149,9 +149,9 @@ class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
     def _describe(self) -> None:
         data = self.input_value(0)
         shape = data.get_partial_shape()
-        if shape.rank.is_static:
+        if shape.rank.is_static and len(shape):
             (axis,) = constant_values(self.input_value(1)) or (0,)
-            shape[int(axis)] = openvino.Dimension()
+            shape[int(axis) % len(shape)] = openvino.Dimension()
         for place in range(MOST_PARTS):
             self.set_output_type(place, data.get_element_type(), shape)
 
