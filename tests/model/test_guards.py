@@ -262,8 +262,8 @@ def sequences() -> Iterator[Family]:
         )
     several = lengths({(2, 4): (2, 4), (1, 2, 3): (1, 2, 3)}, [(-1, 7), (2, 3), (2, 5), (0, 0)])
     erase = f"{SPLIT} e = SequenceErase(s, i) a = ConcatFromSequence<axis=AXIS>(e)"
-    given = tuple(positions(several)), "int64[L] l, int64 i"
-    yield Family("erased", 13, erase, "a", *given, expected=erased)
+    fed_too = tuple(positions(several)), "int64[L] l, int64 i"
+    yield Family("erased", 13, erase, "a", *fed_too, expected=erased)
     insert = f"{SPLIT} t = SequenceInsert(s, x)"
     length = f"{insert} n = SequenceLength(t)"
     yield Family("one more", 13, length, "n", several, "int64[L] l", expected=one_more)
