@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tokenize
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,18 @@ def test_a_switched_off_lint_rule_has_a_reason(path: Path) -> None:
     for comment in comments(path):
         if "noqa" in comment:
             assert re.search(r"# noqa: [A-Z0-9, ]+ - \S", comment), comment
+
+
+def test_the_map_names_the_floors_of_the_contract_in_their_order() -> None:
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    floors = content["tool"]["importlinter"]["contracts"][0]["layers"]
+    contract = [set(floor.split(" | ")) for floor in floors if floor != "__main__"]
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    house = text.partition("## The house")[2].partition("```text\n")[2].partition("```")[0]
+    named = re.findall(r"^(\w+)(?:/|\.py) ", house, re.MULTILINE)
+    assert sorted(named) == sorted(name for floor in contract for name in floor)
+    places = {name: place for place, floor in enumerate(contract) for name in floor}
+    assert [places[name] for name in named] == sorted(places.values())
 
 
 def test_nothing_imports_the_oracle_or_is_imported_by_it() -> None:

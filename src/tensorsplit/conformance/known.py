@@ -119,7 +119,7 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
         return msgspec.convert(json.loads(text), _File).deviations
-    except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise SplitError(
             USAGE,
             f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
