@@ -7,8 +7,8 @@ false, and has no axes or directions in Scan.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -17,28 +17,30 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import NODE_FAILED, SplitError
 from tensorsplit.model.run.program import Block, Step
 
-if TYPE_CHECKING:
-    from tensorsplit.model.run.evaluator import Frame
-
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
+RunBody: TypeAlias = Callable[[Block, Sequence[Any]], list[Any]]
+"""Runs a body with the values of its inputs."""
+
 _ENDLESS = 1 << 32
+_NO_TENSOR = "no tensor"
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
 
-def run_if(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
+def _run_if(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     """If: the outputs of the branch that the condition selects."""
-    chosen = "then_branch" if _flag(inputs[0], "the condition") else "else_branch"
+    chosen = "then_branch" if _flag(inputs[0]) else "else_branch"
     block = step.blocks[chosen]
+    _check_arguments(block, 0)
     if len(block.outputs) != len(step.node.outputs):
         raise _failed(
             f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.outputs)}",
             "give both as many",
         )
-    return frame.run_body(block, [])
+    return run(block, [])
 
 
-def run_loop(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
+def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     """Loop: the last values of what is carried, then what was collected.
 
     Without the input `cond` the body's condition is ignored, as the standard's table says.
@@ -48,29 +50,22 @@ def run_loop(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
     obeys = inputs[1] is not None
     condition = inputs[1] if obeys else np.array(True)
     carried = list(inputs[2:])
-    collects = len(body.outputs) - 1 - len(carried)
     _check_outputs(step, body, 1 + len(carried))
     _check_arguments(body, 2 + len(carried))
-    collected: list[list[Any]] = [[] for _ in range(collects)]
+    collected: list[list[Any]] = [[] for _ in body.outputs[1 + len(carried) :]]
     iteration = 0
-    while iteration < limit and (not obeys or _flag(condition, "the condition")):
+    while iteration < limit and (not obeys or _flag(condition)):
         if iteration == 1 and limit >= _ENDLESS:
             _check_ends(body, obeys)
-        arguments = [
-            _shaped(np.array(iteration, np.int64), body.inputs[0]),
-            _shaped(condition, body.inputs[1]),
-            *carried,
-        ]
-        condition, *results = frame.run_body(body, arguments)
-        carried = results[: len(carried)]
-        for parts, value in zip(collected, results[len(carried) :], strict=True):
-            parts.append(value)
+        index = _shaped(np.array(iteration, np.int64), body.inputs[0])
+        condition, *results = run(body, [index, _shaped(condition, body.inputs[1]), *carried])
+        carried = _collect(results, len(carried), collected)
         iteration += 1
     declared = body.outputs[1 + len(carried) :]
     return [*carried, *(_stack(p, v, 0) for p, v in zip(collected, declared, strict=True))]
 
 
-def run_scan(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
+def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     """Scan: the last states, then what was collected, along the axes and in the directions given.
 
     At opset 8 there is a batch axis, and an optional first input with the length of each row.
@@ -85,33 +80,27 @@ def run_scan(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
     _check_arguments(body, len(values))
     _check_outputs(step, body, len(states))
     if step.opset < 9:
-        return _scan_batch(step, states, scanned, lengths, frame)
+        return _scan_batch(step, states, scanned, lengths, run)
     collects = len(body.outputs) - len(states)
-    axes = _ints(step, "scan_input_axes", count)
-    slices = [
-        _slices(value, axis, backward)
-        for value, axis, backward in zip(
-            scanned, axes, _flags(step, "scan_input_directions", count), strict=True
-        )
-    ]
-    states, collected = _scan(body, states, slices, frame)
-    results = zip(
+    given = zip(
+        scanned,
+        _ints(step, "scan_input_axes", count),
+        _flags(step, "scan_input_directions", count),
+        strict=True,
+    )
+    states, collected = _scan(body, states, [_slices(*entry) for entry in given], run)
+    made = zip(
         collected,
         body.outputs[len(states) :],
         _ints(step, "scan_output_axes", collects),
         _flags(step, "scan_output_directions", collects),
         strict=True,
     )
-    return [
-        *states,
-        *(
-            _stack(parts[::-1] if back else parts, value, axis)
-            for parts, value, axis, back in results
-        ),
-    ]
+    stacked = (_stack(p[::-1] if back else p, value, axis) for p, value, axis, back in made)
+    return [*states, *stacked]
 
 
-def run_sequence_map(step: Step, inputs: Sequence[Any], frame: Frame) -> list[Any]:
+def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     """SequenceMap: the body on each sample; tensors among the inputs are the same for each."""
     body = step.blocks["body"]
     first = inputs[0]
@@ -120,15 +109,15 @@ def run_sequence_map(step: Step, inputs: Sequence[Any], frame: Frame) -> list[An
     if any(isinstance(value, list) and len(value) != len(first) for value in inputs):
         lengths = [len(value) for value in inputs if isinstance(value, list)]
         raise _failed(f"the sequences have {lengths} samples", "give as many of each")
+    _check_arguments(body, len(inputs))
     results = [
-        frame.run_body(body, [v[i] if isinstance(v, list) else v for v in inputs])
-        for i in range(len(first))
+        run(body, [v[i] if isinstance(v, list) else v for v in inputs]) for i in range(len(first))
     ]
     return [[result[k] for result in results] for k in range(len(body.outputs))]
 
 
 def _scan_batch(
-    step: Step, states: list[Any], scanned: list[Any], lengths: Any, frame: Frame
+    step: Step, states: list[Any], scanned: list[Any], lengths: Any, run: RunBody
 ) -> list[Any]:
     """Scan-8: each row of the batch by itself; elements beyond a row's length are zero."""
     body = step.blocks["body"]
@@ -142,11 +131,8 @@ def _scan_batch(
         raise _failed(f"sequence_lens is {counts} for {batch} rows of {longest}", "fit them")
     rows = []
     for row, length in enumerate(counts):
-        slices = [
-            _slices(value[row][:length], 0, backward)
-            for value, backward in zip(scanned, back, strict=True)
-        ]
-        last, collected = _scan(body, [state[row] for state in states], slices, frame)
+        slices = [_slices(v[row][:length], 0, b) for v, b in zip(scanned, back, strict=True)]
+        last, collected = _scan(body, [state[row] for state in states], slices, run)
         declared = body.outputs[len(states) :]
         parts = [_stack(p, value, 0) for p, value in zip(collected, declared, strict=True)]
         rows.append([*last, *(_padded(part, longest) for part in parts)])
@@ -159,18 +145,22 @@ def _padded(part: Array, length: int) -> Array:
 
 
 def _scan(
-    body: Block, states: list[Any], slices: list[list[Array]], frame: Frame
+    body: Block, states: list[Any], slices: list[list[Array]], run: RunBody
 ) -> tuple[list[Any], list[list[Any]]]:
     lengths = sorted({len(parts) for parts in slices})
     if len(lengths) > 1:
         raise _failed(f"the scanned axes have lengths {lengths}", "make them equal")
     collected: list[list[Any]] = [[] for _ in range(len(body.outputs) - len(states))]
     for elements in zip(*slices, strict=True):
-        results = frame.run_body(body, [*states, *elements])
-        states = results[: len(states)]
-        for parts, value in zip(collected, results[len(states) :], strict=True):
-            parts.append(value)
+        states = _collect(run(body, [*states, *elements]), len(states), collected)
     return states, collected
+
+
+def _collect(results: list[Any], count: int, collected: list[list[Any]]) -> list[Any]:
+    """Add what an iteration gives to what is collected; returns the states, the first results."""
+    for parts, value in zip(collected, results[count:], strict=True):
+        parts.append(value)
+    return results[:count]
 
 
 def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
@@ -190,11 +180,11 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     if not parts:
         return _empty(declared, axis)
     kinds = {
-        (element_type(part), part.shape) if isinstance(part, np.ndarray) else ("no tensor", ())
-        for part in parts
+        f"{element_type(p)}{list(p.shape)}" if isinstance(p, np.ndarray) else _NO_TENSOR
+        for p in parts
     }
-    if len(kinds) > 1 or "no tensor" in next(iter(kinds)):
-        shown = ", ".join(f"{element}{list(shape)}" for element, shape in sorted(kinds)[:4])
+    if len(kinds) > 1 or _NO_TENSOR in kinds:
+        shown = ", ".join(sorted(kinds)[:4])
         raise _failed(
             f"the iterations give an output as {shown}", "give tensors of one type and shape"
         )
@@ -220,7 +210,10 @@ def _empty(declared: ir.Value, axis: int) -> Array:
 
 def _check_arguments(body: Block, count: int) -> None:
     if len(body.inputs) != count:
-        raise _failed(f"the body has {len(body.inputs)} inputs", f"the node passes {count}")
+        raise _failed(
+            f"the body has {len(body.inputs)} inputs, but is passed {count} values",
+            "give it one input for each",
+        )
 
 
 def _check_outputs(step: Step, body: Block, carried: int) -> None:
@@ -261,13 +254,13 @@ def _varies(body: Block) -> bool:
 
 def _single(value: Any, dtype: type, what: str) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.size != 1:
-        seen = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else "no tensor"
+        seen = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else _NO_TENSOR
         raise _failed(f"{what} is {seen}", f"give one element of type {np.dtype(dtype)}")
     return value.item()
 
 
-def _flag(value: Any, what: str) -> bool:
-    return bool(_single(value, np.bool_, what))
+def _flag(value: Any) -> bool:
+    return bool(_single(value, np.bool_, "the condition"))
 
 
 def _shaped(value: Array, declared: ir.Value) -> Array:
@@ -294,3 +287,11 @@ def _flags(step: Step, name: str, count: int) -> list[bool]:
 
 def _failed(problem: str, fix: str) -> SplitError:
     return SplitError(NODE_FAILED, problem, fix)
+
+
+OPERATORS: Mapping[str, Callable[[Step, Sequence[Any], RunBody], list[Any]]] = {
+    "If": _run_if,
+    "Loop": _loop,
+    "Scan": _run_scan,
+    "SequenceMap": _sequence_map,
+}

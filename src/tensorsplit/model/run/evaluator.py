@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,16 +19,10 @@ from tensorsplit.model.run.program import Block, Step, compile_model
 
 
 def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Run an ONNX model.
+    """Run an ONNX model on what `check_feeds` takes; external data is read as far as it is used.
 
-    Args:
-        model: The model; external data is read as far as it is used.
-        feeds: Values by input name: NumPy arrays for tensors, lists of them for sequences, None
-            for an empty optional. Inputs that have an initializer may be left out.
-
-    Returns:
-        The outputs by name, in the graph's order: arrays, lists of arrays for sequences, None for
-        an empty optional. Arrays may be views of what was fed.
+    The outputs come by name in the graph's order: arrays, lists of arrays for sequences, None for
+    an empty optional. Arrays may be views of what was fed.
 
     Raises:
         SplitError: TS505 to TS508 for what is fed; TS101 to TS309 for split nodes; TS502, TS504,
@@ -43,16 +39,9 @@ def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
 def evaluate(
     model: OnnxModel, fed: Mapping[str, Any], wanted: Sequence[ir.Value]
 ) -> dict[str, Any]:
-    """Run as much of a model as some of its values need.
+    """Run as much of a model as some values of its main graph need.
 
-    Args:
-        model: The model.
-        fed: What `check_feeds` returned.
-        wanted: Values of the main graph. For one in a body, ask for what the node that holds the
-            body gives.
-
-    Returns:
-        The values by name, as `run_onnx` returns them.
+    Returns them by name. For a value in a body, ask for what the node that holds the body gives.
 
     Raises:
         SplitError: As `run_onnx`, for the nodes that were run; TS502 for any node.
@@ -65,28 +54,20 @@ def evaluate(
 def _evaluate(block: Block, fed: Mapping[str, Any]) -> list[Any]:
     values = {value: fed[value.name or ""] for value in block.inputs if value.name in fed}
     with np.errstate(all="ignore"):  # IEEE's special values are results here, not mistakes
-        return Frame(block, values).run()
+        return _Frame(block, values).run()
 
 
-class Frame:
-    """The values of one run of a block.
+@dataclass(slots=True)
+class _Frame:
+    """The values of one run of a block, results among them; the parent is around a body."""
 
-    Args:
-        block: The block.
-        values: What is passed in; results join it as they are computed.
-        parent: The frame of the block around a body; None for the main graph and functions.
-    """
-
-    def __init__(
-        self, block: Block, values: dict[ir.Value, Any], parent: Frame | None = None
-    ) -> None:
-        self.block = block
-        self.values = values
-        self.parent = parent
+    block: Block
+    values: dict[ir.Value, Any]
+    parent: _Frame | None = None
 
     def value(self, value: ir.Value) -> Any:
         """What a value is: tensors as arrays, sequences as lists, an empty optional as None."""
-        frame: Frame | None = self
+        frame: _Frame | None = self
         while frame is not None:
             if value in frame.values:
                 return frame.values[value]
@@ -103,29 +84,8 @@ class Frame:
                 self.values.pop(value, None)
         return [self.value(value) for value in self.block.outputs]
 
-    def run_body(self, body: Block, arguments: Sequence[Any]) -> list[Any]:
-        """Run a body of a node of this frame.
-
-        Args:
-            body: The body.
-            arguments: The value of each of its inputs.
-
-        Raises:
-            SplitError: TS510 for a wrong number of arguments.
-        """
-        if len(arguments) != len(body.inputs):
-            raise SplitError(
-                NODE_FAILED,
-                f"the body has {len(body.inputs)} inputs, but is passed {len(arguments)} values",
-                "give it one input for each",
-            )
-        return Frame(body, dict(zip(body.inputs, arguments, strict=True)), self).run()
-
-    def _call(self, function: Block, arguments: Sequence[Any]) -> list[Any]:
-        """Run a function, which sees only its arguments; omitted ones are None."""
-        missing = [None] * (len(function.inputs) - len(arguments))
-        passed = zip(function.inputs, [*arguments, *missing], strict=True)
-        return Frame(function, dict(passed)).run()
+    def _run_body(self, body: Block, arguments: Sequence[Any]) -> list[Any]:
+        return _Frame(body, dict(zip(body.inputs, arguments, strict=True)), self).run()
 
     def _step(self, step: Step) -> Sequence[Any]:
         """Run a node; every error names the node's path."""
@@ -153,22 +113,13 @@ class Frame:
         return outputs[:count]
 
     def _run(self, step: Step, inputs: Sequence[Any]) -> Sequence[Any]:
-        if step.callee is not None:
-            return self._call(step.callee, inputs)
+        if step.callee is not None:  # it sees only its arguments; omitted ones are None
+            return _Frame(step.callee, dict(zip_longest(step.callee.inputs, inputs))).run()
         if step.is_split:
-            intent = bind(step.node, step.opset, inputs, step.passed)
-            return execute(intent, inputs[0])
-        if step.domain == "" and step.op_type in _WITH_BODIES:
-            return _WITH_BODIES[step.op_type](step, inputs, self)
+            return execute(bind(step.node, step.opset, inputs, step.passed), inputs[0])
+        if step.domain == "" and step.op_type in control_flow.OPERATORS:
+            return control_flow.OPERATORS[step.op_type](step, inputs, self._run_body)
         return operators.run(step, inputs)
-
-
-_WITH_BODIES: Mapping[str, Callable[[Step, Sequence[Any], Frame], Sequence[Any]]] = {
-    "If": control_flow.run_if,
-    "Loop": control_flow.run_loop,
-    "Scan": control_flow.run_scan,
-    "SequenceMap": control_flow.run_sequence_map,
-}
 
 
 def _described(values: Sequence[Any]) -> str:

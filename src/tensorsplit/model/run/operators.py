@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -35,42 +35,53 @@ from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run.program import Step
 
 _Attributes: TypeAlias = Mapping[str, ir.Attr]
-_Run: TypeAlias = Callable[[Sequence[Any], _Attributes], list[Any]]
-_Version: TypeAlias = Callable[[Step, Sequence[Any], _Attributes, _Run], list[Any]]
 
 
 def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
-    """Run a node.
+    """Run a node that has been checked against its schema.
 
-    Args:
-        step: The node; it has been checked against its schema.
-        inputs: The value of each input; None for one that is absent.
-
-    Returns:
-        The value of each output; None for those that the node does not name.
+    Absent inputs are None, and so are outputs that the node does not name.
 
     Raises:
         SplitError: TS509 if there is no implementation of the operator at this opset, TS510 and
             TS511 for inputs that it does not take.
         Exception: Whatever the implementation raises.
     """
-
-    def newest(values: Sequence[Any], attributes: _Attributes) -> list[Any]:
-        if step.kernel is None:
-            step.kernel = _kernel(step, attributes)
-        feeds = {f"i{k}": value for k, value in enumerate(values) if step.inputs[k] is not None}
-        names = _output_names(step)
-        results = iter(step.kernel.run([name for name in names if name], feeds))
-        return [next(results) if name else None for name in names]
-
     if step.domain == "" and step.op_type in _SEQUENCES:
         return [_SEQUENCES[step.op_type](inputs)]
     # consumed_inputs told old engines which buffers to reuse; results do not depend on it
     attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
-    until, version = _OLDER.get(step.op_type, (0, None))
-    if version is not None and step.domain == "" and step.opset < until:
-        return version(step, inputs, attributes, newest)
-    return newest(inputs, attributes)
+    call = _Call(step, inputs, attributes)
+    until, version = _OLDER.get(step.op_type, (0, _Call.run))
+    return version(call) if step.domain == "" and step.opset < until else call.run()
+
+
+class _Call(NamedTuple):
+    """A node with the values of its inputs and its attributes."""
+
+    step: Step
+    inputs: Sequence[Any]
+    attributes: _Attributes
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The Python value of an attribute."""
+        return self.attributes[name].value if name in self.attributes else default
+
+    @property
+    def names_more(self) -> bool:
+        """Whether the node names an output behind the first."""
+        return any(value.name for value in self.step.node.outputs[1:])
+
+    def run(self) -> list[Any]:
+        """Have onnx's reference implementation run it."""
+        step = self.step
+        if step.kernel is None:
+            step.kernel = _kernel(step, self.attributes)
+        given = zip(step.inputs, self.inputs, strict=False)
+        feeds = {f"i{k}": fed for k, (value, fed) in enumerate(given) if value is not None}
+        names = _output_names(step)
+        results = iter(step.kernel.run([name for name in names if name], feeds))
+        return [next(results) if name else None for name in names]
 
 
 def _output_names(step: Step) -> list[str]:
@@ -117,23 +128,13 @@ def _embedded(attribute: ir.Attr) -> ir.Attr:
     return ir.AttrTensor(attribute.name, ir.tensor(read_tensor(attribute.value, attribute.name)))
 
 
-def _with_defaults(**defaults: Any) -> _Version:
+def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
     """The version differs in the defaults of its attributes."""
-
-    def version(
-        _step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
-    ) -> list[Any]:
-        given = {
-            name: ir.convenience.convert_attribute(name, value) for name, value in defaults.items()
-        }
-        return run(inputs, {**given, **attributes})
-
-    return version
+    given = {name: ir.convenience.convert_attribute(name, v) for name, v in defaults.items()}
+    return lambda call: call._replace(attributes={**given, **call.attributes}).run()
 
 
-def _unsupported(
-    _step: Step, _inputs: Sequence[Any], _attributes: _Attributes, _run: _Run
-) -> list[Any]:
+def _unsupported(_call: _Call) -> list[Any]:
     raise SplitError(
         UNSUPPORTED_NODE,
         "this older version of the operator has no implementation",
@@ -141,10 +142,9 @@ def _unsupported(
     )
 
 
-def _flattened(_step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+def _flattened(call: _Call) -> list[Any]:
     """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
-    data = inputs[0]
-    axis = attributes["axis"].as_int() if "axis" in attributes else 1
+    data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
         raise SplitError(
             NODE_FAILED,
@@ -152,21 +152,19 @@ def _flattened(_step: Step, inputs: Sequence[Any], attributes: _Attributes, run:
             f"give an axis in [{-data.ndim}, {data.ndim}]",
         )
     axis += data.ndim if axis < 0 else 0
-    rows = math.prod(data.shape[:axis])
-    matrix = data.reshape(rows, math.prod(data.shape[axis:]))
-    (result,) = run([matrix], {"axis": ir.AttrInt64("axis", 1)})
+    matrix = data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))
+    (result,) = call._replace(inputs=[matrix], attributes={"axis": ir.AttrInt64("axis", 1)}).run()
     return [result.reshape(data.shape)]
 
 
-def _aligned(_step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+def _aligned(call: _Call) -> list[Any]:
     """Before opset 7 the second operand is broadcast only if asked for, from an axis on."""
-    left, right = inputs
-    start = left.ndim - right.ndim
-    if "axis" in attributes:
-        start = attributes["axis"].as_int()
-        start += left.ndim if start < 0 else 0
+    left, right = call.inputs
+    start = call.attribute("axis", left.ndim - right.ndim)
+    if "axis" in call.attributes and start < 0:
+        start += left.ndim
     covered = left.shape[start : start + right.ndim] if start >= 0 else None
-    broadcast = "broadcast" in attributes and attributes["broadcast"].as_int()
+    broadcast = call.attribute("broadcast")
     single = right.size == 1 and right.ndim <= left.ndim
     if not (left.shape == right.shape or (broadcast and (single or covered == right.shape))):
         raise SplitError(
@@ -176,14 +174,12 @@ def _aligned(_step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _
         )
     if broadcast and not single:
         right = right.reshape(right.shape + (1,) * (left.ndim - start - right.ndim))
-    return run([left, right], {})
+    return call._replace(inputs=[left, right], attributes={}).run()
 
 
-def _per_channel(
-    _step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
-) -> list[Any]:
+def _per_channel(call: _Call) -> list[Any]:
     """Before opset 7 the slope of PRelu is one number, or one for each channel (axis 1)."""
-    data, slope = inputs
+    data, slope = call.inputs
     if slope.size != 1 and data.ndim > 1:
         if slope.shape != (data.shape[1],):
             raise SplitError(
@@ -192,79 +188,66 @@ def _per_channel(
                 "give one number, or one for each channel",
             )
         slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
-    return run([data, np.asarray(slope)], attributes)
+    return call._replace(inputs=[data, np.asarray(slope)]).run()
 
 
-def _normalized(step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+def _normalized(call: _Call) -> list[Any]:
     """From opset 7 to 13 BatchNormalization with one output uses the mean and variance given."""
-    if step.opset < 7:
-        return run(inputs, attributes)
-    if any(value.name for value in step.node.outputs[1:]) or (
-        "spatial" in attributes and not attributes["spatial"].as_int()
-    ):
-        return _unsupported(step, inputs, attributes, run)
-    data, scale, bias, mean, variance = inputs
-    epsilon = attributes["epsilon"].as_float() if "epsilon" in attributes else 1e-5
+    if call.step.opset < 7:
+        return call.run()
+    if call.names_more or not call.attribute("spatial", 1):
+        return _unsupported(call)
+    data, scale, bias, mean, variance = call.inputs
     channels = (-1, *(1,) * (data.ndim - 2))
-    factor = scale / np.sqrt(variance + data.dtype.type(epsilon))
+    factor = scale / np.sqrt(variance + data.dtype.type(call.attribute("epsilon", 1e-5)))
     normalized = (data - mean.reshape(channels)) * factor.reshape(channels)
     return [(normalized + bias.reshape(channels)).astype(data.dtype)]
 
 
-def _reshaped(step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+def _reshaped(call: _Call) -> list[Any]:
     """Before opset 5 the new shape is an attribute; 0 keeps a dimension."""
-    if "shape" not in attributes:
-        return _unsupported(step, inputs, attributes, run)
-    data, shape = inputs[0], list(attributes["shape"].as_ints())
-    kept = [data.shape[k] if dim == 0 else dim for k, dim in enumerate(shape)]
-    return [data.reshape(kept)]
+    if "shape" not in call.attributes:
+        return _unsupported(call)
+    data = call.inputs[0]
+    return [data.reshape([dim or data.shape[k] for k, dim in enumerate(call.attribute("shape"))])]
 
 
-def _cast(step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run) -> list[Any]:
+def _cast(call: _Call) -> list[Any]:
     """Before opset 6 the element type is written out."""
-    name = attributes["to"].as_string().upper() if "to" in attributes else ""
+    name = call.attribute("to", "").upper()
     if name not in TensorProto.DataType.keys():  # noqa: SIM118 - no mapping, though it has keys
-        return _unsupported(step, inputs, attributes, run)
-    return run(inputs, {"to": ir.AttrInt64("to", TensorProto.DataType.Value(name))})
+        return _unsupported(call)
+    element = ir.AttrInt64("to", TensorProto.DataType.Value(name))
+    return call._replace(attributes={"to": element}).run()
 
 
-def _not_dropped(
-    step: Step, inputs: Sequence[Any], attributes: _Attributes, run: _Run
-) -> list[Any]:
+def _not_dropped(call: _Call) -> list[Any]:
     """Before opset 7 Dropout drops at random unless it is told that this is a test."""
-    tested = "is_test" in attributes and attributes["is_test"].as_int()
-    if not tested or any(value.name for value in step.node.outputs[1:]):
-        return _unsupported(step, inputs, attributes, run)
-    return [inputs[0]]
+    is_random = call.names_more or not call.attribute("is_test")
+    return _unsupported(call) if is_random else [call.inputs[0]]
 
 
-def _multiplied(
-    _step: Step, inputs: Sequence[Any], attributes: _Attributes, _run: _Run
-) -> list[Any]:
+def _multiplied(call: _Call) -> list[Any]:
     """Before opset 7 the third operand of Gemm is broadcast only if asked for."""
-    left, right, added = inputs
-    left = left.T if "transA" in attributes and attributes["transA"].as_int() else left
-    right = right.T if "transB" in attributes and attributes["transB"].as_int() else right
+    left, right, added = call.inputs
+    left = left.T if call.attribute("transA") else left
+    right = right.T if call.attribute("transB") else right
     product = left @ right
-    if added.shape != product.shape and not (
-        "broadcast" in attributes and attributes["broadcast"].as_int()
-    ):
+    if added.shape != product.shape and not call.attribute("broadcast"):
         raise SplitError(
             NODE_FAILED,
             f"C has shape {added.shape}, but the product has {product.shape}",
             "make them equal, or give broadcast = 1",
         )
-    alpha = attributes["alpha"].as_float() if "alpha" in attributes else 1.0
-    beta = attributes["beta"].as_float() if "beta" in attributes else 1.0
-    number = product.dtype.type
-    return [number(alpha) * product + number(beta) * np.broadcast_to(added, product.shape)]
+    alpha, beta = (product.dtype.type(call.attribute(name, 1.0)) for name in ("alpha", "beta"))
+    return [alpha * product + beta * np.broadcast_to(added, product.shape)]
 
 
 _BINARY = (
     *("Add", "Sub", "Mul", "Div", "Pow"),
     *("And", "Or", "Xor", "Greater", "Less", "Equal"),
 )
-_OLDER: Mapping[str, tuple[int, _Version]] = {
+_OLDER: Mapping[str, tuple[int, Callable[[_Call], list[Any]]]] = {
     **dict.fromkeys(_BINARY, (7, _aligned)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
     "AveragePool": (7, _with_defaults(count_include_pad=0)),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, NamedTuple, TypeAlias
+from itertools import zip_longest
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 from onnx import defs
@@ -50,15 +51,11 @@ class Step:
     """A node, ready to run.
 
     Attributes:
-        node: The node.
-        path: Where it stands, for messages.
         opset: The opset of its domain.
-        opsets: The opsets in force.
         inputs: What it reads; None for an input that the node or the call omits.
         attributes: Its attributes, none of which refers to one of a function.
         passed: The attributes of the function around it in this call.
         blocks: Its bodies by attribute name.
-        callee: The function that it calls, or None.
         release: Values whose last use this is.
         kernel: The evaluator of the node, made when it first runs.
     """
@@ -93,13 +90,7 @@ class Step:
 
 @dataclass(eq=False)
 class Constant:
-    """An initializer, or what a Constant node gives.
-
-    Attributes:
-        name: What the model calls it.
-        tensor: The tensor.
-        path: Where it stands, for messages.
-    """
+    """An initializer, or what a Constant node gives."""
 
     name: str
     tensor: ir.TensorProtocol
@@ -123,10 +114,7 @@ class Block:
     """A graph, a body, or a function for one kind of call.
 
     Attributes:
-        inputs: What is passed in, in order.
-        outputs: What is returned, in order.
         constants: Initializers and results of Constant nodes.
-        steps: The nodes in order.
         captures: Values that are read from the blocks around it.
         weight: How many nodes it runs, with all that it calls.
     """
@@ -163,13 +151,9 @@ class _Place:
 
 @collector_paused()
 def compile_model(model: OnnxModel) -> Block:
-    """Make a model ready to run.
+    """Make a model ready to run; returns its main graph.
 
-    Args:
-        model: The model; it must not change while what comes back is used.
-
-    Returns:
-        The main graph.
+    The model must not change while what comes back is used.
 
     Raises:
         SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
@@ -204,10 +188,8 @@ class _Compiler:
     ) -> Block:
         """A function specialised for the attributes and the omitted inputs of a call."""
         passed = _passed(function, attributes, call.path)
-        given = [*call.inputs, *[None] * (len(function.inputs) - len(call.inputs))]
-        absent = frozenset(
-            value for value, passed_in in zip(function.inputs, given, strict=True) if not passed_in
-        )
+        pairs = zip_longest(function.inputs, call.inputs)
+        absent = frozenset(value for value, given in pairs if given is None)
         values = (ir.serde.serialize_attribute(passed[name]) for name in sorted(passed))
         key = (function, absent, *(value.SerializeToString() for value in values))
         if key in self._specialised:
@@ -275,8 +257,7 @@ class _Compiler:
         else:
             _check_node(step)
             if (domain, node.op_type) == ("", "Constant"):
-                output = node.outputs[0]
-                block.constants[output] = _constant(step, output.name or "")
+                block.constants[node.outputs[0]] = _constant(step)
                 return set()
         step.blocks = {
             label: self.graph(
@@ -417,20 +398,11 @@ def _check_call(node: ir.Node, function: ir.Function) -> None:
             )
 
 
-def _constant(step: Step, name: str) -> Constant:
+def _constant(step: Step) -> Constant:
     held = held_by(step.attributes)
     if held is None:
         raise _malformed(f"Constant has {len(step.attributes)} values", "give it exactly one")
-    return Constant(name, held, step.path)
-
-
-class _Schema(NamedTuple):
-    """What a node is checked against."""
-
-    inputs: tuple[int, int]
-    outputs: tuple[int, int]
-    attributes: Mapping[str, str]
-    required: frozenset[str]
+    return Constant(step.node.outputs[0].name or "", held, step.path)
 
 
 def _check_node(step: Step) -> None:
@@ -448,61 +420,49 @@ def _check_node(step: Step) -> None:
             f"the operator {show(step.op_type)} is asked for at opset {step.opset}",
             f"the installed onnx knows opsets up to {newest}",
         )
-    schema = _schema(step.op_type, step.opset, step.domain)
-    if schema is None:
-        if step.domain == "":
-            raise SplitError(
-                UNSUPPORTED_NODE,
-                f"there is no operator {show(step.op_type)} at opset {step.opset}",
-                "use an operator of that opset, or import the opset that has it",
-            )
-        return
-    for what, count, (least, most) in (
-        ("inputs", len(step.inputs), schema.inputs),
-        ("outputs", len(step.node.outputs), schema.outputs),
+    try:
+        schema = defs.get_schema(step.op_type, step.opset, step.domain)
+    except defs.SchemaError:
+        if step.domain != "":
+            return
+        raise SplitError(
+            UNSUPPORTED_NODE,
+            f"there is no operator {show(step.op_type)} at opset {step.opset}",
+            "use an operator of that opset, or import the opset that has it",
+        ) from None
+    _check_counts(step, schema)
+    _check_attributes(step, schema)
+
+
+def _check_counts(step: Step, schema: defs.OpSchema) -> None:
+    for what, count, least, most in (
+        ("inputs", len(step.inputs), schema.min_input, schema.max_input),
+        ("outputs", len(step.node.outputs), schema.min_output, schema.max_output),
     ):
         if not least <= count <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
             raise _malformed(f"{step.op_type} has {count} {what}", f"this version takes {wanted}")
+
+
+def _check_attributes(step: Step, schema: defs.OpSchema) -> None:
+    declared: Mapping[str, Any] = schema.attributes  # the stubs hide that types are enumerations
     for name, attribute in step.attributes.items():
-        _check_attribute(step.op_type, name, attribute.type.name, schema)
-    missing = schema.required - step.attributes.keys()
+        if name not in declared:
+            raise _malformed(
+                f"{step.op_type} has the attribute {show(name)}",
+                f"this version's attributes are {', '.join(sorted(declared)) or 'none'}",
+            )
+        seen, wanted = attribute.type.name, declared[name].type.name
+        if seen != wanted:
+            raise _malformed(
+                f"the attribute {name!r} of {step.op_type} is of type {seen}",
+                f"give it as {wanted}",
+            )
+    required = {name for name, entry in declared.items() if entry.required}
+    missing = required - step.attributes.keys()
     if missing:
         names = ", ".join(map(repr, sorted(missing)))
         raise _malformed(f"{step.op_type} has no attribute {names}", "give it")
-
-
-@lru_cache(maxsize=1024)
-def _schema(op_type: str, opset: int, domain: str) -> _Schema | None:
-    try:
-        schema = defs.get_schema(op_type, opset, domain)
-    except defs.SchemaError:
-        return None
-    attributes = schema.attributes
-    return _Schema(
-        (schema.min_input, schema.max_input),
-        (schema.min_output, schema.max_output),
-        {name: _type_name(attribute.type) for name, attribute in attributes.items()},
-        frozenset(name for name, attribute in attributes.items() if attribute.required),
-    )
-
-
-def _type_name(kind: Any) -> str:
-    """Such as ``INTS``; the stubs do not say that the type is an enumeration."""
-    return str(kind.name)
-
-
-def _check_attribute(op_type: str, name: str, seen: str, schema: _Schema) -> None:
-    wanted = schema.attributes.get(name)
-    if wanted is None:
-        raise _malformed(
-            f"{op_type} has the attribute {show(name)}",
-            f"this version's attributes are {', '.join(sorted(schema.attributes)) or 'none'}",
-        )
-    if wanted != seen:
-        raise _malformed(
-            f"the attribute {name!r} of {op_type} is of type {seen}", f"give it as {wanted}"
-        )
 
 
 def _unproduced(value: ir.Value) -> SplitError:
