@@ -31,12 +31,15 @@ def with_link(name: str, of: str, **attributes: Any) -> ir.Node:
 
 
 def test_the_family_is_told_by_name_and_domain() -> None:
-    assert nodes.is_split(node("Split", "x", "a"))
-    assert nodes.is_split(node("SplitToSequence", "x", "a", domain="ai.onnx"))
-    assert not nodes.is_split(node("Split", "x", "a", domain="custom"))
-    assert not nodes.is_split(node("Concat", "x", "a"))
+    assert nodes.is_onnx_split(node("Split", "x", "a"))
+    assert nodes.is_onnx_split(node("SplitToSequence", "x", "a", domain="ai.onnx"))
+    assert not nodes.is_onnx_split(node("Split", "x", "a", domain="custom"))
+    assert not nodes.is_onnx_split(node("Concat", "x", "a"))
     assert nodes.is_vendor_split(node("VariadicSplit", "x", "a", domain="org.openvinotoolkit"))
     assert not nodes.is_vendor_split(node("VariadicSplit", "x", "a"))
+    assert nodes.is_split(node("Split", "x", "a"))
+    assert nodes.is_split(node("VariadicSplit", "x", "a", domain="org.openvinotoolkit"))
+    assert not nodes.is_split(node("VariadicSplit", "x", "a"))
 
 
 def test_attributes_and_inputs_are_bound_to_the_version_in_force() -> None:

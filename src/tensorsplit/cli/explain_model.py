@@ -8,7 +8,7 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, is_split, is_vendor_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.graph.reading import read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.pages.layout import dim_text
@@ -30,7 +30,7 @@ def explanations(path: str) -> list[ExplainedSplit]:
     """
     model = read_model(path).model
     facts = analyse(model, {}, strict=True)
-    refs = (ref for ref in walk(model) if is_split(ref.node) or is_vendor_split(ref.node))
+    refs = (ref for ref in walk(model) if is_split(ref.node))
     return [_explanation(ref, facts) for ref in refs]
 
 

@@ -22,7 +22,7 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     constant,
     domain_name,
-    is_split,
+    is_onnx_split,
     is_vendor_split,
     record_of,
 )
@@ -108,7 +108,7 @@ def features_of(ref: NodeRef, facts: Facts) -> Features:
         sequences.
     """
     node = ref.node
-    if is_split(node):
+    if is_onnx_split(node):
         return _of_split(ref, facts)
     if is_vendor_split(node):
         return {"operator": node.op_type, "vendor_operator": True} | dict(_of_data(node, facts))

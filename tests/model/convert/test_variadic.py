@@ -11,7 +11,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.compare import compare
-from tensorsplit.model.graph.nodes import is_split, is_vendor_split, walk
+from tensorsplit.model.graph.nodes import is_onnx_split, is_vendor_split, walk
 from tests.model.lower.corpus import CASES, Case
 from tests.refusals import refused
 
@@ -21,7 +21,7 @@ NO_KERNEL = {"split13_int8_quantised"}
 def _has_splits(case: Case) -> bool:
     found = [place.node for place in walk(ir.from_proto(case.model))]
     sequences = any(node.op_type == "SplitToSequence" for node in found)
-    return any(map(is_split, found)) and not sequences and case.name not in NO_KERNEL
+    return any(map(is_onnx_split, found)) and not sequences and case.name not in NO_KERNEL
 
 
 SPLITS = [case for case in CASES if _has_splits(case)]
@@ -50,7 +50,7 @@ def test_there_and_back_gives_the_same_bits(case: Case) -> None:
     made = variadic(case.model, 13 if case.opset < 9 else None)
     nodes = [place.node for place in walk(ir.from_proto(made))]
     assert any(map(is_vendor_split, nodes))
-    assert not any(map(is_split, nodes))
+    assert not any(map(is_onnx_split, nodes))
     back = ts.lower(made, target="portable")
     assert not any(is_vendor_split(place.node) for place in walk(ir.from_proto(back)))
     feeds = case.inputs(seed=5)

@@ -24,7 +24,7 @@ from tensorsplit.model.check.target_checks import of_model, of_node
 from tensorsplit.model.graph.binding import UNKNOWN, bind
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import lone_nodes
-from tensorsplit.model.graph.nodes import NodeRef, is_split, is_vendor_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.profiles import Profile
@@ -93,7 +93,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     count = 0
     for ref in walk(model, "checking"):
         found = refused.pop(ref.path, [])
-        if is_split(ref.node) or is_vendor_split(ref.node):
+        if is_split(ref.node):
             count += 1
             found += split_findings(examine_split(ref, facts), facts)
         else:
@@ -133,7 +133,7 @@ def _examine_message(proto: ModelProto | None, refusal: SplitError) -> CheckRepo
     count = 0
     try:
         for ref in lone_nodes(proto) if proto is not None else ():
-            if is_split(ref.node) or is_vendor_split(ref.node):
+            if is_split(ref.node):
                 count += 1
                 findings += _node_alone(ref)
     except SplitError as error:

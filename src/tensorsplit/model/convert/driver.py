@@ -27,7 +27,7 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     domain_name,
     function_label,
-    is_split,
+    is_onnx_split,
     walk,
 )
 from tensorsplit.model.infer.analysis import analyse
@@ -168,7 +168,7 @@ def _convert(node: NodeConversion) -> None:
     """Bring a node to the target."""
     op_type = node.op_type
     try:
-        if is_split(node.node):
+        if is_onnx_split(node.node):
             convert_split(node.ref, node.conversion)
         else:
             _convert_other(node)

@@ -18,7 +18,7 @@ from tensorsplit.model.convert.family import (
 )
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calculation import FIRST_WITH_VALUE_INT, Calculation
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, is_split, walk
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT, NodeRef, is_onnx_split, walk
 from tensorsplit.model.infer.analysis import analyse
 
 
@@ -36,7 +36,7 @@ def to_variadic(model: ir.Model) -> bool:
         SplitError: TS1xx to TS3xx for a node that is wrong; TS310 for one that is not expressible
             as a VariadicSplit.
     """
-    found = [place for place in walk(model) if is_split(place.node)]
+    found = [place for place in walk(model) if is_onnx_split(place.node)]
     if not found:
         return False
     change = Conversion(model, analyse(model), 0)

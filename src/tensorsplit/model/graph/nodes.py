@@ -205,7 +205,12 @@ _FIRST_IR_WITH_OPSETS = 3
 
 
 def is_split(node: ir.Node) -> bool:
-    """Whether the node is one of the operators of this package."""
+    """Whether the node is one of the operators of this package: ONNX's or OpenVINO's."""
+    return is_onnx_split(node) or is_vendor_split(node)
+
+
+def is_onnx_split(node: ir.Node) -> bool:
+    """Whether the node is a Split or SplitToSequence of ONNX."""
     return node.op_type in FAMILY and domain_name(node.domain) == ""
 
 

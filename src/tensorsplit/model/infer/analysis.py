@@ -36,7 +36,6 @@ from tensorsplit.model.graph.nodes import (
     domain_opsets,
     function_label,
     is_split,
-    is_vendor_split,
     model_opsets,
     node_path,
     readable_constant,
@@ -233,7 +232,7 @@ class Analysis:
         function = self._functions.get(key)
         if function is not None:
             return self._call(key, function, node, inputs, around)
-        if is_split(node) or is_vendor_split(node):
+        if is_split(node):
             return self._split(node, inputs, path, around)
         here = replace(around, path=path)
         for rules in (SEQUENCE_RULES, BODY_RULES) if key[0] == "" else ():

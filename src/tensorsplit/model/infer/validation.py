@@ -10,7 +10,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.facts import Fact, Sequence, Tensor
-from tensorsplit.model.graph.nodes import bodies, domain_name, is_split, is_vendor_split
+from tensorsplit.model.graph.nodes import bodies, domain_name, is_split
 from tensorsplit.model.infer.analysis import Facts, analyse, declared
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
@@ -112,7 +112,7 @@ def _concerned(model: ir.Model) -> set[ir.Node]:
 
 def _is_checked(node: ir.Node) -> bool:
     """Whether the node itself is one that is checked."""
-    if is_split(node) or is_vendor_split(node):
+    if is_split(node):
         return True
     return node.op_type in POSITIONS and domain_name(node.domain) == ""
 

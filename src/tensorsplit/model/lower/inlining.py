@@ -13,7 +13,7 @@ from tensorsplit.model.features import features_of, is_sequence
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.building import Names
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, domain_name, domain_opsets, is_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, domain_name, domain_opsets, is_onnx_split, walk
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.context import LoweredNode, LoweringReport, must_go, refusal
 from tensorsplit.model.profiles import Profile
@@ -66,7 +66,7 @@ def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[_Key, str]:
             continue
         entries = profile.about(features_of(place, facts))
         entry = next((entry for entry in entries if must_go(entry)), None)
-        if entry is None and place.opset != opset and is_split(place.node):
+        if entry is None and place.opset != opset and is_onnx_split(place.node):
             entry = other
         if entry is not None:
             wanted.setdefault(_key(function), entry.note)
@@ -94,7 +94,7 @@ def _to_opset(model: ir.Model, function: ir.Function) -> None:
 def _check_same(model: ir.Model, place: NodeRef, opset: int) -> None:
     """Refuse a node that means something else at another opset; a Split is rewritten."""
     node = place.node
-    if is_split(node):
+    if is_onnx_split(node):
         if in_force(node.op_type, place.opset) is not in_force(node.op_type, opset):
             _rewrite(model, place, opset)
         return

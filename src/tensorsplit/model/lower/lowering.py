@@ -19,7 +19,7 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     domain_name,
-    is_split,
+    is_onnx_split,
     is_vendor_split,
     walk,
 )
@@ -262,7 +262,7 @@ class Lowering:
                 f"a sequence goes through {node.op_type}, and sequences can't stay ({reason.note})",
                 place,
             )
-        elif (own and is_split(node) and node.op_type not in SEQUENCE_OPERATORS) or (
+        elif (own and is_onnx_split(node) and node.op_type not in SEQUENCE_OPERATORS) or (
             is_vendor_split(node)
         ):
             wanted = {entry.feature: entry.note for entry in entries if must_go(entry)}

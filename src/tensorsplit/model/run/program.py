@@ -28,7 +28,6 @@ from tensorsplit.model.graph.nodes import (
     function_label,
     held_by,
     is_split,
-    is_vendor_split,
     model_opsets,
     node_path,
     scopes_in,
@@ -80,7 +79,7 @@ class Step:
     @property
     def is_split(self) -> bool:
         """Whether this package defines the operator."""
-        return self.callee is None and (is_split(self.node) or is_vendor_split(self.node))
+        return self.callee is None and is_split(self.node)
 
     @property
     def domain(self) -> str:
