@@ -6,10 +6,12 @@ occur twice. This file checks and adapts what comes in, and restores what would 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from logging import NullHandler, getLogger
 from pathlib import Path
+from typing import Any
 
 import onnx_ir as ir
 from onnx import (
@@ -44,18 +46,15 @@ _MAX_BODIES = 32
 
 _FIRST_IR_WITH_OPSETS = 3
 _ELEMENT_TYPES = frozenset(map(int, ir.DataType))
+_FREE_TEXT = frozenset(
+    {"doc_string", "metadata_props", "producer_name", "producer_version", "denotation"}
+)
+"""Fields of text that nothing compares."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
-    """A graph, a body or a function in a message.
-
-    Attributes:
-        graph: What lists the nodes.
-        path: Such as ``graph/loop_1.body`` or ``function custom::F``.
-        opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
-        outer: What is around a body; None for the main graph and functions.
-    """
+    """A graph, a body or a function in a message, with its path and what is around a body."""
 
     graph: GraphProto | FunctionProto
     path: str
@@ -178,64 +177,48 @@ def check_text(model: ModelProto) -> None:
         SplitError: TS501 for such a name, TS502 for bodies nested too deep, or opset imports that
             contradict each other.
     """
-    for text in _texts(model):
-        if not isinstance(text, str):
-            raise SplitError(
-                UNREADABLE_MODEL,
-                f"the name {show(text)} is not UTF-8",
-                "give a model whose names are",
-                parameter="model",
-            )
+    waiting: list[Any] = [model]
+    while waiting:
+        message = waiting.pop()
+        for name, is_list, is_text in _text_fields(message.DESCRIPTOR):
+            if not is_list and not message.HasField(name):
+                continue
+            values = getattr(message, name) if is_list else [getattr(message, name)]
+            if not is_text:
+                waiting += values
+                continue
+            for text in values:
+                if not isinstance(text, str):
+                    raise SplitError(
+                        UNREADABLE_MODEL,
+                        f"the name {show(text)} is not UTF-8",
+                        "give a model whose names are",
+                        parameter="model",
+                    )
+    for _ in node_lists(model):
+        pass
 
 
-def _texts(model: ModelProto) -> Iterator[object]:
-    for entry in model.opset_import:
-        yield entry.domain
-    for function in model.functions:
-        yield from (function.name, function.domain, function.overload)
-        yield from (*function.input, *function.output, *function.attribute)
-        yield from (entry.domain for entry in function.opset_import)
-        for attribute in function.attribute_proto:
-            yield attribute.name
-    for listed in node_lists(model):
-        graph = listed.graph
-        yield graph.name
-        if isinstance(graph, GraphProto):
-            for value in (*graph.input, *graph.output):
-                yield from _value_texts(value)
-        for node in graph.node:
-            yield from (node.name, node.op_type, node.domain, node.overload)
-            yield from (*node.input, *node.output)
-            for attribute in node.attribute:
-                yield from (attribute.name, attribute.ref_attr_name)
-        for tensor in _tensors(graph):
-            yield tensor.name
-            for pair in tensor.external_data:
-                yield from (pair.key, pair.value)
+@cache
+def _text_fields(descriptor: Any) -> list[tuple[str, bool, bool]]:
+    """The fields of a message that hold names or further messages.
 
-
-def _value_texts(value: ValueInfoProto) -> Iterator[object]:
-    yield value.name
-    declared: TypeProto = value.type
-    while kind := declared.WhichOneof("value"):
-        if kind == "tensor_type":
-            yield from (dim.dim_param for dim in declared.tensor_type.shape.dim)
-        if kind not in ("sequence_type", "optional_type"):
-            return
-        declared = getattr(declared, kind).elem_type
+    Each with whether it is a list, and whether it holds text.
+    """
+    return [
+        (field.name, not field.has_presence, field.message_type is None)
+        for field in descriptor.fields
+        if field.name not in _FREE_TEXT
+        and (field.message_type is not None or field.type == field.TYPE_STRING)
+    ]
 
 
 def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
-    """Turn a message into an onnx-ir model.
+    """Turn a message, which is not changed, into an onnx-ir model.
 
-    Args:
-        model: The message, which is not changed.
-        folder: Where external data is looked for.
-
-    Returns:
-        The model. Sparse constants are dense tensors whose elements are computed on demand, outputs
-        of a body that are values of a graph around it go through an Identity node, and types that
-        onnx-ir does not know are omitted.
+    Sparse constants become dense tensors whose elements are computed on demand, outputs of a body
+    that are values of a graph around it go through an Identity node, and types that onnx-ir does
+    not know are omitted. External data is looked for in the folder.
 
     Raises:
         SplitError: TS502 for names that contradict each other and tensors that can't be; TS504 for
@@ -243,17 +226,16 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
         Exception: Of many kinds, for what else onnx-ir refuses.
     """
     _check_structure(model)
-    foreign = any(_is_foreign(listed, folder) for listed in node_lists(model))
-    source = model
-    if foreign:
-        source = ModelProto()
-        source.CopyFrom(model)
-        for listed in node_lists(source):
-            _adapt(listed)
+    if not any(True for listed in node_lists(model) for _ in _adaptations(listed, folder)):
+        return ir.serde.deserialize_model(model)
+    source = ModelProto()
+    source.CopyFrom(model)
+    for listed in node_lists(source):
+        for adapt in list(_adaptations(listed, folder)):
+            adapt()
     made = ir.serde.deserialize_model(source)
-    if foreign:
-        for listed, scope in zip(node_lists(model), scopes(made), strict=True):
-            _fill_sparse(listed.graph, scope, folder)
+    for listed, scope in zip(node_lists(model), scopes(made), strict=True):
+        _fill_sparse(listed.graph, scope, folder)
     return made
 
 
@@ -332,47 +314,43 @@ def _names(listed: NodeList) -> set[str]:
     return {*_inputs(listed.graph), *_constants(listed), *produced}
 
 
-def _is_foreign(listed: NodeList, folder: Path | None) -> bool:
-    """Whether the graph holds what onnx-ir would drop or refuse."""
-    graph = listed.graph
-    if any(_sparse(node) is not None for node in graph.node):
-        return True
-    if folder is None and any(_is_embedded(tensor) for tensor in _tensors(graph)):
-        return True
-    if isinstance(graph, FunctionProto):
-        return False
-    return (
-        bool(graph.sparse_initializer)
-        or not all(_is_known(value.type) for value in _values(graph))
-        or bool(_given_from_around(listed))
-    )
+def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
+    """What to change in a graph of a copy, of which onnx-ir would drop or refuse something.
 
-
-def _adapt(listed: NodeList) -> None:
-    """Adapt a graph of a copy to onnx-ir; sparse constants become placeholders."""
+    Sparse constants become placeholders.
+    """
     graph = listed.graph
-    for tensor in _tensors(graph):
-        if _is_embedded(tensor):
-            tensor.data_location = TensorProto.DEFAULT
-            del tensor.external_data[:]
+    for tensor in _tensors(graph) if folder is None else ():
+        if tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data"):
+            yield partial(_embed, tensor)  # the data was read, as older versions of onnx do
     for node in graph.node:
         sparse = _sparse(node)
         if sparse is not None:
-            node.attribute[0].CopyFrom(
-                AttributeProto(name="value", type=AttributeProto.TENSOR, t=_placeholder(sparse))
-            )
+            dense = AttributeProto(name="value", type=AttributeProto.TENSOR, t=_placeholder(sparse))
+            yield partial(node.attribute[0].CopyFrom, dense)
     if isinstance(graph, FunctionProto):
         return
-    graph.initializer.extend(map(_placeholder, graph.sparse_initializer))
-    for value in _values(graph):
+    for sparse in graph.sparse_initializer:
+        yield partial(graph.initializer.append, _placeholder(sparse))
+    for value in (*graph.input, *graph.output, *graph.value_info):
         if not _is_known(value.type):
-            value.ClearField("type")
+            yield partial(value.ClearField, "type")
     for value in _given_from_around(listed):
-        taken, inner = _names(listed), value.name
-        while inner in taken or inner == value.name:
-            inner += "_given"
-        graph.node.add(op_type="Identity", input=[value.name], output=[inner])
-        value.name = inner
+        yield partial(_pass_on, value, listed)
+
+
+def _embed(tensor: TensorProto) -> None:
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
+    """Have a body give out a value from around it through an Identity node."""
+    taken, inner = _names(listed), value.name
+    while inner in taken or inner == value.name:
+        inner += "_given"
+    listed.graph.node.add(op_type="Identity", input=[value.name], output=[inner])
+    value.name = inner
 
 
 def _fill_sparse(
@@ -401,15 +379,6 @@ def _placeholder(sparse: SparseTensorProto) -> TensorProto:
     return TensorProto(name=values.name, dims=sparse.dims, data_type=values.data_type)
 
 
-def _is_embedded(tensor: TensorProto) -> bool:
-    """Whether the message holds data that it still calls external, as of older ``onnx.load``."""
-    return tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data")
-
-
-def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
-    yield from (*graph.input, *graph.output, *graph.value_info)
-
-
 def _is_known(declared: TypeProto, *, inside: bool = False) -> bool:
     """Whether onnx-ir has a type."""
     kind = declared.WhichOneof("value")
@@ -427,24 +396,20 @@ def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
         return []
     own = _names(listed)
     missing = [value for value in listed.graph.output if value.name not in own]
-    around: Collection[str] = set()
+    around: set[str] = set()
     outer: NodeList | None = listed.outer if missing else None
     while outer is not None:
-        around, outer = {*around, *_names(outer)}, outer.outer
+        around |= _names(outer)
+        outer = outer.outer
     return [value for value in missing if value.name in around]
 
 
 def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelProto:
-    """A model as an ONNX message.
+    """A model, read from an original if one is given, as an ONNX message.
 
-    Args:
-        model: The model.
-        original: What it was read from, if anything.
-
-    Returns:
-        The message: with the last outputs that have no name, which onnx-ir leaves out; with the
-        types that `read_message` left out of inputs and outputs; and without the descriptions that
-        onnx-ir adds to initializers.
+    Here are the last outputs without a name, which onnx-ir leaves out, and the types that
+    `read_message` left out of inputs and outputs, but not the descriptions that onnx-ir adds to
+    initializers.
 
     Raises:
         Exception: Of many kinds, for what onnx-ir can't write.
@@ -460,20 +425,16 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
         for index, node in enumerate(scope):
             if node.outputs and not node.outputs[-1].name:
                 restore_outputs(node, listed.graph.node[index])
-        if original is not None and isinstance(listed.graph, GraphProto):
-            _drop_descriptions(listed.graph, described)
+        graph = listed.graph
+        if original is not None and isinstance(graph, GraphProto):
+            drop = {tensor.name for tensor in graph.initializer} - described
+            kept = [value for value in graph.value_info if value.name not in drop]
+            del graph.value_info[:]
+            graph.value_info.extend(kept)
     for value in (*made.graph.input, *made.graph.output):
         if value.name in types and not value.HasField("type"):
             value.type.CopyFrom(types[value.name])
     return made
-
-
-def _drop_descriptions(graph: GraphProto, keep: set[str]) -> None:
-    drop = {tensor.name for tensor in graph.initializer} - keep
-    kept = [value for value in graph.value_info if value.name not in drop]
-    if len(kept) < len(graph.value_info):
-        del graph.value_info[:]
-        graph.value_info.extend(kept)
 
 
 def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
