@@ -37,7 +37,7 @@ from tensorsplit.model.graph.nodes import (
     restore_outputs,
     scopes,
 )
-from tensorsplit.model.graph.tensors import check_tensor, sparse_tensor
+from tensorsplit.model.graph.tensors import ELEMENT_TYPES, check_tensor, sparse_tensor
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 
@@ -45,7 +45,6 @@ _MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""
 
 _FIRST_IR_WITH_OPSETS = 3
-_ELEMENT_TYPES = frozenset(map(int, ir.DataType))
 _FREE_TEXT = frozenset(
     {"doc_string", "metadata_props", "producer_name", "producer_version", "denotation"}
 )
@@ -384,7 +383,7 @@ def _is_known(declared: TypeProto, *, inside: bool = False) -> bool:
     kind = declared.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         tensor = getattr(declared, kind)
-        return tensor.elem_type in _ELEMENT_TYPES and (not inside or tensor.HasField("elem_type"))
+        return tensor.elem_type in ELEMENT_TYPES and (not inside or tensor.HasField("elem_type"))
     if kind in ("sequence_type", "optional_type"):
         return _is_known(getattr(declared, kind).elem_type, inside=True)
     return kind is None and not inside

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any, TypeAlias
 
@@ -19,32 +18,22 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _MAX_RANK = 64
 _MAX_DENSE = 1 << 28
-_SMALL = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
-    "FLOAT6E2M3": 6,
-    "FLOAT6E3M2": 6,
-}
-_BITS: Mapping[int, int] = {
-    number: _SMALL[name] for name, number in TensorProto.DataType.items() if name in _SMALL
-}
-"""The element types smaller than a byte, of those that the installed onnx knows."""
 
-_PACKED = {bits: 8 // bits for bits in (2, 4)}
+ELEMENT_TYPES = frozenset(map(int, ir.DataType))
+"""The numbers of the element types that onnx-ir knows, `UNDEFINED` among them."""
 
 
 def element_name(data_type: int) -> str | None:
-    """The element type of a ``TensorProto.DataType`` in the package's spelling; None if unknown."""
-    if data_type == TensorProto.UNDEFINED or data_type not in TensorProto.DataType.values():
+    """The element type of a ``TensorProto.DataType`` in the package's words; None if unknown."""
+    if data_type == TensorProto.UNDEFINED or data_type not in ELEMENT_TYPES:
         return None
-    name: str = TensorProto.DataType.Name(data_type)
-    return name.lower()
+    return ir.DataType(data_type).name.lower()
 
 
 def read_tensor(tensor: ir.TensorProtocol, name: str = "") -> Array:
-    """The elements of a tensor of a model.
+    """The elements of a tensor of a model; messages call it by the name given, or by its own.
 
-    Args:
-        tensor: The tensor; external data is looked for in the folder that it names.
-        name: What to call it in messages, if not by its own name.
+    External data is looked for in the folder that the tensor names.
 
     Raises:
         SplitError: TS502 if the tensor is not well-formed, TS504 if its external data can't be
@@ -67,12 +56,7 @@ def folder_of(tensor: ir.TensorProtocol) -> Path | None:
 
 
 def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
-    """The elements of a tensor in a message.
-
-    Args:
-        tensor: The tensor.
-        folder: Where its external data is looked for; None if there is no such place.
-        name: What to call it in messages, if not by its own name.
+    """The elements of a tensor in a message, whose external data is looked for in a folder.
 
     Raises:
         SplitError: As for `read_tensor`.
@@ -83,8 +67,7 @@ def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
         raise _malformed(name, "it is stored in segments, which no ONNX version defines further")
     try:
         if tensor.data_location == TensorProto.EXTERNAL:
-            data = _read_external(name, tensor, folder, _byte_count(name, tensor, shape))
-            return _from_bytes(tensor, shape, data)
+            return _from_bytes(tensor, shape, _read_external(name, tensor, folder, shape))
         if tensor.data_type == TensorProto.STRING:
             return _strings(name, tensor, shape)
         _check_size(name, tensor, shape)
@@ -135,7 +118,7 @@ def inlined(tensor: TensorProto, folder: Path | None, name: str) -> TensorProto:
         SplitError: TS502 or TS504 as for `read_tensor`.
     """
     shape = _checked_shape(name, tensor)
-    data = _read_external(name, tensor, folder, _byte_count(name, tensor, shape))
+    data = _read_external(name, tensor, folder, shape)
     return TensorProto(name=tensor.name, dims=shape, data_type=tensor.data_type, raw_data=data)
 
 
@@ -146,8 +129,7 @@ def check_external(tensor: TensorProto, folder: Path | None) -> None:
         SplitError: TS502 for an impossible type or shape, TS504 for data that lies outside the
             folder, is missing, or is shorter than the tensor.
     """
-    size = _byte_count(tensor.name, tensor, _checked_shape(tensor.name, tensor))
-    _find_external(tensor.name, tensor, folder, size)
+    _find_external(tensor.name, tensor, folder, _checked_shape(tensor.name, tensor))
 
 
 def _checked_shape(name: str, tensor: TensorProto) -> tuple[int, ...]:
@@ -168,11 +150,11 @@ def _shape(name: str, dims: Any) -> tuple[int, ...]:
 
 def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Array:
     """An array of bytes; without copies where elements are whole bytes."""
-    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    if tensor.data_type in _BITS or sys.byteorder == "big" or not data:
+    element = ir.DataType(tensor.data_type)
+    if element.bitwidth < 8 or sys.byteorder == "big" or not data:
         embedded = TensorProto(dims=shape, data_type=tensor.data_type, raw_data=data)
         return numpy_helper.to_array(embedded)
-    return np.frombuffer(data, dtype=dtype).reshape(shape)
+    return np.frombuffer(data, dtype=element.numpy()).reshape(shape)
 
 
 def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
@@ -195,11 +177,12 @@ def _check_size(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> None:
         found, wanted, unit = len(tensor.raw_data), _byte_count(name, tensor, shape), "bytes"
     else:
         field = helper.tensor_dtype_to_field(tensor.data_type)
-        found, wanted, unit = (
-            len(getattr(tensor, field)),
-            _entry_count(tensor.data_type, math.prod(shape)),
-            f"entries in {field}",
-        )
+        found, unit = len(getattr(tensor, field)), f"entries in {field}"
+        element, wanted = ir.DataType(tensor.data_type), math.prod(shape)
+        if element in (ir.DataType.COMPLEX64, ir.DataType.COMPLEX128):
+            wanted *= 2
+        elif element.bitwidth in (2, 4):  # several elements share an entry
+            wanted = -(-wanted * element.bitwidth // 8)
     if found != wanted:
         raise _malformed(name, f"it has {found} {unit}; the shape {list(shape)} takes {wanted}")
 
@@ -207,16 +190,7 @@ def _check_size(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> None:
 def _byte_count(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> int:
     if tensor.data_type == TensorProto.STRING:
         raise _malformed(name, "it holds strings, which can't be raw or external data")
-    bits = _BITS.get(tensor.data_type)
-    if bits is None:
-        bits = 8 * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
-    return -(-math.prod(shape) * bits // 8)
-
-
-def _entry_count(data_type: int, elements: int) -> int:
-    if data_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
-        return 2 * elements
-    return -(-elements // _PACKED.get(_BITS.get(data_type, 8), 1))
+    return -(-math.prod(shape) * ir.DataType(tensor.data_type).bitwidth // 8)
 
 
 def _dense(
@@ -229,19 +203,14 @@ def _dense(
     places = array_of(tensor.indices, folder, f"{name} (indices)")
     if given.ndim != 1 or places.dtype != np.int64:
         raise _malformed(name, "a sparse tensor has a list of values and int64 indices")
-    if places.shape == (*given.shape, len(shape)):
-        inside = bool(((places >= 0) & (places < np.array(shape, np.int64))).all())
-        index: Any = tuple(places.T)
-    elif places.shape == given.shape:
-        inside = bool(((places >= 0) & (places < elements)).all())
-        index = np.unravel_index(places, shape) if inside else ()
-    else:
+    is_flat = places.shape == given.shape
+    if not is_flat and places.shape != (*given.shape, len(shape)):
         raise _malformed(name, f"its indices have shape {places.shape} for {given.shape[0]} values")
-    if not inside:
+    if not ((places >= 0) & (places < np.array(elements if is_flat else shape))).all():
         raise _malformed(name, f"it has an index outside its shape {list(shape)}")
     empty: Any = "" if given.dtype == object else 0
     dense = np.full(shape, empty, dtype=given.dtype)
-    dense[index] = given
+    dense[np.unravel_index(places, shape) if is_flat else tuple(places.T)] = given
     return dense
 
 
@@ -254,19 +223,10 @@ def _malformed(name: str, problem: str) -> SplitError:
     )
 
 
-def _read_external(name: str, tensor: TensorProto, folder: Path | None, size: int) -> bytes:
-    """The external data of a tensor.
-
-    Args:
-        name: What to call the tensor.
-        tensor: The tensor.
-        folder: The model's folder; None if the model came without a place.
-        size: How many bytes the tensor takes.
-
-    Raises:
-        SplitError: TS504 as for `check_external`, or if the file can't be read.
-    """
-    path, offset = _find_external(name, tensor, folder, size)
+def _read_external(
+    name: str, tensor: TensorProto, folder: Path | None, shape: tuple[int, ...]
+) -> bytes:
+    path, offset, size = _find_external(name, tensor, folder, shape)
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -279,20 +239,10 @@ def _read_external(name: str, tensor: TensorProto, folder: Path | None, size: in
 
 
 def _find_external(
-    name: str, tensor: TensorProto, folder: Path | None, size: int
-) -> tuple[Path, int]:
-    """The file of a tensor's external data, and where in it the data begins.
-
-    Args:
-        name: What to call the tensor.
-        tensor: The tensor.
-        folder: The model's folder; None if the model came without a place.
-        size: How many bytes the tensor takes.
-
-    Raises:
-        SplitError: TS504 for data that lies outside the folder, is missing, or has not the
-            tensor's size.
-    """
+    name: str, tensor: TensorProto, folder: Path | None, shape: tuple[int, ...]
+) -> tuple[Path, int, int]:
+    """The file of a tensor's external data, where in it the data begins, and how long it is."""
+    size = _byte_count(name, tensor, shape)
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path, available = _locate(name, entries.get("location", ""), folder)
     offset = _number(name, "offset", entries.get("offset", "0"))
@@ -304,7 +254,7 @@ def _find_external(
             name,
             f"{path.name!r} has {available} bytes, but bytes {offset} to {offset + size} are named",
         )
-    return path, offset
+    return path, offset, size
 
 
 def _number(name: str, key: str, text: str) -> int:
