@@ -212,7 +212,7 @@ def convert(*, model: str, opset: int | None, to_variadic: bool, output: _Output
     if opset is None and not to_variadic:
         raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
     from tensorsplit.model.convert.driver import ToOpset, check_opset
-    from tensorsplit.model.convert.variadic import to_variadic as convert_splits
+    from tensorsplit.model.convert.family import to_variadic as convert_splits
     from tensorsplit.model.graph.reading import open_model
 
     wanted = None if opset is None else check_opset(opset)

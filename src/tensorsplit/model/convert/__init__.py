@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tensorsplit.model.convert.driver import ToOpset, check_opset
-from tensorsplit.model.convert.variadic import to_variadic
+from tensorsplit.model.convert.family import to_variadic
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.reading import open_model
 

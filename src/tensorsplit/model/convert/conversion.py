@@ -12,6 +12,7 @@ from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError
 from tensorsplit.model.convert.operator_versions import VersionStep, fit
 from tensorsplit.model.graph.building import Builder, Edits, Names
+from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant
 from tensorsplit.model.infer.analysis import Facts
@@ -24,12 +25,9 @@ FIRST_WITH_ANY_CONSTANT = 9
 class Conversion:
     """A model that is being converted.
 
-    Args:
-        model: The model.
+    Attributes:
         facts: What is known of its values.
         target: The opset that it is converted to.
-
-    Attributes:
         pending: Nodes still to be converted.
         edits: What is replaced and removed.
     """
@@ -46,19 +44,6 @@ class Conversion:
         fact = self.facts.of(value)
         return fact if isinstance(fact, Tensor) else Tensor()
 
-    def shape(self, value: ir.Value | None) -> Shape | None:
-        """Its shape; None if not even the rank is known."""
-        return self.tensor(value).shape
-
-    def rank(self, value: ir.Value | None) -> int | None:
-        """Its rank."""
-        shape = self.shape(value)
-        return None if shape is None else len(shape)
-
-    def dtype(self, value: ir.Value | None) -> ir.DataType | None:
-        """Its element type."""
-        return self.tensor(value).element_type
-
     def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
         """The value of a constant, or of what follows from shapes alone."""
         found, tensor = constant(value), self.tensor(value)
@@ -68,63 +53,9 @@ class Conversion:
             return None
         return np.array(tensor.constant, tensor.element_type.numpy()).reshape(tensor.shape)
 
-    def builder(self, ref: NodeRef, opset: int) -> Builder:
-        """Makes nodes, as an opset has them, that are named after a node."""
-        return Builder(self.names, opset, ref.node.name or ref.op_type.lower())
-
-    def queue(self, ref: NodeRef, builder: Builder, origin: tuple[str, int] | None = None) -> None:
-        """Have the nodes of a builder converted, unless they are as the target has them."""
-        if builder.opset == self.target >= FIRST_WITH_ANY_CONSTANT:
-            return
-        for node in builder.nodes:
-            self._infer(node, builder.opset)
-            made = NodeRef(node, ref.path, {"": builder.opset}, ref.scope, ref.function)
-            self.pending.append(NodeConversion(made, self, origin))
-
-    def _infer(self, node: ir.Node, opset: int) -> None:
-        """Find out what a new node gives; its own conversion may have to know."""
-        if node.op_type != "Constant":
-            known = [self.facts.of(value) for value in node.inputs]
-            found = infer_outputs(node, known, Surroundings("", {"": opset}))
-            for value, fact in zip(node.outputs, found, strict=False):
-                if self.facts.of(value) in (UNKNOWN, Tensor()):
-                    self.facts.set(value, fact)
-
-    def replace(
-        self,
-        ref: NodeRef,
-        builder: Builder,
-        outputs: Iterable[ir.Value | None],
-        origin: tuple[str, int] | None = None,
-    ) -> None:
-        """Replace a node.
-
-        Args:
-            ref: The node.
-            builder: The new nodes.
-            outputs: What replaces each output of the node; None for one that nothing reads.
-            origin: The operator and opset of the model's own node that it was made for.
-        """
-        for old, new in zip(ref.node.outputs, outputs, strict=True):
-            if new is None:
-                continue
-            self.facts.set(new, self.facts.of(old))
-            new.metadata_props.update(old.metadata_props)
-            new.name, new.doc_string = old.name or new.name, old.doc_string
-            new.type = old.type or new.type
-            new.shape = new.shape if old.shape is None else old.shape
-            self.edits.replace(old, new)
-        ref.scope.insert_after(ref.node, builder.nodes)
-        for value in ref.node.inputs:
-            self.drop_unused(value)
-        ref.set_inputs([])
-        self.edits.retire(ref.node)
-        self.queue(ref, builder, origin)
-
-    def drop_unused(self, value: ir.Value | None) -> None:
-        """Have a value that a node read removed, if it is a constant that nothing else reads."""
-        if value is not None:
-            self._maybe_unused[value] = None
+    def drop_unused(self, values: Iterable[ir.Value | None]) -> None:
+        """Have constants removed that a node read, unless something else reads them."""
+        self._maybe_unused.update((value, None) for value in values if value is not None)
 
     def drop_constants(self) -> None:
         """Remove the constants that nothing reads any more."""
@@ -149,14 +80,10 @@ class Conversion:
 class NodeConversion:
     """A node on its way to the target, version by version.
 
-    Args:
-        ref: The node.
-        conversion: The conversion of its model.
-        origin: The operator and opset of the model's own node that it was made for; None if it
-            is the model's own.
-
     Attributes:
         opset: The opset that it is written for at the moment.
+        origin: The operator and opset of the model's own node: this one, or the one that it was
+            made for.
         step: The step that it is taking.
     """
 
@@ -167,7 +94,7 @@ class NodeConversion:
     ) -> None:
         self.ref, self.node, self.conversion = ref, ref.node, conversion
         self.opset, self.origin = ref.opset, origin or (ref.op_type, ref.opset)
-        self._builder: Builder | None = None
+        self._builder: Calculation | None = None
 
     @property
     def op_type(self) -> str:
@@ -190,15 +117,16 @@ class NodeConversion:
 
     def shape(self, index: int = 0) -> Shape | None:
         """The shape of an input; None if not even its rank is known."""
-        return self.conversion.shape(self.input(index))
+        return self.conversion.tensor(self.input(index)).shape
 
     def rank(self, index: int = 0) -> int | None:
         """The rank of an input."""
-        return self.conversion.rank(self.input(index))
+        shape = self.shape(index)
+        return None if shape is None else len(shape)
 
     def dtype(self, index: int = 0) -> ir.DataType | None:
         """The element type of an input."""
-        return self.conversion.dtype(self.input(index))
+        return self.conversion.tensor(self.input(index)).element_type
 
     def known(self, index: int) -> np.ndarray[Any, Any] | None:
         """The value of an input; None if it is left out or known only at run time."""
@@ -252,11 +180,15 @@ class NodeConversion:
         for name, value in values.items():
             self.ref.put(name, value)
 
+    def new_builder(self, opset: int) -> Calculation:
+        """Makes nodes, as an opset has them, that are named after this one."""
+        return Calculation(self.conversion.names, opset, self.node.name or self.op_type.lower())
+
     @property
-    def builder(self) -> Builder:
-        """Makes new nodes for this one, as its opset has them."""
+    def builder(self) -> Calculation:
+        """Makes new nodes for this one, as its opset has them; see `set_inputs` and `replace`."""
         if self._builder is None:
-            self._builder = self.conversion.builder(self.ref, self.opset)
+            self._builder = self.new_builder(self.opset)
         return self._builder
 
     def new(
@@ -265,35 +197,74 @@ class NodeConversion:
         inputs: Iterable[ir.Value | None],
         attributes: Mapping[str, Any] | None = None,
     ) -> ir.Value:
-        """Make a node; returns its output. `set_inputs` or `replace` inserts it."""
+        """Make a node; returns its output."""
         return self.builder.op(op_type, inputs, attributes)
 
     def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
-        """Make a constant; returns its output. `set_inputs` or `replace` inserts it."""
+        """Make a constant; returns its output."""
         return self.builder.constant(value, dtype)
 
     def set_inputs(self, *values: ir.Value | None) -> None:
         """Replace all inputs; what was made is inserted before the node."""
         if self._builder is not None:
             self.ref.scope.insert_before(self.node, self._builder.nodes)
-            self.conversion.queue(self.ref, self._builder, self.origin)
+            self._queue(self._builder)
             self._builder = None
-        for value in self.node.inputs:
-            self.conversion.drop_unused(value)
+        self.conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs(values)
 
     def keep_inputs(self, count: int) -> None:
         """Keep the first inputs only."""
         self.set_inputs(*self.node.inputs[:count])
 
-    def replace(self, *outputs: ir.Value | None) -> None:
-        """Replace the node by what was made; None for an output that nothing reads."""
-        self.conversion.replace(self.ref, self.builder, outputs, self.origin)
+    def replace(self, *outputs: ir.Value | None, made: Builder | None = None) -> None:
+        """Replace the node by what was made; None for an output that nothing reads.
+
+        Args:
+            outputs: What replaces each output.
+            made: What made the new nodes, if it is not `builder`.
+        """
+        made = made or self.builder
+        conversion = self.conversion
+        for old, new in zip(self.node.outputs, outputs, strict=True):
+            if new is None:
+                continue
+            conversion.facts.set(new, conversion.facts.of(old))
+            new.metadata_props.update(old.metadata_props)
+            new.name, new.doc_string = old.name or new.name, old.doc_string
+            new.type = old.type or new.type
+            new.shape = new.shape if old.shape is None else old.shape
+            conversion.edits.replace(old, new)
+        self.ref.scope.insert_after(self.node, made.nodes)
+        conversion.drop_unused(self.node.inputs)
+        self.ref.set_inputs([])
+        conversion.edits.retire(self.node)
+        self._queue(made)
+
+    def _queue(self, made: Builder) -> None:
+        """Have new nodes converted, unless they are as the target has them."""
+        conversion = self.conversion
+        if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:
+            return
+        for node in made.nodes:
+            _infer(node, made.opset, conversion.facts)
+            ref = NodeRef(node, self.ref.path, {"": made.opset}, self.ref.scope, self.ref.function)
+            conversion.pending.append(NodeConversion(ref, conversion, self.origin))
 
     @property
     def is_replaced(self) -> bool:
         """Whether other nodes, which are converted by themselves, have replaced it."""
         return self.conversion.edits.is_retired(self.node)
+
+
+def _infer(node: ir.Node, opset: int, facts: Facts) -> None:
+    """Find out what a new node gives; its own conversion may have to know."""
+    if node.op_type != "Constant":
+        known = [facts.of(value) for value in node.inputs]
+        found = infer_outputs(node, known, Surroundings("", {"": opset}))
+        for value, fact in zip(node.outputs, found, strict=False):
+            if facts.of(value) in (UNKNOWN, Tensor()):
+                facts.set(value, fact)
 
 
 def link_of(value: ir.Value | None) -> ir.Attr | None:

@@ -38,7 +38,7 @@ def replace_by_definition(node: NodeConversion) -> bool:
     given = {value: node.input(index) for index, value in enumerate(function.inputs)}
     results = {value.name: given.get(value, value) for value in function.outputs}
     opset = function.opset_imports.get("", function.opset_imports.get("ai.onnx", before))
-    builder = conversion.builder(node.ref, opset)
+    builder = node.new_builder(opset)
     _give_attributes(moved, node.node, entry)
     function.outputs.clear()
     function.remove(moved)
@@ -55,7 +55,7 @@ def replace_by_definition(node: NodeConversion) -> bool:
         results.get(formal[index]) if value.name and index < len(formal) else None
         for index, value in enumerate(node.node.outputs)
     ]
-    conversion.replace(node.ref, builder, outputs, node.origin)
+    node.replace(*outputs, made=builder)
     return True
 
 
@@ -85,7 +85,7 @@ def _type_bytes(conversion: Conversion, value: ir.Value | None) -> bytes | None:
     """The type of an input as a message; None if it is not known."""
     proto = onnx.TypeProto()
     if value is not None:
-        dtype = conversion.dtype(value)
+        dtype = conversion.tensor(value).element_type
         if dtype is None:
             return None
         proto.tensor_type.elem_type = dtype.value

@@ -169,7 +169,7 @@ def _convert(node: NodeConversion) -> None:
     op_type = node.op_type
     try:
         if is_onnx_split(node.node):
-            convert_split(node.ref, node.conversion)
+            convert_split(node)
         else:
             _convert_other(node)
     except SplitError as error:
