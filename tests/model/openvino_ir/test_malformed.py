@@ -145,11 +145,22 @@ def test_malformed_strings_are_refused(tmp_path: Path, data: bytes) -> None:
 
 
 def test_weights_cut_short_after_reading_are_refused(tmp_path: Path) -> None:
-    path = cut_file().save(tmp_path)
+    ir = IrFile()
+    data = ir.constant(X.tobytes(), "f32", "6,8")
+    for part in ir.variadic_split(data, ir.int64(0, scalar=True), ir.int64(2, -1), 2):
+        ir.result(part)
+    path = ir.save(tmp_path)
     model = read_model(path)
     path.with_suffix(".bin").write_bytes(b"")
     with pytest.raises(SplitError, match="TS504"):
-        run_onnx(model, {"x": X})
+        run_onnx(model, {})
+
+
+def test_an_axis_and_lengths_are_read_with_the_layers(tmp_path: Path) -> None:
+    path = cut_file((2, 4)).save(tmp_path)
+    model = read_model(path)
+    path.with_suffix(".bin").write_bytes(b"")
+    assert [part.shape for part in run_onnx(model, {"x": X}).values()] == [(2, 8), (4, 8)]
 
 
 def test_bodies_without_end_are_refused(tmp_path: Path) -> None:

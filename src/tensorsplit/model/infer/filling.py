@@ -13,7 +13,7 @@ from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.message import graphs
-from tensorsplit.model.graph.nodes import Scope, bodies, is_vendor_split, readable_constant, walk
+from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.graph.reading import Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 
@@ -49,18 +49,7 @@ def infer_shapes(
     for name, shape in (input_shapes or {}).items():
         _give_shape(opened.model, name, shape)
     changed = fill(opened.model, analyse(opened.model, strict=True))
-    if read.openvino is not None:
-        _hold_operands(opened.model)
     return opened.back(changed or bool(input_shapes))
-
-
-def _hold_operands(model: ir.Model) -> None:
-    """Take the constants into the model that hold an axis or lengths; they lie in a ``.bin``."""
-    for entry in walk(model):
-        for value in entry.node.inputs[1:] if is_vendor_split(entry.node) else ():
-            held = readable_constant(value)
-            if value is not None and held is not None:
-                value.const_value = ir.tensor(held, name=value.name)
 
 
 def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:

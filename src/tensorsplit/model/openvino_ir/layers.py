@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 from defusedxml import DefusedXmlException
@@ -34,12 +34,8 @@ _LARGEST = 1 << 63
 class Port(NamedTuple):
     """One input or output of a layer.
 
-    Attributes:
-        id: The number that edges name; unique within the layer.
-        names: The tensor names of an output, in the order of the file; mostly one or none.
-        shape: What the file's ``<dim>`` elements say, with None for unknown dimensions. A scalar
-            and a tensor of unknown rank look alike here (both have none) and are both None.
-        precision: The element type, such as ``FP32``; empty where the file has none.
+    The shape is what the ``<dim>`` elements say. A scalar and a tensor of unknown rank look alike
+    here (both have none) and are both None. The precision is such as ``FP32``; empty if missing.
     """
 
     id: int
@@ -55,22 +51,17 @@ class OutputRef(NamedTuple):
     output: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Layer:
     """One layer.
 
     Attributes:
         id: The number that edges name; unique within its graph.
-        name: The layer's name; empty where the file has none.
-        type: Such as ``VariadicSplit``.
-        version: The opset that the type belongs to, such as ``opset1``.
-        path: How messages call the layer, with the layers whose bodies it lies in.
+        path: What messages call the layer, with the layers whose bodies it lies in.
         attributes: The attributes of its ``<data>`` element, as text.
-        inputs: The input ports in order.
-        outputs: The output ports in order.
         output_names: The tensor names that a Result adds.
-        sources: For each input port, what feeds it.
         bodies: The graphs that it runs by name, for such layers as ``Loop`` and ``If``.
+        sources: For each input port, what feeds it.
     """
 
     id: int
@@ -82,18 +73,12 @@ class Layer:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     output_names: tuple[str, ...]
+    bodies: Mapping[str, LayerGraph]
     sources: tuple[OutputRef, ...] = ()
-    bodies: Mapping[str, LayerGraph] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class LayerGraph:
-    """A network, or the body of a layer.
-
-    Attributes:
-        layers: Every layer by its id, in the order of the file.
-        order: The layers so that each comes after those that feed it.
-    """
+class LayerGraph(NamedTuple):
+    """A network or the body of a layer: its layers by id, as in the file, and in running order."""
 
     layers: Mapping[int, Layer]
     order: tuple[Layer, ...]
@@ -104,15 +89,7 @@ class LayerGraph:
 
 
 def read_layers(path: Path) -> LayerGraph:
-    """Read the network of an IR file.
-
-    Args:
-        path: The ``.xml`` file.
-
-    Raises:
-        SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
-            well-formed, TS503 for XML with a document type.
-    """
+    """Read the network of an IR file; raises TS501, TS502, TS503."""
     root = _root(path)
     if root.tag != "net":
         raise _unreadable(path, f"its root element is <{root.tag[:40]}>", "an IR file has <net>")
@@ -126,21 +103,13 @@ def read_layers(path: Path) -> LayerGraph:
     return _graph(root, "", 0)
 
 
-def whole(text: str | None, what: str, path: str | None = None) -> int:
-    """A number >= 0 as IR files write it: ASCII digits, and not more than 64 bits.
-
-    Raises:
-        SplitError: TS502.
-    """
+def whole(text: str | None, what: str, path: str) -> int:
+    """A number >= 0 as IR files write it, of ASCII digits and at most 64 bits; else TS502."""
     digits = (text or "").strip()
     if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _LARGEST:
         return int(digits)
-    raise SplitError(
-        MALFORMED_MODEL,
-        f"{what} is {'missing' if text is None else repr(text[:40])}",
-        "it is a number >= 0",
-        node=path,
-    )
+    seen = "missing" if text is None else repr(text[:40])
+    raise malformed(f"{what} is {seen}", "it is a number >= 0", path)
 
 
 def _root(path: Path) -> Element:
@@ -164,21 +133,21 @@ def _root(path: Path) -> Element:
 
 def _graph(element: Element, prefix: str, depth: int) -> LayerGraph:
     if depth > _MAX_DEPTH:
-        raise _malformed(
+        raise malformed(
             f"bodies lie {depth} deep in each other", f"use at most {_MAX_DEPTH}", prefix
         )
     listed = element.find("layers")
     if listed is None:
-        raise _malformed("a graph has no <layers>", "IR files list them", prefix)
+        raise malformed("a graph has no <layers>", "IR files list them", prefix)
     layers: dict[int, Layer] = {}
     for item in listed.findall("layer"):
-        number = whole(item.get("id"), "the id of a layer", _of(prefix))
+        number = whole(item.get("id"), "the id of a layer", prefix)
         if number in layers:
-            raise _malformed(f"two layers have the id {number}", "give each its own", prefix)
+            raise malformed(f"two layers have the id {number}", "give each its own", prefix)
         layers[number] = _layer(number, item, prefix, depth)
     edges = _edges(element.find("edges"), layers, prefix)
-    for number, layer in layers.items():
-        layers[number] = replace(layer, sources=_sources(layer, edges))
+    for layer in layers.values():
+        layer.sources = _sources(layer, edges)
     return LayerGraph(layers, _in_order(layers))
 
 
@@ -217,7 +186,7 @@ def _ports(item: Element | None, path: str) -> tuple[Port, ...]:
         for port in item.findall("port")
     )
     if len({port.id for port in ports}) != len(ports):
-        raise _malformed(f"two {item.tag} ports have the same id", "give each its own", path)
+        raise malformed(f"two {item.tag} ports have the same id", "give each its own", path)
     return ports
 
 
@@ -234,12 +203,11 @@ def _split_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-_Edges: TypeAlias = "dict[tuple[int, int], OutputRef]"
-
-
-def _edges(element: Element | None, layers: Mapping[int, Layer], prefix: str) -> _Edges:
+def _edges(
+    element: Element | None, layers: Mapping[int, Layer], prefix: str
+) -> dict[tuple[int, int], OutputRef]:
     """What feeds each input port, by layer and port id."""
-    found: _Edges = {}
+    found: dict[tuple[int, int], OutputRef] = {}
     positions = {
         layer.id: {port.id: place for place, port in enumerate(layer.outputs)}
         for layer in layers.values()
@@ -247,27 +215,27 @@ def _edges(element: Element | None, layers: Mapping[int, Layer], prefix: str) ->
     entries = {layer.id: {port.id for port in layer.inputs} for layer in layers.values()}
     for edge in element.findall("edge") if element is not None else ():
         start, leaves, end, enters = (
-            whole(edge.get(name), f"the {name} of an edge", _of(prefix)) for name in _EDGE
+            whole(edge.get(name), f"the {name} of an edge", prefix) for name in _EDGE
         )
         shown = f"the edge from layer {start}, port {leaves} to layer {end}, port {enters}"
         if leaves not in positions.get(start, {}):
-            raise _malformed(f"{shown} starts at no output", "name one that exists", prefix)
+            raise malformed(f"{shown} starts at no output", "name one that exists", prefix)
         if enters not in entries.get(end, set()):
-            raise _malformed(f"{shown} ends at no input", "name one that exists", prefix)
+            raise malformed(f"{shown} ends at no input", "name one that exists", prefix)
         if (end, enters) in found:
-            raise _malformed(f"{shown} is not the only one to end there", "keep one", prefix)
+            raise malformed(f"{shown} is not the only one to end there", "keep one", prefix)
         found[end, enters] = OutputRef(start, positions[start][leaves])
     return found
 
 
-def _sources(layer: Layer, edges: _Edges) -> tuple[OutputRef, ...]:
+def _sources(layer: Layer, edges: Mapping[tuple[int, int], OutputRef]) -> tuple[OutputRef, ...]:
     for port in layer.inputs:
         if (layer.id, port.id) not in edges:
-            raise _malformed(f"nothing feeds its input port {port.id}", "add an edge", layer.path)
+            raise malformed(f"nothing feeds its input port {port.id}", "add an edge", layer.path)
     has = (len(layer.inputs), len(layer.outputs))
     is_start = layer.type in ("Parameter", *CONSTANTS)
     if (is_start and has != (0, 1)) or (layer.type == "Result" and has[0] != 1):
-        raise _malformed(
+        raise malformed(
             f"a {layer.type} has {has[0]} inputs and {has[1]} outputs",
             "Parameter and Const have one output, Result has one input",
             layer.path,
@@ -284,20 +252,17 @@ def _in_order(layers: Mapping[int, Layer]) -> tuple[Layer, ...]:
         return tuple(layers[number] for number in TopologicalSorter(feeding).static_order())
     except CycleError as error:
         circle = error.args[1]
-        raise _malformed(
+        raise malformed(
             f"{len(circle) - 1} layers wait for each other's outputs, this one among them",
             "the edges of a graph form no circle",
             layers[circle[0]].path,
         ) from None
 
 
-def _malformed(problem: str, fix: str, path: str) -> SplitError:
-    return SplitError(MALFORMED_MODEL, problem, fix, node=_of(path))
-
-
-def _of(path: str) -> str | None:
-    """The layer at the end of a path; None for the network itself."""
-    return path.removesuffix(" / ") or None
+def malformed(problem: str, fix: str, path: str | None) -> SplitError:
+    """A refusal of a layer (TS502); of the network itself where the path is empty."""
+    node = (path or "").removesuffix(" / ") or None
+    return SplitError(MALFORMED_MODEL, problem, fix, node=node)
 
 
 def _unreadable(path: Path, problem: str, fix: str) -> SplitError:

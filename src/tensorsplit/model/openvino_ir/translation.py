@@ -9,19 +9,17 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from math import prod
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
     EXTERNAL_DATA,
-    MALFORMED_MODEL,
     UNKNOWN_OPERATOR,
     SplitError,
     show_int,
@@ -34,6 +32,7 @@ from tensorsplit.model.openvino_ir.layers import (
     Layer,
     LayerGraph,
     OutputRef,
+    malformed,
     read_layers,
     whole,
 )
@@ -45,6 +44,9 @@ LAYER_PATH = "org.openvinotoolkit.layer"
 """The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
 
 _OPSET = 18
+_LARGEST_OPERAND = 1 << 19
+"""Constants of more bytes stay in the ``.bin`` file, whatever they are for."""
+
 _IR_VERSION = 10
 _FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "openvino")
 _TYPES = frozenset(TensorProto.DataType.keys())
@@ -56,15 +58,10 @@ _INTEGER = re.compile("-?[0-9]{1,18}")
 _SINK = re.compile(r"/sink_port_[0-9]+$")
 
 
-@dataclass(frozen=True, slots=True)
-class IrInput:
-    """A Parameter.
+class IrInput(NamedTuple):
+    """A Parameter, called by its layer name, else its tensor name, else its id.
 
-    Attributes:
-        name: Its layer name, else its tensor name, else its id.
-        aliases: Its tensor names.
-        element_type: The element type in the package's spelling; None if it may be any.
-        ranges: The bounds of each dimension; None for any rank.
+    The aliases are its tensor names. None stands for any element type, and for any rank.
     """
 
     name: str
@@ -80,16 +77,11 @@ class IrInput:
         return tuple(low if low == high else None for low, high in self.ranges)
 
 
-@dataclass(frozen=True, slots=True)
-class IrFile:
-    """An OpenVINO IR that was read.
+class IrFile(NamedTuple):
+    """An OpenVINO IR that was read: as a message, and its Parameters and Results as in the file.
 
-    Attributes:
-        weights: The ``.bin`` file, links followed; it need not exist if no constant has data.
-        message: The model as ONNX.
-        inputs: Its Parameters, in the order of the file.
-        outputs: What its Results are called, in the order of the file. The message calls an output
-            otherwise where an input has that name.
+    The ``.bin`` need not exist if no constant has data; links to it are followed. The message calls
+    an output otherwise where an input has that name.
     """
 
     weights: Path
@@ -102,7 +94,8 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
     """Read an OpenVINO IR model.
 
     Args:
-        path: The ``.xml`` file; its ``.bin`` lies beside it. Only constants of strings are read.
+        path: The ``.xml`` file; its ``.bin`` lies beside it. Of that only constants of strings
+            are read, and those that tell a split layer its axis and lengths.
 
     Raises:
         SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
@@ -116,12 +109,8 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
     taken: set[str] = set()
     for number, entry in inputs.items():
         if entry.name in taken:
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"two inputs are called '{entry.name}'",
-                "give each its own name",
-                node=layers.layers[number].path,
-            )
+            problem = f"two inputs are called '{entry.name}'"
+            raise malformed(problem, "give each its own name", layers.layers[number].path)
         taken.add(entry.name)
     outputs = _output_names(layers)
     names = {number: entry.name for number, entry in inputs.items()}
@@ -152,12 +141,9 @@ def _element_type(layer: Layer) -> str | None:
     if name in _OF_NO_TYPE:
         return None
     if name not in ELEMENT_TYPES:
-        raise SplitError(
-            MALFORMED_MODEL,
-            f"its element type is {'missing' if name is None else repr(name[:40])}",
-            f"it is one of {', '.join(ELEMENT_TYPES)}",
-            node=layer.path,
-        )
+        seen = "missing" if name is None else repr(name[:40])
+        fix = f"it is one of {', '.join(ELEMENT_TYPES)}"
+        raise malformed(f"its element type is {seen}", fix, layer.path)
     return name
 
 
@@ -165,9 +151,7 @@ def _ranges(layer: Layer) -> tuple[Range, ...] | None:
     """The shape that a Parameter or Const declares; None for any rank."""
     text = layer.attributes.get("shape")
     if text is None:
-        raise SplitError(
-            MALFORMED_MODEL, "its shape is missing", "a scalar has shape=''", node=layer.path
-        )
+        raise malformed("its shape is missing", "a scalar has shape=''", layer.path)
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
     if inner == "...":
         return None
@@ -185,11 +169,10 @@ def _range(text: str, layer: Layer) -> Range:
         low, high = int(match["low"] or 0), int(match["high"]) if match["high"] else None
         if high is None or low <= high:
             return low, high
-    raise SplitError(
-        MALFORMED_MODEL,
+    raise malformed(
         f"its shape has the dimension {text[:40]!r}",
         "a dimension is a number >= 0, a range such as 1..8, or ?",
-        node=layer.path,
+        layer.path,
     )
 
 
@@ -217,35 +200,22 @@ def _possible_names(graph: LayerGraph, result: Layer) -> Iterator[str]:
     place = f"{producer.name or producer.id}.{source.output}"
     yield place
     yield f"{place}.{result.id}"
-    number = 0
-    while True:
-        number += 1
-        yield f"{place}.{result.id}.{number}"
+    yield from (f"{place}.{result.id}.{number}" for number in count(1))
 
 
 class _Writer:
-    """Writes layers as messages, with names that are unique in the whole model.
-
-    Args:
-        weights: The ``.bin`` file.
-        taken: The names of the model's inputs and outputs.
-    """
+    """Writes layers as messages, with names that are unique in the whole model."""
 
     def __init__(self, weights: Path, taken: set[str]) -> None:
         self._weights = weights
+        self._location = weights.resolve().name
         self._held = weights.stat().st_size if weights.is_file() else None
         self._taken = taken
 
     def graph(
         self, layers: LayerGraph, inputs: Mapping[int, str], outputs: Iterable[str]
     ) -> GraphProto:
-        """A graph without its inputs.
-
-        Args:
-            layers: The layers.
-            inputs: What each Parameter is called, by its id.
-            outputs: What each Result is called.
-        """
+        """A graph without its inputs; Parameters are named by id, Results in their order."""
         graph = GraphProto()
         names = {OutputRef(number, 0): name for number, name in inputs.items()}
         owners = {name: number for number, name in inputs.items()}
@@ -257,12 +227,19 @@ class _Writer:
             results.append((result, name))
             if layers.layers[source.layer].type not in ("Parameter", *CONSTANTS):
                 names.setdefault(source, name)  # of several Results, the first one names the value
+        operands = {
+            source.layer
+            for layer in layers.order
+            if layer.type in _FAMILY
+            for source in layer.sources[1:]
+        }
         for layer in layers.order:
             for place in range(len(layer.outputs)):
                 source = OutputRef(layer.id, place)
                 names[source] = names.get(source) or self._new_name(layer, place)
             if layer.type in CONSTANTS:
-                self._add_constant(graph, layer, names[OutputRef(layer.id, 0)])
+                name = names[OutputRef(layer.id, 0)]
+                self._add_constant(graph, layer, name, is_operand=layer.id in operands)
             elif layer.type not in ("Parameter", "Result"):
                 self._add_node(graph, layer, names)
         for result, name in results:
@@ -312,14 +289,17 @@ class _Writer:
             if port.shape is not None or element_type is not None:
                 graph.value_info.append(_described(name, element_type, port.shape))
 
-    def _add_constant(self, graph: GraphProto, layer: Layer, name: str) -> None:
-        """A Const as an initializer, or as a node for OpenVINO alone if ONNX lacks its type."""
+    def _add_constant(
+        self, graph: GraphProto, layer: Layer, name: str, *, is_operand: bool
+    ) -> None:
+        """A Const as an initializer, or as a node for OpenVINO alone if ONNX can't hold it."""
         element_type, shape, offset, size = _declared_constant(layer)
         self._check_weights(layer, offset, size)
-        data_type = _data_type(ELEMENT_TYPES[element_type])
-        tensor = TensorProto(name=name, data_type=data_type, dims=shape)
+        tensor = TensorProto(
+            name=name, data_type=_data_type(ELEMENT_TYPES[element_type]), dims=shape
+        )
         strings = self._strings(layer, shape, offset, size) if element_type == "string" else None
-        if data_type == TensorProto.UNDEFINED or (strings is None and element_type == "string"):
+        if not tensor.data_type or (strings is None and element_type == "string"):
             node = graph.node.add(op_type=layer.type, domain=DOMAIN, name=layer.name, output=[name])
             node.metadata_props.add(key=LAYER_PATH, value=layer.path)
             _add_attributes(node, layer.attributes)
@@ -327,9 +307,11 @@ class _Writer:
             return
         if strings is not None:
             tensor.string_data.extend(strings)
+        elif is_operand and size <= _LARGEST_OPERAND:
+            tensor.raw_data = self._read(layer, offset, size)
         else:
             tensor.data_location = TensorProto.EXTERNAL
-            entries = {"location": self._weights.resolve().name, "offset": offset, "length": size}
+            entries = {"location": self._location, "offset": offset, "length": size}
             for key, value in entries.items():
                 tensor.external_data.add(key=key, value=str(value))
         graph.initializer.append(tensor)
@@ -346,18 +328,14 @@ class _Writer:
                 node=layer.path,
             )
 
-    def _strings(
-        self, layer: Layer, shape: tuple[int, ...], offset: int, size: int
-    ) -> list[bytes] | None:
-        """The strings of a constant; None if not all of them are UTF-8, as ONNX wants them."""
-        data = b""
+    def _read(self, layer: Layer, offset: int, size: int) -> bytes:
+        """The data of a constant; it was checked to lie in the file."""
+        if not size:
+            return b""
         try:
-            if size:
-                with self._weights.open("rb") as file:
-                    file.seek(offset)
-                    data = file.read(size)
-            strings = _decode_strings(data, prod(shape))
-            "".join(text.decode() for text in strings)
+            with self._weights.open("rb") as file:
+                file.seek(offset)
+                return file.read(size)
         except OSError as error:
             raise SplitError(
                 EXTERNAL_DATA,
@@ -365,6 +343,14 @@ class _Writer:
                 "keep the .bin that was written with the .xml",
                 node=layer.path,
             ) from None
+
+    def _strings(
+        self, layer: Layer, shape: tuple[int, ...], offset: int, size: int
+    ) -> list[bytes] | None:
+        """The strings of a constant; None if not all of them are UTF-8, as ONNX wants them."""
+        try:
+            strings = _decode_strings(self._read(layer, offset, size), prod(shape))
+            "".join(text.decode() for text in strings)
         except UnicodeDecodeError:
             return None
         except SplitError as error:
@@ -376,12 +362,8 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
     """OpenVINO's name of a constant's type, its shape, and where its data is and how long."""
     element_type, ranges = _element_type(layer), _ranges(layer)
     if element_type is None or ranges is None or any(low != high for low, high in ranges):
-        raise SplitError(
-            MALFORMED_MODEL,
-            "a constant has no fixed shape or element type",
-            "constants have both",
-            node=layer.path,
-        )
+        problem = "a constant has no fixed shape or element type"
+        raise malformed(problem, "constants have both", layer.path)
     offset, size = (
         whole(layer.attributes.get(name), f"its {name}", layer.path) for name in ("offset", "size")
     )
@@ -407,12 +389,12 @@ def _byte_count(element_type: str, shape: tuple[int, ...]) -> int | None:
     return -(-size // 3) * 3 if element_type in _IN_THREE_BYTES else size
 
 
-def _decode_strings(data: bytes, count: int) -> list[bytes]:
+def _decode_strings(data: bytes, number: int) -> list[bytes]:
     """A count, the offset of each string and of the end (32-bit each), then the characters."""
-    head = 4 * (count + 2)
-    if len(data) < head or struct.unpack_from("<i", data)[0] != count:
-        raise _bad_strings(f"{len(data)} bytes do not hold the offsets of {count} strings")
-    offsets = struct.unpack_from(f"<{count + 1}i", data, 4)
+    head = 4 * (number + 2)
+    if len(data) < head or struct.unpack_from("<i", data)[0] != number:
+        raise _bad_strings(f"{len(data)} bytes do not hold the offsets of {number} strings")
+    offsets = struct.unpack_from(f"<{number + 1}i", data, 4)
     text = data[head:]
     ordered = all(start <= end for start, end in pairwise(offsets))
     if offsets[0] != 0 or not ordered or offsets[-1] > len(text):
