@@ -17,7 +17,6 @@ from tensorsplit.core.errors import (
     MISSING_INPUT,
     UNKNOWN_ENGINE,
     UNKNOWN_INPUT,
-    UNREADABLE_MODEL,
     USAGE,
     SplitError,
     show,
@@ -79,13 +78,6 @@ class TensorSplitBackend(Backend):
                 UNKNOWN_ENGINE, f"the device is {show(device)}", "use 'CPU'", parameter="device"
             )
         loaded = read_model(model)
-        if not isinstance(loaded, OnnxModel):
-            raise SplitError(
-                UNREADABLE_MODEL,
-                "it is an OpenVINO IR",
-                "give an ONNX model, or use tensorsplit.run",
-                parameter="model",
-            )
         compile_model(loaded)
         return TensorSplitRep(loaded)
 
@@ -139,18 +131,19 @@ def _by_name(model: OnnxModel, inputs: Any) -> Any:
         return inputs
     names = [entry.name for entry in model.inputs]
     required = [entry.name for entry in model.inputs if not entry.has_default]
-    return _paired(required if _count(inputs) == len(required) else names, inputs)
+    takes_all = isinstance(inputs, (list, tuple)) and len(inputs) != len(required)
+    return _paired(names if takes_all else required, inputs)
 
 
 def _paired(names: Sequence[str], inputs: Any) -> dict[str, Any]:
-    count = _count(inputs)
-    if count is None:
+    if not isinstance(inputs, (list, tuple)):
         raise SplitError(
             USAGE,
             f"the inputs are a {type(inputs).__name__}",
             "give a list of inputs, or a mapping from their names",
             parameter="inputs",
         )
+    count = len(inputs)
     if count != len(names):
         raise SplitError(
             MISSING_INPUT if count < len(names) else UNKNOWN_INPUT,
@@ -159,10 +152,6 @@ def _paired(names: Sequence[str], inputs: Any) -> dict[str, Any]:
             parameter="inputs",
         )
     return dict(zip(names, inputs, strict=True))
-
-
-def _count(inputs: Any) -> int | None:
-    return len(inputs) if isinstance(inputs, (list, tuple)) else None
 
 
 def _model_of(node: Any, opset: Any, fed: Mapping[str, Any]) -> onnx.ModelProto:

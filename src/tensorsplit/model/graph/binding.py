@@ -52,12 +52,11 @@ def bind(
 
     Args:
         node: The node.
-        opset: The opset of ONNX's own domain where the node stands.
-        inputs: What is known of each input, in the node's order. None for what the constants and
-            the declared types of the model tell.
-        attributes: The attributes of the function around the node in one call, integers or lists
-            of them by name, defaults among them; empty outside of functions. None if the calls are
-            not known.
+        opset: The opset of ONNX's own domain there.
+        inputs: What is known of each input. None for what the constants and the declared types of
+            the model tell.
+        attributes: The attributes of the function around the node in one call, defaults among
+            them; empty outside of functions, None if the calls are not known.
 
     Raises:
         SplitError: TS101 to TS107, TS305, TS502.
@@ -181,14 +180,7 @@ def _kind(value: object) -> str:
 
 
 def execute(intent: Intent, data: Any) -> list[Any]:
-    """Split the data of a node.
-
-    Args:
-        intent: What the node asks for.
-        data: The value of its first input.
-
-    Returns:
-        The value of each output: views of the data, or one list of them for a sequence.
+    """The outputs of a node: views of the data, or one list of them for a sequence.
 
     Raises:
         SplitError: TS201 to TS309.

@@ -15,11 +15,7 @@ from tensorsplit.model.graph.nodes import scopes
 
 
 class Names:
-    """Names that no value or node of a model has, in whatever scope.
-
-    Args:
-        model: The model whose names are taken.
-    """
+    """Names that no value or node of a model has, in whatever scope."""
 
     def __init__(self, model: ir.Model) -> None:
         self._taken: set[str] = set()
@@ -43,15 +39,9 @@ class Names:
 
 
 class Builder:
-    """Makes nodes of ONNX's own domain and collects them in order.
+    """Makes nodes of ONNX's own domain, and collects them in order for others to insert.
 
-    Args:
-        names: Where names come from.
-        opset: The opset of the scope that the nodes will stand in.
-        stem: What new names start with.
-
-    Attributes:
-        nodes: What was made so far; whoever asked for it inserts it into a graph.
+    The opset is that of the scope that the nodes will stand in; new names start with the stem.
     """
 
     def __init__(self, names: Names, opset: int, stem: str) -> None:
@@ -65,32 +55,23 @@ class Builder:
         attributes: Mapping[str, Any] | None = None,
         outputs: int | Sequence[ir.Value] = 1,
     ) -> ir.Value:
-        """Add a node; returns its first output.
+        """Add a node with attributes given as Python values; returns its first output.
 
-        Args:
-            op_type: The operator, spelled as the opset of the builder has it.
-            inputs: Its inputs; None for one that is left out.
-            attributes: Python values by name.
-            outputs: How many outputs it has, or the values that it is to produce.
+        Its outputs are new values, as many as given, or those given.
         """
-        values = (
-            [
-                ir.Value(name=self.names.fresh(f"{self.stem}_{op_type.lower()}"))
-                for _ in range(outputs)
-            ]
-            if isinstance(outputs, int)
-            else list(outputs)
-        )
+        if isinstance(outputs, int):
+            name = f"{self.stem}_{op_type.lower()}"
+            outputs = [ir.Value(name=self.names.fresh(name)) for _ in range(outputs)]
         node = ir.Node(
             "",
             op_type,
             list(inputs),
             ir.convenience.convert_attributes(dict(attributes or {})),
-            outputs=values,
+            outputs=outputs,
             name=self.names.fresh(f"{self.stem}_{op_type}"),
         )
         self.nodes.append(node)
-        return values[0]
+        return outputs[0]
 
     def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""
@@ -104,11 +85,9 @@ class Builder:
         return output
 
     def linked(self, kind: str, attribute: ir.Attr) -> ir.Value:
-        """A Constant that holds what an attribute of the function around it holds.
+        """A Constant that holds what a reference to an attribute of a function stands for.
 
-        Args:
-            kind: ``value_int`` or ``value_ints``.
-            attribute: The attribute, a reference.
+        The kind is ``value_int`` or ``value_ints``.
         """
         output = self.op("Constant", [])
         node = output.producer()

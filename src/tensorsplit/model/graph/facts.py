@@ -16,10 +16,9 @@ MAX_LISTED_PARTS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor.
+    """A tensor; what is not known is None.
 
     Attributes:
-        element_type: None if not known.
         shape: None if not even the rank is known; unknown dimensions are None.
         values: The elements in order, for small integer tensors of rank 0 or 1 that are constant
             or follow from shapes: integers, expressions, or None for those not known.
@@ -39,12 +38,11 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A sequence of tensors.
+    """A sequence of tensors; what is not known is None.
 
     Attributes:
-        element_type: Of its tensors; None if not known.
-        part: What is known of the shape of every tensor; None if not even the rank is.
-        count: How many tensors; None if not known.
+        part: What is known of the shape of every tensor.
+        count: How many tensors there are.
         parts: The shape of each tensor, where each one's is known apart.
     """
 
@@ -58,9 +56,7 @@ class Sequence:
 class Other:
     """A value of another kind (optional, map, sparse tensor), with its declared type.
 
-    Attributes:
-        type: The type; None if not known.
-        is_absent: Whether it is an input of a function that the call leaves out.
+    It is absent if it is an input of a function that the call leaves out.
     """
 
     type: ir.TypeProtocol | None = None

@@ -29,6 +29,7 @@ from onnx import (
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
 from tensorsplit.model.graph.nodes import (
+    FIRST_IR_WITH_OPSETS,
     NodeRef,
     check_depth,
     domain_name,
@@ -44,7 +45,6 @@ getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or
 _MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""
 
-_FIRST_IR_WITH_OPSETS = 3
 _FREE_TEXT = frozenset(
     {"doc_string", "metadata_props", "producer_name", "producer_version", "denotation"}
 )
@@ -137,7 +137,7 @@ def message_opsets(model: ModelProto) -> dict[str, int]:
     Raises:
         SplitError: TS502 for imports that contradict each other.
     """
-    if not model.opset_import and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
+    if not model.opset_import and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         return {"": 1}
     return _opsets(model.opset_import, "graph")
 

@@ -34,6 +34,8 @@ VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
 
+FIRST_IR_WITH_OPSETS = 3
+
 LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
 
@@ -43,10 +45,8 @@ class NodeRef:
     """A node, and where it is.
 
     Attributes:
-        node: The node.
         path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
         opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
-        scope: The graph or function that lists the node.
         function: The function it belongs to, through whatever bodies; None in the main graph.
     """
 
@@ -88,17 +88,13 @@ class NodeRef:
 def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRef]:
     """Every node of a model: the main graph's in order, each before its bodies, then functions'.
 
-    Nodes may be replaced while this runs, but not those that come later.
-
-    Args:
-        model: The model.
-        what: What the pass does, for progress hooks.
+    Nodes may be replaced while this runs, but not those that come later. What the pass does is told
+    to progress hooks.
     """
     yield from _walk(model.graph, "graph", model_opsets(model), what=what)
     for function in tuple(model.functions.values()):
-        yield from _walk(
-            function, function_label(function), domain_opsets(function.opset_imports), function
-        )
+        opsets = domain_opsets(function.opset_imports)
+        yield from _walk(function, function_label(function), opsets, function)
 
 
 def _walk(
@@ -158,23 +154,15 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
 
 
 def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
-    """What messages call a node.
+    """What messages call a node: its parent's path with its name, or its operator and index.
 
-    Args:
-        parent: The path of the graph or function.
-        node: The node.
-        index: Its place among its siblings.
-
-    Returns:
-        The parent's path with the node's name, or its operator and place if it has none; of the
-        layer of an OpenVINO IR the layer's own path.
+    The layer of an OpenVINO IR has a path of its own.
     """
     noted: Any = node.metadata_props
-    if noted:
-        if isinstance(node, NodeProto):
-            noted = {entry.key: entry.value for entry in noted}
-        if LAYER_PATH in noted:
-            return str(noted[LAYER_PATH])
+    if isinstance(node, NodeProto):
+        noted = {entry.key: entry.value for entry in noted}
+    if LAYER_PATH in noted:
+        return str(noted[LAYER_PATH])
     return f"{parent}/{short_name(node.name or '') or f'{short_name(node.op_type)}[{index}]'}"
 
 
@@ -196,12 +184,9 @@ def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
 
 def model_opsets(model: ir.Model) -> dict[str, int]:
     """The opset of each domain in the main graph; models before IR version 3 are at opset 1."""
-    if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
+    if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         return {"": 1}
     return domain_opsets(model.opset_imports)
-
-
-_FIRST_IR_WITH_OPSETS = 3
 
 
 def is_split(node: ir.Node) -> bool:
@@ -233,10 +218,8 @@ def record_of(node: ir.Node, opset: int) -> Operator:
 def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:
     """The value of a small constant: an initializer, or the output of a Constant node.
 
-    Args:
-        value: The value.
-        default: Whether to read an initializer that is also a graph input; it is a default and not
-            a constant (D20).
+    An initializer that is also a graph input is a default and not a constant (D20); it is read only
+    if asked for.
 
     Raises:
         SplitError: TS502 for one that is malformed, TS504 for external data that can't be used.
@@ -298,12 +281,11 @@ def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
         for value in scope.initializers.values():
             if value.const_value is not None:
                 yield value.const_value
-    for node in scope:
-        for attribute in node.attributes.values():
-            if not attribute.is_ref() and attribute.type == ir.AttributeType.TENSOR:
-                yield attribute.value
-            elif not attribute.is_ref() and attribute.type == ir.AttributeType.TENSORS:
-                yield from attribute.value
+    for attribute in (entry for node in scope for entry in node.attributes.values()):
+        if not attribute.is_ref() and attribute.type == ir.AttributeType.TENSOR:
+            yield attribute.value
+        elif not attribute.is_ref() and attribute.type == ir.AttributeType.TENSORS:
+            yield from attribute.value
 
 
 def as_proto(node: ir.Node) -> NodeProto:

@@ -14,12 +14,7 @@ class Watcher(Protocol):
     """Receives progress, to show it."""
 
     def begin(self, what: str, total: int | None) -> None:
-        """Called when a pass over a model begins.
-
-        Args:
-            what: What it does, such as ``converting``.
-            total: How many steps it has; None if that is not known.
-        """
+        """Called when a pass begins, such as ``converting``; the total may be unknown."""
 
     def step(self) -> None:
         """Called after each step of the pass."""
@@ -46,13 +41,7 @@ def begin(what: str) -> None:
 
 
 def counted(what: str, items: Sequence[_Item]) -> Iterator[_Item]:
-    """Iterate over items, and report a step after each.
-
-    Args:
-        what: What the pass does.
-        items: The items, such as the nodes of the main graph; bodies and functions are part of the
-            node that holds or calls them.
-    """
+    """Iterate over items, such as the nodes of the main graph, and report a step after each."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher.begin(what, len(items))

@@ -43,7 +43,7 @@ from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name, folder_of
 
 if TYPE_CHECKING:
-    from tensorsplit.model.openvino_ir.translation import IrFile, IrInput, Range
+    from tensorsplit.model.openvino_ir.translation import IrFile, Range
 
 Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
 """What can be read as a model: a path, a model in memory, or what was read before."""
@@ -60,7 +60,6 @@ class OnnxModel:
         folder: Where external data is looked for; None if the model came without a place.
         name: What to call it: the path, or the graph's name.
         was_ir: Whether an onnx-ir model came in.
-        path: The file that it was read from, if any.
         openvino: The OpenVINO IR that it was read from; its layers are nodes of the domain
             ``org.openvinotoolkit``.
     """
@@ -107,7 +106,10 @@ class OnnxModel:
             SplitError: TS502 for an input that is there twice.
         """
         if self.openvino is not None:
-            return tuple(map(_declared_by_ir, self.openvino.inputs))
+            return tuple(
+                DeclaredInput(e.name, e.element_type, e.shape, aliases=e.aliases, ranges=e.ranges)
+                for e in self.openvino.inputs
+            )
         graph = self.original.graph
         defaults = {tensor.name for tensor in graph.initializer}
         defaults |= {tensor.values.name for tensor in graph.sparse_initializer}
@@ -143,20 +145,12 @@ class OnnxModel:
         return tuple(value.name for value in self.original.graph.output)
 
     def back(self, changed: bool) -> ModelProto | ir.Model:
-        """The model as the kind that came in: onnx-ir for onnx-ir, else an ONNX message.
-
-        Args:
-            changed: As for `proto`.
-        """
+        """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`."""
         return self.model if self.was_ir else self.proto(changed)
 
     @collector_paused()
     def proto(self, changed: bool) -> ModelProto:
-        """The model as an ONNX message.
-
-        Args:
-            changed: Whether the model was changed; if not, the message is the original one, byte
-                for byte, and nothing has to be written.
+        """The model as an ONNX message: the original, unless the model was changed.
 
         Raises:
             SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8.
@@ -184,14 +178,9 @@ def _drop_undefined(graph: ir.Graph) -> None:
 
 
 def read_model(source: Source) -> OnnxModel:
-    """Read a model without its external data.
+    """Read a model, well-formed as far as its encoding goes, without its external data.
 
-    Args:
-        source: The path of an ONNX file, or of an OpenVINO IR (``.xml``); a model in memory; or
-            what was read before, which comes back as it is.
-
-    Returns:
-        The model, well-formed as far as its encoding goes.
+    What was read before comes back as it is.
 
     Raises:
         SplitError: TS501 for what is not a model or can't be read, TS502 for a graph that is
@@ -224,9 +213,8 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
     proto = ModelProto()
     try:
         if not path.is_file():
-            raise _unreadable(
-                name, "it is no file" if path.exists() else "there is no such file", "give a file"
-            )
+            problem = "it is no file" if path.exists() else "there is no such file"
+            raise _unreadable(name, problem, "give a file")
         size = path.stat().st_size
         if size > _MAX_MESSAGE:
             raise _unreadable(
@@ -235,9 +223,9 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
                 "keep the weights in external data",
             )
         proto.ParseFromString(path.read_bytes())
+    except SplitError:
+        raise
     except (OSError, ValueError, DecodeError) as error:
-        if isinstance(error, SplitError):
-            raise
         raise _unreadable(
             name, f"it is no ONNX model ({_reason(error)})", "give a whole .onnx file, or an .xml"
         ) from error
@@ -287,13 +275,9 @@ def _unreadable(name: str, problem: str, fix: str) -> SplitError:
 
 
 def open_model(source: Source) -> OnnxModel:
-    """Read an ONNX model of our own, to look at its graph or to rewrite it.
+    """Read an ONNX model to look at or to rewrite: nobody else holds its onnx-ir model.
 
-    Args:
-        source: As for `read_model`; what was read before is not parsed again.
-
-    Returns:
-        A model of which nobody else holds the onnx-ir model.
+    What was read before is not parsed again.
 
     Raises:
         SplitError: TS501 for what is no ONNX model; TS502 for a graph that contradicts itself.
@@ -313,17 +297,13 @@ def open_model(source: Source) -> OnnxModel:
 
 
 class DeclaredInput(NamedTuple):
-    """One input of a model, as the model declares it.
+    """One input of a model, as the model declares it; what is not declared is None.
 
     Attributes:
-        name: The input's name.
-        element_type: The element type in the package's spelling; None if none is declared.
-        shape: The dimensions, each an integer, a name, or None; None if no rank is declared.
         kind: ``tensor``, ``sequence`` (of tensors), ``optional`` (tensor), ``optional sequence``,
             or ``other`` for what is passed on unchecked, such as a map.
-        has_default: Whether the model holds a value that is used if the input is not fed.
         aliases: Other names of it.
-        ranges: The least and the largest length of each dimension, if the model gives bounds.
+        ranges: The least and the largest length of each dimension.
     """
 
     name: str
@@ -356,12 +336,6 @@ def _bounds(dim: int | str | None, bounds: Range | None) -> int | str | None:
         return dim
     low, high = bounds
     return f"{low}..{'' if high is None else high}"
-
-
-def _declared_by_ir(entry: IrInput) -> DeclaredInput:
-    return DeclaredInput(
-        entry.name, entry.element_type, entry.shape, aliases=entry.aliases, ranges=entry.ranges
-    )
 
 
 def _declared(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
@@ -402,14 +376,8 @@ def _dim(dim: Any) -> int | str | None:
 def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> dict[str, Any]:
     """Check what is fed against what is declared, before anything runs.
 
-    Args:
-        declared: The inputs of the model.
-        feeds: Values by input name: NumPy arrays for tensors, lists of them for sequences, None
-            for an empty optional.
-
-    Returns:
-        The values that were fed, by name: plain arrays in the machine's byte order (the bytes of
-        each element are those that came in), lists of them, or None.
+    Returns the values by name: plain arrays in the machine's byte order (the bytes of each element
+    are those that came in), lists of them for sequences, None for an empty optional.
 
     Raises:
         SplitError: TS505 for an input that is missing, TS506 for one that the model does not
@@ -434,12 +402,8 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
             )
     for entry in declared:
         if entry.name not in feeds and not entry.has_default:
-            raise SplitError(
-                MISSING_INPUT, "it was not fed", f"feed a {entry}", parameter=short_name(entry.name)
-            )
-    return {
-        entry.name: _check(entry, feeds[entry.name]) for entry in declared if entry.name in feeds
-    }
+            raise _misfit(MISSING_INPUT, entry, "it was not fed")
+    return {e.name: _check(e, feeds[e.name]) for e in declared if e.name in feeds}
 
 
 def _by_name(declared: Sequence[DeclaredInput], feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
