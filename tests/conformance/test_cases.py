@@ -78,7 +78,7 @@ def test_an_id_begins_with_what_the_case_is_about(case: Case) -> None:
 
 @pytest.mark.parametrize("name", ["shape_class", "spelling", "place", "use"])
 def test_fields_hold_only_the_words_of_the_vocabulary_and_all_of_them(name: str) -> None:
-    words = {"shape_class": "SHAPE_CLASSES", "spelling": "SPELLINGS"}.get(name, f"{name}s".upper())
+    words = {"shape_class": "SHAPE_CLASSES", "spelling": "FORMS"}.get(name, f"{name}s".upper())
     assert {getattr(case, name) for case in CASES} == set(getattr(vocabulary, words))
 
 

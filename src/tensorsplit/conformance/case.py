@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 SHAPE_CLASSES = ("static", "dynamic-axis", "dynamic-other", "zero-size")
-SPELLINGS = ("attribute", "initializer", "constant", "runtime", "overridable", "absent")
+FORMS = ("attribute", "initializer", "constant", "runtime", "overridable", "absent")
 PLACES = ("graph", "if", "loop", "scan", "function")
 USES = (
     *("", "output", "SequenceAt", "SequenceLength", "SequenceInsert", "SequenceErase"),
@@ -25,14 +25,7 @@ PARTS, REFUSAL = "parts", "refusal"
 
 @dataclass(frozen=True, slots=True)
 class CaseSplit:
-    """What is split, for a picture of it and for filters.
-
-    Attributes:
-        shape: The shape of the data.
-        axis: The axis as the model says it, maybe negative.
-        sizes: The length of each part.
-        keepdims: Whether the parts keep the axis.
-    """
+    """What is split, for a picture of it and for filters; the axis is as the model says it."""
 
     shape: tuple[int, ...]
     axis: int
@@ -44,12 +37,9 @@ class CaseSplit:
 class Built:
     """The files of a case.
 
-    Attributes:
-        model: A serialised ONNX ``ModelProto``, or the ``.xml`` of an OpenVINO IR.
-        weights: The ``.bin`` of an IR; empty for ONNX.
-        inputs: An array for each input that is fed, by name.
-        expected: An array, or for a sequence a list of arrays, for each output, by name and in the
-            order of the model; None where the standard asks for a refusal.
+    `model` is a serialised ONNX ``ModelProto``, or the ``.xml`` of an OpenVINO IR, whose ``.bin``
+    `weights` holds. What is `expected` is an array, or for a sequence a list of them, for each
+    output, in the order of the model; None where the standard asks for a refusal.
     """
 
     model: bytes
@@ -65,18 +55,18 @@ class CaseInfo:
     Attributes:
         id: Stable and unique: segments of ``[A-Za-z0-9._-]+`` between slashes.
         operator: The operator version, such as ``onnx.Split-18``.
-        element_type: The element type of the data: ``float``, ``int64``, ``string`` and so on.
+        element_type: The element type of the data, in ONNX's words.
         shape_class: One of `SHAPE_CLASSES`: what the model declares of the data's shape.
         rank: The rank of the data.
-        spelling: One of `SPELLINGS`: how the model says the lengths, or how many parts there are.
+        spelling: One of `FORMS`: how the model says the lengths, or how many parts there are.
         place: One of `PLACES`: where the split node is; for a node inside two, the outer one.
         use: One of `USES`: what is done with a sequence; empty for operators without one.
         rule: What the standard says, in our words, and where it says so.
         decision: Where the standard leaves it open, the decision of docs/errata.md: ``D1`` to
             ``D20``.
-        expects: ``parts`` or ``refusal``.
+        expects: `PARTS` or `REFUSAL`.
         opset: The opset that the model imports; for an IR, that of its split layer.
-        model_format: ``onnx``, or ``ir`` for OpenVINO IR.
+        model_format: ``onnx`` or ``ir``.
         cut: What is split; None for refusals.
     """
 
@@ -98,11 +88,7 @@ class CaseInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(CaseInfo):
-    """One thing that the standard says, and a model to see whether an engine does it.
-
-    Attributes:
-        recipe: What makes the files from a random generator.
-    """
+    """One thing that the standard says, and what makes a model to see whether an engine does it."""
 
     recipe: Callable[[np.random.Generator], Built] = field(repr=False, compare=False)
 
@@ -117,10 +103,6 @@ class Case(CaseInfo):
         return CaseInfo(**{entry.name: getattr(self, entry.name) for entry in fields(CaseInfo)})
 
     def build(self, seed: int = 0) -> Built:
-        """The model, random inputs and what comes out.
-
-        Args:
-            seed: Another seed gives other elements; the same one gives the same bytes.
-        """
+        """The model, random inputs and what comes out; the same bytes for the same seed."""
         digest = hashlib.sha256(self.id.encode()).digest()
         return self.recipe(np.random.default_rng([seed, *digest[:16]]))

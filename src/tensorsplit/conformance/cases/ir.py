@@ -19,38 +19,36 @@ from tensorsplit.conformance.cases.wordings import (
     REMAINDERS,
     Stated,
     draw,
-    spell_lengths,
+    lengths_text,
 )
 from tensorsplit.conformance.data import ALLOWED, has_extremes
-from tensorsplit.conformance.models.onnx_model import Operand, Shape, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape, SplitModel
 
 VARIADIC, SPLIT = "openvino.VariadicSplit-1", "openvino.Split-1"
-_SPELLINGS = ("constant", "runtime")
+_FORMS = ("constant", "runtime")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 def cases() -> Iterator[Case]:
     """The cases of this group."""
-    for split, spelling, cls in product(
-        (*LENGTHS, *NO_LENGTHS, *REMAINDERS), _SPELLINGS, SHAPE_CLASSES
-    ):
-        yield _variadic(split, spelling, cls)
+    for split, form, cls in product((*LENGTHS, *NO_LENGTHS, *REMAINDERS), _FORMS, SHAPE_CLASSES):
+        yield _variadic(split, form, cls)
     for split, cls in product((*EQUAL, *COUNT_OF_NOTHING), SHAPE_CLASSES):
         yield _equal(split, cls)
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {rank} {axis}"
             split = draw(key, (*LENGTHS, *REMAINDERS))
-            yield _variadic(split, draw(f"s {key}", _SPELLINGS), "static", (rank, axis))
+            yield _variadic(split, draw(f"s {key}", _FORMS), "static", (rank, axis))
             yield _equal(draw(key, EQUAL), "static", (rank, axis))
-    for element_type, spelling in product(_INTEGERS, _SPELLINGS):
+    for element_type, form in product(_INTEGERS, _FORMS):
         yield _case(
             VARIADIC,
             f"operands-{element_type}",
             *("axis-input", "split_lengths"),
             shape=(2, 7),
-            axis_operand=Operand(1, spelling, element_type),
-            operand=Operand((3, 4), spelling, element_type),
+            axis_operand=CaseOperand(1, form, element_type),
+            operand=CaseOperand((3, 4), form, element_type),
             sizes=(3, 4),
             axis=1,
         )
@@ -69,7 +67,12 @@ def _case(
 ) -> Case:
     """A case of a model, of a vector of 6 but for what is told."""
     sizes = fields.get("sizes")
-    said = {"shape": (6,), "axis_operand": Operand(0), "outputs": len(sizes or (2, 4)), **fields}
+    said = {
+        "shape": (6,),
+        "axis_operand": CaseOperand(0),
+        "outputs": len(sizes or (2, 4)),
+        **fields,
+    }
     model = SplitModel(operator=operator, **said)
     return case_of(model, name, *rules, shape_class=shape_class, decision=decision)
 
@@ -81,12 +84,12 @@ def _types(element_type: str) -> Iterator[Case]:
             "element_type": element_type,
             "extreme": extreme,
             "axis": 1,
-            "axis_operand": Operand(1),
+            "axis_operand": CaseOperand(1),
             "decision": decision_of_type(element_type, extreme),
         }
         tail = "extreme" if extreme else "plain"
         for name, sizes in TYPE_SPLITS.items():
-            said = {"shape": (2, 7), "operand": Operand(sizes), "sizes": sizes, **common}
+            said = {"shape": (2, 7), "operand": CaseOperand(sizes), "sizes": sizes, **common}
             yield _case(VARIADIC, f"{name}-{tail}", "any-type", **said)
         said = {"shape": (2, 9), "attributes": {"num_splits": 3}, "sizes": (3, 3, 3), **common}
         yield _case(SPLIT, f"equal-{tail}", "any-type", **said)
@@ -99,16 +102,16 @@ def _around(split: Stated, cls: str, key: str, at: tuple[int, int] | None) -> Sh
     return shaped(split.dim, *at, cls, key)
 
 
-def _variadic(split: Stated, spelling: str, cls: str, at: tuple[int, int] | None = None) -> Case:
-    key = f"variadic {split} {spelling} {cls} {at}"
+def _variadic(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
+    key = f"variadic {split} {form} {cls} {at}"
     around = _around(split, cls, key, at)
-    is_list, axis_spelling = draw(f"list {key}", (0, 1)), draw(f"axis {key}", _SPELLINGS)
+    is_list, axis_form = draw(f"list {key}", (0, 1)), draw(f"axis {key}", _FORMS)
     unknown: Shape | None = (None,) if draw(f"count {key}", (0, 1)) else None
     has_rest = -1 in split.said
-    how = f"axis{'list' if is_list else ''}{'-runtime' if axis_spelling == 'runtime' else ''}"
+    how = f"axis{'list' if is_list else ''}{'-runtime' if axis_form == 'runtime' else ''}"
     return _case(
         VARIADIC,
-        f"{'axes' if at else 'lengths'}-{spell_lengths(split.said)}of{split.dim}-{how}"
+        f"{'axes' if at else 'lengths'}-{lengths_text(split.said)}of{split.dim}-{how}"
         f"{str(around.axis).replace('-', 'm')}",
         *("remainder" if has_rest else "split_lengths", "axis-input"),
         shape_class=cls,
@@ -116,8 +119,8 @@ def _variadic(split: Stated, spelling: str, cls: str, at: tuple[int, int] | None
         element_type=draw(f"type {key}", COMMON),
         shape=around.shape,
         declared=around.declared,
-        axis_operand=Operand((around.axis,) if is_list else around.axis, axis_spelling),
-        operand=Operand(split.said, spelling, declared=unknown if spelling == "runtime" else None),
+        axis_operand=CaseOperand((around.axis,) if is_list else around.axis, axis_form),
+        operand=CaseOperand(split.said, form, declared=unknown if form == "runtime" else None),
         axis=around.axis,
         sizes=split.sizes,
     )
@@ -126,8 +129,8 @@ def _variadic(split: Stated, spelling: str, cls: str, at: tuple[int, int] | None
 def _equal(split: Stated, cls: str, at: tuple[int, int] | None = None) -> Case:
     key = f"equal {split} {cls} {at}"
     around = _around(split, cls, key, at)
-    axis_spelling = draw(f"axis {key}", _SPELLINGS)
-    how = f"axis{'-runtime' if axis_spelling == 'runtime' else ''}"
+    axis_form = draw(f"axis {key}", _FORMS)
+    how = f"axis{'-runtime' if axis_form == 'runtime' else ''}"
     return _case(
         SPLIT,
         f"{'axes' if at else 'equal'}-{split.said}of{split.dim}-{how}"
@@ -138,7 +141,7 @@ def _equal(split: Stated, cls: str, at: tuple[int, int] | None = None) -> Case:
         element_type=draw(f"type {key}", COMMON),
         shape=around.shape,
         declared=around.declared,
-        axis_operand=Operand(around.axis, axis_spelling),
+        axis_operand=CaseOperand(around.axis, axis_form),
         attributes={"num_splits": split.said},
         axis=around.axis,
         sizes=split.sizes,
@@ -161,26 +164,26 @@ _LENGTHS: Mapping[str, tuple[tuple[int, ...], ...]] = MappingProxyType(
 _UNSIGNED = ((2**64 - 1, 7), (2**63, 2**63, 6), (2**32 - 1, 7))
 """Lengths of an unsigned type that would fit if they were negative, or wrapped."""
 
-_AXES: Mapping[str, Operand] = MappingProxyType(
+_AXES: Mapping[str, CaseOperand] = MappingProxyType(
     {
-        "half": Operand(0.9, "constant", "float"),
-        "float": Operand(0.0, "constant", "float"),
-        "float16": Operand(0.0, "constant", "float16"),
-        "bool": Operand(False, "constant", "bool"),
-        "two": Operand((0, 0)),
-        "none": Operand(()),
-        "2d": Operand(((0,),)),
+        "half": CaseOperand(0.9, "constant", "float"),
+        "float": CaseOperand(0.0, "constant", "float"),
+        "float16": CaseOperand(0.0, "constant", "float16"),
+        "bool": CaseOperand(False, "constant", "bool"),
+        "two": CaseOperand((0, 0)),
+        "none": CaseOperand(()),
+        "2d": CaseOperand(((0,),)),
     }
 )
 """Axes that are no integer, or more than one."""
 
-_OTHER_LENGTHS: Mapping[str, Operand] = MappingProxyType(
+_OTHER_LENGTHS: Mapping[str, CaseOperand] = MappingProxyType(
     {
-        "float": Operand((2.0, 4.0), "constant", "float"),
-        "half": Operand((2.5, 3.5), "constant", "float"),
-        "bool": Operand((True, False), "constant", "bool"),
-        "2d": Operand(((2, 4),)),
-        "scalar": Operand(6),
+        "float": CaseOperand((2.0, 4.0), "constant", "float"),
+        "half": CaseOperand((2.5, 3.5), "constant", "float"),
+        "bool": CaseOperand((True, False), "constant", "bool"),
+        "2d": CaseOperand(((2, 4),)),
+        "scalar": CaseOperand(6),
     }
 )
 """Lengths that are no list of integers."""
@@ -192,20 +195,18 @@ def _refusals() -> Iterator[Case]:
         (lengths, "int64", decision) for decision in _LENGTHS for lengths in _LENGTHS[decision]
     ]
     for lengths, kind, decision in (*wrong, *((row, "uint64", "D14") for row in _UNSIGNED)):
-        for spelling, declared in product(_SPELLINGS, ((6,), (None,))):
+        for form, declared in product(_FORMS, ((6,), (None,))):
             yield _refused(
                 VARIADIC,
-                f"{kind}-{spell_lengths(lengths)}",
+                f"{kind}-{lengths_text(lengths)}",
                 "remainder" if -1 in lengths else "split_lengths",
                 decision,
-                operand=Operand(lengths, spelling, kind),
+                operand=CaseOperand(lengths, form, kind),
                 outputs=len(lengths),
                 declared=declared,
             )
-    for (lengths, outputs), spelling in product(
-        (((2, 4), 3), ((2, 2, 2), 2), ((6,), 2)), _SPELLINGS
-    ):
-        said = {"operand": Operand(lengths, spelling), "outputs": outputs}
+    for (lengths, outputs), form in product((((2, 4), 3), ((2, 2, 2), 2), ((6,), 2)), _FORMS):
+        said = {"operand": CaseOperand(lengths, form), "outputs": outputs}
         name = f"{len(lengths)}lengths-{outputs}outputs"
         yield _refused(VARIADIC, name, "outputs", "D5", **said)
     for count, outputs in ((4, 4), (2, 3), (3, 2), (0, 1), (-3, 3), (7, 7)):
@@ -215,13 +216,13 @@ def _refusals() -> Iterator[Case]:
             yield _refused(SPLIT, name, "num_splits", "D5", **said)
     for name, operand in _OTHER_LENGTHS.items():
         yield _refused(VARIADIC, f"lengths-{name}", "split_lengths", "D15", operand=operand)
-    yield _refused(SPLIT, "axis-list", "axis-input", "D15", axis_operand=Operand((0,)))
+    yield _refused(SPLIT, "axis-list", "axis-input", "D15", axis_operand=CaseOperand((0,)))
     for operator in (VARIADIC, SPLIT):
         for name, axis in _AXES.items():
             yield _refused(operator, f"axis-{name}", "axis-input", "D15", axis_operand=axis)
-        for outside, spelling in product((1, -2, 2**32), _SPELLINGS):
+        for outside, form in product((1, -2, 2**32), _FORMS):
             name = f"axis{outside}".replace("-", "m")
-            axis = Operand(outside, spelling)
+            axis = CaseOperand(outside, form)
             yield _refused(operator, name, "axis-input", axis_operand=axis)
         yield _refused(operator, "rank0", "rank", "D18", shape=())
 
@@ -230,9 +231,9 @@ def _refused(operator: str, name: str, key: str, decision: str = "", **fields: A
     """A split of 6 into two parts, but for what is told."""
     rest: dict[str, Any] = {"attributes": {"num_splits": 2}}
     if operator == VARIADIC:
-        rest = {"operand": Operand((2, 4))}
+        rest = {"operand": CaseOperand((2, 4))}
     axis = fields.get("axis_operand")
-    at_run_time = "-axis-runtime" if axis is not None and axis.spelling == "runtime" else ""
+    at_run_time = "-axis-runtime" if axis is not None and axis.form == "runtime" else ""
     cls = "dynamic-axis" if None in fields.get("declared", ()) else "static"
     said = {**rest, **fields, "shape_class": cls, "decision": decision}
     return _case(operator, f"refuse-{name}{at_run_time}", key, **said)

@@ -36,41 +36,31 @@ def case_of(
     name: str,
     *rules: str,
     shape_class: str = "static",
-    spelling: str = "",
+    form: str = "",
     decision: str = "",
 ) -> Case:
-    """The case of a model.
-
-    Args:
-        model: What the model says.
-        name: The last part of the id; it tells the case from others that say the same.
-        rules: The sentences of the standard that are tested, by their short names.
-        shape_class: What is declared of the shape.
-        spelling: How the lengths are given, if not as the operand says.
-        decision: The decision that it is about.
-    """
+    """The case of a model; `form` is how the lengths are given, if not as the operand says."""
     is_ir = model.operator.startswith("openvino.")
-    spelling = spelling or (model.operand.spelling if model.operand else "attribute")
+    form = form or (model.operand.form if model.operand else "attribute")
     place = ".".join(model.places) or "graph"
     use = f"/{model.use}" if model.use else ""
     rank = len(model.shape)
-    cut = None
-    if model.sizes is not None:
-        cut = CaseSplit(model.shape, model.axis, model.sizes, model.keepdims)
     return Case(
-        id=f"{model.operator}/{model.element_type}/{shape_class}-r{rank}/{spelling}/{place}{use}/"
+        id=f"{model.operator}/{model.element_type}/{shape_class}-r{rank}/{form}/{place}{use}/"
         + (name if is_ir else f"{name}-o{model.opset}"),
         operator=model.operator,
         element_type=model.element_type,
         shape_class=shape_class,
         rank=rank,
-        spelling=spelling,
+        spelling=form,
         place=model.places[0] if model.places else "graph",
         use=model.use,
         rule=rule(model.operator, *rules),
         decision=decision,
-        expects=REFUSAL if model.sizes is None else PARTS,
-        cut=cut,
+        expects=PARTS if model.sizes is not None else REFUSAL,
+        cut=CaseSplit(model.shape, model.axis, model.sizes, model.keepdims)
+        if model.sizes is not None
+        else None,
         model_format="ir" if is_ir else "onnx",
         opset=model.opset,
         recipe=partial(build_ir if is_ir else build_onnx, model),
@@ -105,15 +95,9 @@ class Shaped:
 
 
 def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Shaped:
-    """A shape with a dimension on an axis.
+    """A shape with a dimension on an axis, which may be negative.
 
-    Args:
-        dim: The dimension that is split.
-        rank: The rank.
-        axis: The axis, maybe negative.
-        shape_class: What is to be declared. With ``zero-size``, another dimension is 0, but where
-            the dimension that is split is 0 itself.
-        key: What the lengths of the other dimensions are drawn by.
+    With the class ``zero-size`` another dimension is 0, but where the one that is split is 0.
     """
     place = axis % rank
     turn = draw(f"others {key}", range(len(_OTHERS)))
@@ -144,13 +128,7 @@ def drawn_axis(rank: int, key: str) -> int:
 
 
 def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
-    """What a use of a sequence may be told, such as positions; nothing where it can't be used.
-
-    Args:
-        use: The use.
-        split: What is split.
-        keepdims: Whether the parts keep the axis.
-    """
+    """What a use of a sequence may be told, such as positions; nothing where it can't be used."""
     count = len(split.sizes)
     if not count:
         return [None] if use in ("output", "SequenceLength", "SequenceMap") else []
@@ -195,7 +173,7 @@ def drawn_use(
     return draw(f"option {key}", [entry for entry in fitting if entry[0] == chosen])
 
 
-def spell_option(option: Any) -> str:
+def option_text(option: Any) -> str:
     """What a use is told, as a part of an id."""
     if isinstance(option, tuple):
         positions, is_runtime = option

@@ -16,9 +16,9 @@ from tensorsplit.conformance.cases.making import (
     drawn_opset,
     drawn_rank,
     drawn_use,
+    option_text,
     options,
     shaped,
-    spell_option,
     usable,
 )
 from tensorsplit.conformance.cases.wordings import (
@@ -33,7 +33,7 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
 )
 from tensorsplit.conformance.data import ALLOWED, WIDE, has_extremes
-from tensorsplit.conformance.models.onnx_model import Operand, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand, SplitModel
 
 _NESTED = (
     *(("if", "loop"), ("loop", "if"), ("scan", "if"), ("if", "function")),
@@ -60,10 +60,10 @@ def cases() -> Iterator[Case]:
 def _everywhere(operator: str) -> Iterator[Case]:
     """Each way to say the lengths, in each place, for each class of shapes; all else is drawn."""
     for wording in WORDINGS[operator]:
-        key = f"{operator} {wording.name} {wording.spelling}"
+        key = f"{operator} {wording.name} {wording.form}"
         nested = [(places, draw(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
         for places, shape_class in (*product(BODIES, SHAPE_CLASSES), *nested):
-            key = f"{operator} {wording.name} {wording.spelling} {places} {shape_class}"
+            key = f"{operator} {wording.name} {wording.form} {places} {shape_class}"
             opset = drawn_opset(operator, places, key)
             if opset is None:
                 continue
@@ -81,10 +81,10 @@ def _everywhere(operator: str) -> Iterator[Case]:
 def _stated(operator: str) -> Iterator[Case]:
     """Every stated split in every wording."""
     for wording in WORDINGS[operator]:
-        if wording.spelling in ("constant", "overridable"):
+        if wording.form in ("constant", "overridable"):
             continue
         for split in (*wording.splits, *wording.of_nothing):
-            key = f"stated {operator} {wording.name} {wording.spelling} {split}"
+            key = f"stated {operator} {wording.name} {wording.form} {split}"
             rank, opset = draw(f"rank {key}", (1, 2, 3)), draw(f"opset {key}", OPSETS[operator])
             cls = "static" if split.dim else "zero-size"
             around = shaped(split.dim, rank, drawn_axis(rank, key), cls, key)
@@ -145,12 +145,12 @@ _USED = {
 def _uses(operator: str) -> Iterator[Case]:
     """What is done with a sequence: each use, told each thing it can be told."""
     for wording in WORDINGS[operator] if operator in SEQUENCES else ():
-        if wording.spelling not in ("initializer", "runtime", "absent"):
+        if wording.form not in ("initializer", "runtime", "absent"):
             continue
         for split, use in product(_USED.get(wording.name, ()), USES[1:]):
             keepdims = wording.says(split, "float")["keepdims"]
             for option in options(use, split, keepdims):
-                key = f"{operator} {wording.name} {wording.spelling} {split} {use} {option}"
+                key = f"{operator} {wording.name} {wording.form} {split} {use} {option}"
                 opset = draw(f"opset {key}", OPSETS[operator])
                 if not usable(use, (), opset):
                     opset = OPSETS[operator][-1]
@@ -185,20 +185,10 @@ def _case(
     group: str = "",
     used: tuple[str, Any] | None = None,
 ) -> Case:
-    """A case of a split that is said in a way.
+    """A case of a split that is said in a way; what is left out of type and use is drawn.
 
-    Args:
-        operator: The operator version.
-        wording: How it is said.
-        split: What is split.
-        around: The shape and the axis.
-        key: What is drawn by.
-        opset: The opset.
-        places: Where the node is.
-        cls: What is declared of the shape.
-        element_type: The element type; drawn if it is not given.
-        group: What the name begins with, if other groups have the like.
-        used: What is done with a sequence, if that is what the case is about; else it is drawn.
+    `group` is what the name begins with, if other groups have the like; `used` what is done with a
+    sequence, if that is what the case is about.
     """
     element_type = element_type or common_type(operator, key)
     is_sequence = operator in SEQUENCES
@@ -228,14 +218,14 @@ def _case(
         by_reference=by_reference,
         **says,
     )
-    name = f"{group}{wording.spell(split)}-axis{around.axis}".replace("axis-", "axism")
+    name = f"{group}{wording.text(split)}-axis{around.axis}".replace("axis-", "axism")
     return case_of(
         model,
-        name + spell_option(option) + "-reference" * by_reference,
+        name + option_text(option) + "-reference" * by_reference,
         *wording.rules,
         *rules,
         shape_class=cls,
-        spelling=wording.spelling,
+        form=wording.form,
         decision=wording.decision or _decision(operator, split, around.axis),
     )
 
@@ -293,7 +283,7 @@ def lengths_of(operator: str, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Lengths in the words of a version."""
     if operator in ATTRIBUTE_SPLITS:
         return {"attributes": {"split": sizes}}
-    return {"operand": Operand(sizes, "initializer")}
+    return {"operand": CaseOperand(sizes, "initializer")}
 
 
 _MANY = 300
@@ -360,7 +350,7 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
             sizes=sizes,
             key=str(sizes),
             declared=declared,
-            operand=Operand(sizes, "runtime", declared=("L",)),
+            operand=CaseOperand(sizes, "runtime", declared=("L",)),
             outputs=1 if is_sequence else len(sizes),
             use="SequenceAt" if is_sequence else "",
             option=(tuple(range(len(sizes))), False) if is_sequence else None,
@@ -372,7 +362,7 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
         sizes=(2, 4),
         opset=OPSETS[operator][-1],
         declared=("N",),
-        operand=Operand((2, 4), "overridable", default=(2, 3)),
+        operand=CaseOperand((2, 4), "overridable", default=(2, 3)),
         outputs=1 if is_sequence else 2,
         use="output" if is_sequence else "",
     )
@@ -380,13 +370,13 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
 
 def _edges_of_sequences(operator: str) -> Iterator[Case]:
     ones, words = (1,) * _MANY, (7, 1, 9, 3)
-    rows: dict[str, tuple[Operand, tuple[int, ...], dict[str, Any]]] = {
-        "many-chunks": (Operand(1, "initializer"), ones, {}),
-        "many-lengths": (Operand(ones, "runtime"), ones, {}),
-        "constant-data": (Operand((2, 1, 3), "initializer"), (2, 1, 3), {"is_constant": True}),
-        "strings": (Operand(words, "initializer"), words, {"element_type": "string"}),
-        "chunk-beyond-int32": (Operand(2**40, "initializer"), (6,), {}),
-        "chunk-largest": (Operand(2**63 - 1, "runtime"), (6,), {}),
+    rows: dict[str, tuple[CaseOperand, tuple[int, ...], dict[str, Any]]] = {
+        "many-chunks": (CaseOperand(1, "initializer"), ones, {}),
+        "many-lengths": (CaseOperand(ones, "runtime"), ones, {}),
+        "constant-data": (CaseOperand((2, 1, 3), "initializer"), (2, 1, 3), {"is_constant": True}),
+        "strings": (CaseOperand(words, "initializer"), words, {"element_type": "string"}),
+        "chunk-beyond-int32": (CaseOperand(2**40, "initializer"), (6,), {}),
+        "chunk-largest": (CaseOperand(2**63 - 1, "runtime"), (6,), {}),
     }
     for name, (operand, sizes, fields) in rows.items():
         for use in ("output", "ConcatFromSequence", "SequenceLength"):

@@ -6,7 +6,7 @@ Each row is a node in the words of the standard. That it makes no split is state
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import Any
 
@@ -20,62 +20,45 @@ from tensorsplit.conformance.cases.wordings import (
     SEQUENCES,
     SPLITS,
     draw,
-    spell_lengths,
+    lengths_text,
 )
-from tensorsplit.conformance.models.onnx_model import Operand, Shape, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape, SplitModel
 
 _INPUTS = ("initializer", "constant", "runtime", "overridable")
 _USES = ("output", "SequenceLength", "ConcatFromSequence")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A node that is to be refused.
-
-    Attributes:
-        name: What is wrong with it, for the id.
-        decision: The decision that it is about.
-        keys: The sentences of the standard, by their short names.
-        attributes: Its attributes.
-        operand: Its second input.
-        blank: Whether it has a second input without a name.
-        outputs: How many outputs it has.
-        shape: The shape of the data.
-        element_type: The element type of the data.
-        spelling: How the lengths are said, where the operand does not tell.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RefusedNode:
+    """A node that is to be refused; fields that are no `SplitModel`'s are as for `case_of`."""
 
     name: str
     keys: tuple[str, ...]
     decision: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)
-    operand: Operand | None = None
+    operand: CaseOperand | None = None
     blank: bool = False
     outputs: int = 1
     shape: tuple[int, ...] = (6,)
     element_type: str = "float"
-    spelling: str = ""
+    form: str = ""
+
+    def __repr__(self) -> str:
+        """What draws go by: it stays as it is, so that cases keep their ids."""
+        said = ", ".join(f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
+        return f"Refused({said})".replace(", form=", ", spelling=")
 
 
 def _refusal(
     operator: str,
-    row: Refused,
+    row: RefusedNode,
     *,
     places: tuple[str, ...] = (),
     shape_class: str = "static",
     use: str = "",
     option: Any = None,
 ) -> Case:
-    """The case of a row.
-
-    Args:
-        operator: The operator version.
-        row: The node.
-        places: Where it is.
-        shape_class: ``static`` or ``dynamic-axis``.
-        use: What is done with a sequence; drawn if it is not given.
-        option: What the use is told.
-    """
+    """The case of a row; what is done with a sequence is drawn if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
     declared: Shape = ("N", *row.shape[1:]) if shape_class == "dynamic-axis" else row.shape
     opset = drawn_opset(operator, places, key) or 0
@@ -102,7 +85,7 @@ def _refusal(
         f"refuse-{row.name}",
         *row.keys,
         shape_class=shape_class,
-        spelling=row.spelling or ("" if row.operand or row.attributes else "absent"),
+        form=row.form or ("" if row.operand or row.attributes else "absent"),
         decision=row.decision,
     )
 
@@ -127,7 +110,7 @@ def cases() -> Iterator[Case]:
     yield from _of_other_versions()
 
 
-def _everywhere(operator: str, rows: Iterable[Refused]) -> Iterator[Case]:
+def _everywhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
     """Rows in the main graph, of a known and an unknown dimension, and in one other place."""
     for row in rows:
         for shape_class in ("static", "dynamic-axis")[: 1 + bool(row.shape)]:
@@ -137,7 +120,7 @@ def _everywhere(operator: str, rows: Iterable[Refused]) -> Iterator[Case]:
             yield _refusal(operator, row, places=draw(f"place {operator} {row}", places))
 
 
-def _somewhere(operator: str, rows: Iterable[Refused]) -> Iterator[Case]:
+def _somewhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
     """Rows in the main graph, or (drawn) elsewhere; in both where engines fold constants."""
     for row in rows:
         first, *others = _everywhere(operator, [row])
@@ -165,14 +148,14 @@ _WRONG_LENGTHS = (
 )
 
 
-def _row(name: str, keys: str, decision: str = "", **fields: Any) -> Refused:
-    return Refused(name=name, keys=tuple(keys.split()), decision=decision, **fields)
+def _row(name: str, keys: str, decision: str = "", **fields: Any) -> RefusedNode:
+    return RefusedNode(name=name, keys=tuple(keys.split()), decision=decision, **fields)
 
 
-def _wrong_lengths(operator: str) -> Iterator[Refused]:
+def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
     """Lengths that make no split of 6, said in every way that the version has."""
     rows = [
-        (f"{kind}-{spell_lengths(lengths)}", key, decision, lengths, len(lengths))
+        (f"{kind}-{lengths_text(lengths)}", key, decision, lengths, len(lengths))
         for kind, decision, key, wrong in _WRONG_LENGTHS
         for lengths in wrong
     ]
@@ -182,20 +165,20 @@ def _wrong_lengths(operator: str) -> Iterator[Refused]:
             for lengths, outputs in (((2, 4), 3), ((2, 2, 2), 2), ((6,), 2))
         ]
     for name, key, decision, lengths, outputs in rows:
-        said: list[dict[str, Any]] = [{"operand": Operand(lengths, way)} for way in _INPUTS]
+        ways: list[dict[str, Any]] = [{"operand": CaseOperand(lengths, way)} for way in _INPUTS]
         if operator in ATTRIBUTE_SPLITS:
-            said = [{"attributes": {"split": lengths}}]
-        for fields in said:
-            yield _row(name, key, decision, outputs=outputs, **fields)
+            ways = [{"attributes": {"split": lengths}}]
+        for said in ways:
+            yield _row(name, key, decision, outputs=outputs, **said)
 
 
-def _unequal() -> Iterator[Refused]:
+def _unequal() -> Iterator[RefusedNode]:
     for dim, count in ((7, 3), (5, 2), (5, 4), (2, 3), (1, 2)):
-        said = {"outputs": count, "shape": (dim,), "spelling": "absent"}
+        said = {"outputs": count, "shape": (dim,), "form": "absent"}
         yield _row(f"{dim}into{count}", "equal", "D3", **said)
 
 
-def _counts() -> Iterator[Refused]:
+def _counts() -> Iterator[RefusedNode]:
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
         said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
         yield _row(f"{dim}into{count}", "count", "D1", **said)
@@ -206,16 +189,16 @@ def _counts() -> Iterator[Refused]:
         yield _row(name, "count", attributes={"num_outputs": count}, outputs=1)
 
 
-def _both_or_neither() -> Iterator[Refused]:
-    for spelling, lengths in product(_INPUTS, ((3, 3), (2, 4))):
-        said = {"attributes": {"num_outputs": 2}, "operand": Operand(lengths, spelling)}
-        yield _row(f"both-{spell_lengths(lengths)}", "one-of-two", "D4", outputs=2, **said)
+def _both_or_neither() -> Iterator[RefusedNode]:
+    for form, lengths in product(_INPUTS, ((3, 3), (2, 4))):
+        said = {"attributes": {"num_outputs": 2}, "operand": CaseOperand(lengths, form)}
+        yield _row(f"both-{lengths_text(lengths)}", "one-of-two", "D4", outputs=2, **said)
     for blank, outputs in product((False, True), (1, 2, 4)):
         name = f"neither-{outputs}outputs{'-blank' if blank else ''}"
         yield _row(name, "one-of-two", "D4", blank=blank, outputs=outputs)
 
 
-def _floats() -> Iterator[Refused]:
+def _floats() -> Iterator[RefusedNode]:
     """The second input of Split-1."""
     rows = {
         "half": (1.5, 4.5),
@@ -224,24 +207,24 @@ def _floats() -> Iterator[Refused]:
         "negative": (-1.0, 7.0),
         "sum": (2.0, 3.0),
     }
-    for (name, lengths), spelling in product(rows.items(), ("initializer", "runtime")):
-        operand = Operand(lengths, spelling, "float")
+    for (name, lengths), form in product(rows.items(), ("initializer", "runtime")):
+        operand = CaseOperand(lengths, form, "float")
         yield _row(f"float-{name}", "floats", "D12", operand=operand, outputs=2)
     yield _row(
         "attribute-and-input",
         "lengths-attribute floats",
         "D12",
         attributes={"split": (2, 4)},
-        operand=Operand((2.0, 4.0), "initializer", "float"),
+        operand=CaseOperand((2.0, 4.0), "initializer", "float"),
         outputs=2,
     )
 
 
-def _chunks() -> Iterator[Refused]:
-    for spelling, length in product(_INPUTS, (0, -1, -(2**63))):
+def _chunks() -> Iterator[RefusedNode]:
+    for form, length in product(_INPUTS, (0, -1, -(2**63))):
         for element_type in ("int64", "int32")[: 1 + (length >= -1)]:
-            name = f"chunk-{spell_lengths((length,))}{'-i32' if element_type == 'int32' else ''}"
-            operand = Operand(length, spelling, element_type)
+            name = f"chunk-{lengths_text((length,))}{'-i32' if element_type == 'int32' else ''}"
+            operand = CaseOperand(length, form, element_type)
             yield _row(name, "chunk-positive", "D10", operand=operand)
 
 
@@ -250,7 +233,7 @@ def _two(operator: str) -> dict[str, Any]:
     return {**lengths_of(operator, (2, 4)), "outputs": 2}
 
 
-def _axes(operator: str) -> Iterator[Refused]:
+def _axes(operator: str) -> Iterator[RefusedNode]:
     for axis, shape in ((1, (6,)), (-2, (6,)), (2, (6, 6)), (-3, (6, 6)), (2**31, (6, 6))):
         said = _two(operator)
         said["attributes"] = {**said.get("attributes", {}), "axis": axis}
@@ -268,32 +251,32 @@ _NOT_ALLOWED = {
 """Element types that the page of a version does not list, and a later version's does."""
 
 
-def _types(operator: str) -> Iterator[Refused]:
+def _types(operator: str) -> Iterator[RefusedNode]:
     for element_type in _NOT_ALLOWED.get(operator, ()):
         yield _row("type", "types", element_type=element_type, **_two(operator))
 
 
-def _no_lengths() -> Iterator[Refused]:
+def _no_lengths() -> Iterator[RefusedNode]:
     """What is no 1-D list of int64, at Split."""
-    for spelling in ("initializer", "runtime"):
+    for form in ("initializer", "runtime"):
         for name, operand in {
-            "lengths-i32": Operand((2, 4), spelling, "int32"),
-            "lengths-float": Operand((2.0, 4.0), spelling, "float"),
-            "lengths-scalar": Operand(6, spelling),
-            "lengths-2d": Operand(((2, 4),), spelling),
+            "lengths-i32": CaseOperand((2, 4), form, "int32"),
+            "lengths-float": CaseOperand((2.0, 4.0), form, "float"),
+            "lengths-scalar": CaseOperand(6, form),
+            "lengths-2d": CaseOperand(((2, 4),), form),
         }.items():
             outputs = 1 if name == "lengths-scalar" else 2
             yield _row(name, "lengths-type", operand=operand, outputs=outputs)
 
 
-def _no_lengths_or_chunk() -> Iterator[Refused]:
+def _no_lengths_or_chunk() -> Iterator[RefusedNode]:
     """What is neither a number nor a list of int32 or int64, at SplitToSequence."""
-    for spelling in ("initializer", "runtime"):
+    for form in ("initializer", "runtime"):
         for name, operand in {
-            "lengths-i16": Operand((2, 4), spelling, "int16"),
-            "lengths-float": Operand((2.0, 4.0), spelling, "float"),
-            "chunk-float": Operand(2.0, spelling, "float"),
-            "lengths-2d": Operand(((2, 4),), spelling),
+            "lengths-i16": CaseOperand((2, 4), form, "int16"),
+            "lengths-float": CaseOperand((2.0, 4.0), form, "float"),
+            "chunk-float": CaseOperand(2.0, form, "float"),
+            "lengths-2d": CaseOperand(((2, 4),), form),
         }.items():
             yield _row(name, "lengths-or-chunk", operand=operand)
 
@@ -302,7 +285,7 @@ def _positions(operator: str) -> Iterator[Case]:
     """Positions that a sequence of two does not have."""
     for position in (2, -3, 100, 2**40, -(2**63)):
         name = f"at{position}".replace("-", "m")
-        row = _row(name, "position", "D19", operand=Operand((2, 4), "initializer"))
+        row = _row(name, "position", "D19", operand=CaseOperand((2, 4), "initializer"))
         for is_runtime, shape_class in product((False, True), ("static", "dynamic-axis")):
             yield _refusal(
                 operator,
@@ -318,20 +301,20 @@ def _positions(operator: str) -> Iterator[Case]:
             yield _refusal(operator, row, use="SequenceInsert", option=option)
 
 
-def _overridden() -> Iterator[Refused]:
+def _overridden() -> Iterator[RefusedNode]:
     """A default that is right, and a value that is not; and a wrong default that is left."""
     for name, operand in {
-        "fed-sum": Operand((2, 3), "overridable", default=(2, 4)),
-        "fed-large": Operand((5, 4), "overridable", default=(2, 4)),
-        "fed-negative": Operand((-1, 7), "overridable", default=(2, 4)),
-        "default": Operand((5, 5), "overridable"),
+        "fed-sum": CaseOperand((2, 3), "overridable", default=(2, 4)),
+        "fed-large": CaseOperand((5, 4), "overridable", default=(2, 4)),
+        "fed-negative": CaseOperand((-1, 7), "overridable", default=(2, 4)),
+        "default": CaseOperand((5, 5), "overridable"),
     }.items():
         yield _row(f"overridable-{name}", "initializer sum", "D20", operand=operand, outputs=2)
 
 
 def _of_other_versions() -> Iterator[Case]:
     """Operands that another version of the operator has."""
-    lengths = Operand((2, 4), "initializer")
+    lengths = CaseOperand((2, 4), "initializer")
     for operators, name, said in (
         (SPLITS[:-1], "num_outputs", {"attributes": {"num_outputs": 2}}),
         (INPUT_SPLITS, "split-attribute", {"attributes": {"split": (2, 4)}}),

@@ -6,12 +6,11 @@ That parts have the lengths given here is stated from the pages of the standards
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
-from tensorsplit.conformance.models.onnx_model import Operand
+from tensorsplit.conformance.models.onnx_model import CaseOperand
 
 _T = TypeVar("_T")
 
@@ -25,23 +24,21 @@ def draw(key: str, options: Sequence[_T]) -> _T:
     return options[zlib.crc32(key.encode()) % len(options)]
 
 
-def spell_lengths(lengths: Sequence[Any]) -> str:
+def lengths_text(lengths: Sequence[Any]) -> str:
     """Lengths as a part of an id; many equal ones are counted."""
     text = ".".join(f"{length}".replace("-", "m") for length in lengths)
     return text if len(text) <= 16 else f"{len(lengths)}parts"
 
 
-OPSETS = MappingProxyType(
-    {
-        "onnx.Split-1": (1,),
-        "onnx.Split-2": (2, 9, 10),
-        "onnx.Split-11": (11, 12),
-        "onnx.Split-13": (13, 15, 17),
-        "onnx.Split-18": (18, 19, 21, 24),
-        "onnx.SplitToSequence-11": (11, 13, 17, 18, 21, 23),
-        "onnx.SplitToSequence-24": (24, 25),
-    }
-)
+OPSETS = {
+    "onnx.Split-1": (1,),
+    "onnx.Split-2": (2, 9, 10),
+    "onnx.Split-11": (11, 12),
+    "onnx.Split-13": (13, 15, 17),
+    "onnx.Split-18": (18, 19, 21, 24),
+    "onnx.SplitToSequence-11": (11, 13, 17, 18, 21, 23),
+    "onnx.SplitToSequence-24": (24, 25),
+}
 """Opsets in which each operator version is in force, of those that engines of 2026 read."""
 
 SPLITS = tuple(operator for operator in OPSETS if operator.startswith("onnx.Split-"))
@@ -55,13 +52,7 @@ COMMON_IN_SEQUENCES = ("float", "int64", "int32", "double")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A split of a dimension.
-
-    Attributes:
-        dim: The dimension.
-        said: What the model says: lengths, a count, the length of a chunk, or None.
-        sizes: The lengths of the parts.
-    """
+    """A split of a dimension; `said` is lengths, a count, the length of a chunk, or None."""
 
     dim: int
     said: Any
@@ -117,24 +108,15 @@ REMAINDERS = (
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way to say the lengths.
+    """One way to say the lengths, for the `splits` or, on a dimension of 0, `of_nothing`.
 
-    Attributes:
-        name: What is said, for the id.
-        spelling: Where it is said.
-        splits: What it may say.
-        of_nothing: What it may say of a dimension of 0.
-        rules: The sentences of the standard, by their short names.
-        decision: The decision that it depends on.
-        operand: The element type of the second input; empty for lengths that are none.
-        attribute: The attribute that holds what is said.
-        is_overridden: Whether a value is fed that differs from the initializer's.
-        keepdims: The attribute of SplitToSequence.
-        blank: Whether the node has a second input without a name.
+    `operand` is the element type of the second input, ``T`` for that of the data, empty without
+    one; `attribute` the attribute that says the lengths instead. `blank` is a second input without
+    a name.
     """
 
     name: str
-    spelling: str
+    form: str
     splits: tuple[Stated, ...]
     of_nothing: tuple[Stated, ...]
     rules: tuple[str, ...]
@@ -147,16 +129,14 @@ class Wording:
 
     def says(self, split: Stated, element_type: str) -> dict[str, Any]:
         """The fields of a `SplitModel` that say a split, but for its places and shapes."""
-        attributes: dict[str, Any] = {}
-        if self.attribute:
-            attributes[self.attribute] = split.said
+        attributes = {self.attribute: split.said} if self.attribute else {}
         if self.keepdims is not None:
             attributes["keepdims"] = self.keepdims
         operand = None
         if self.operand:
             kind = element_type if self.operand == "T" else self.operand
             default = _another(split) if self.is_overridden else None
-            operand = Operand(split.said, self.spelling, kind, default)
+            operand = CaseOperand(split.said, self.form, kind, default)
         return {
             "attributes": attributes,
             "operand": operand,
@@ -165,10 +145,10 @@ class Wording:
             "keepdims": self.keepdims != 0 or bool(self.operand),
         }
 
-    def spell(self, split: Stated) -> str:
+    def text(self, split: Stated) -> str:
         """A split as a part of an id."""
         said = split.said if isinstance(split.said, tuple) else (split.said,)
-        text = "" if split.said is None else f"-{spell_lengths(said)}"
+        text = "" if split.said is None else f"-{lengths_text(said)}"
         return f"{self.name}{text}of{split.dim}"
 
     def drawn(self, key: str, *, of_nothing: bool = False) -> Stated:
@@ -196,8 +176,8 @@ def _by_input(
     rules = (rule, "initializer")
     return (
         *(
-            Wording(name, spelling, splits, of_nothing, (rule,), **rest)
-            for spelling in ("initializer", "constant", "runtime")
+            Wording(name, form, splits, of_nothing, (rule,), **rest)
+            for form in ("initializer", "constant", "runtime")
         ),
         Wording(name, "overridable", splits, of_nothing, rules, **default),
         Wording(f"{name}-fed", "overridable", several, (), rules, is_overridden=True, **default),
@@ -209,17 +189,15 @@ _ATTRIBUTE = Wording(
 )
 _EQUAL = Wording("equal", "absent", EQUAL, COUNT_OF_NOTHING, ("equal",))
 _LENGTHS = _by_input("lengths", LENGTHS, NO_LENGTHS, "lengths")
-
-
-def _count(name: str, splits: tuple[Stated, ...], *, blank: bool = False) -> Wording:
-    rest: dict[str, Any] = {"attribute": "num_outputs", "blank": blank}
-    return Wording(name, "attribute", splits, COUNT_OF_NOTHING, ("count",), **rest)
-
-
-def _ones(name: str, rule: str, **rest: Any) -> Wording:
-    return Wording(name, "absent", _ONES, _NO_ONES, (rule,), **rest)
-
-
+_COUNT = replace(
+    _ATTRIBUTE,
+    name="count",
+    splits=(*EQUAL, *_LAST_SMALLER),
+    of_nothing=COUNT_OF_NOTHING,
+    rules=("count",),
+    attribute="num_outputs",
+)
+_JUST_ONES = Wording("ones", "absent", _ONES, _NO_ONES, ("ones",))
 _IGNORED: dict[str, Any] = {"rule": "keepdims-ignored", "keepdims": 0, "decision": "D8"}
 _SEQUENCE = (
     *_LENGTHS,
@@ -228,128 +206,101 @@ _SEQUENCE = (
     *_by_input("chunks-i32", _CHUNKS, _NO_CHUNKS, "chunks", operand="int32")[::2],
     _by_input("lengths-keepdims0", LENGTHS, NO_LENGTHS, **_IGNORED)[0],
     _by_input("chunks-keepdims0", _CHUNKS, _NO_CHUNKS, **_IGNORED)[0],
-    _ones("ones", "ones"),
-    _ones("ones-keepdims1", "keepdims", keepdims=1),
-    _ones("ones-keepdims0", "keepdims", keepdims=0),
-    _ones("ones-blank", "ones", blank=True),
+    _JUST_ONES,
+    replace(_JUST_ONES, name="ones-keepdims1", rules=("keepdims",), keepdims=1),
+    replace(_JUST_ONES, name="ones-keepdims0", rules=("keepdims",), keepdims=0),
+    replace(_JUST_ONES, name="ones-blank", blank=True),
 )
 
-WORDINGS = MappingProxyType(
-    {
-        "onnx.Split-1": (
-            *(_ATTRIBUTE, _EQUAL),
-            *_by_input("lengths", LENGTHS, NO_LENGTHS, "floats", operand="T", decision="D12"),
-        ),
-        "onnx.Split-2": (_ATTRIBUTE, _EQUAL),
-        "onnx.Split-11": (_ATTRIBUTE, _EQUAL),
-        "onnx.Split-13": (*_LENGTHS, _EQUAL, replace(_EQUAL, name="equal-blank", blank=True)),
-        "onnx.Split-18": (
-            *_LENGTHS,
-            _count("count", (*EQUAL, *_LAST_SMALLER)),
-            _count("count-last-empty", _LAST_EMPTY),
-            _count("count-blank", (*EQUAL, *_LAST_SMALLER), blank=True),
-        ),
-        "onnx.SplitToSequence-11": _SEQUENCE,
-        "onnx.SplitToSequence-24": _SEQUENCE,
-    }
-)
+WORDINGS = {
+    "onnx.Split-1": (
+        *(_ATTRIBUTE, _EQUAL),
+        *_by_input("lengths", LENGTHS, NO_LENGTHS, "floats", operand="T", decision="D12"),
+    ),
+    "onnx.Split-2": (_ATTRIBUTE, _EQUAL),
+    "onnx.Split-11": (_ATTRIBUTE, _EQUAL),
+    "onnx.Split-13": (*_LENGTHS, _EQUAL, replace(_EQUAL, name="equal-blank", blank=True)),
+    "onnx.Split-18": (
+        *_LENGTHS,
+        _COUNT,
+        replace(_COUNT, name="count-last-empty", splits=_LAST_EMPTY),
+        replace(_COUNT, name="count-blank", blank=True),
+    ),
+    "onnx.SplitToSequence-11": _SEQUENCE,
+    "onnx.SplitToSequence-24": _SEQUENCE,
+}
 """Every way of every ONNX operator version."""
 
-_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "types": ("Type Constraints: T", "the data has one of the listed types"),
-        "axis": ("Attributes: axis", "the data is cut along `axis`"),
-        "axis-range": ("Attributes: axis", "the axis is one of the data's"),
-        "negative-axis": ("Attributes: axis", "a negative axis counts from the back"),
-        "default-axis": ("Attributes: axis", "without the attribute the axis is 0"),
-        "rank": ("Attributes: axis", "the axis is one of the data's, so that a scalar has none"),
-        "lengths": ("Inputs: split", "each part has the length that `split` lists for it"),
-        "lengths-attribute": (
-            "Attributes: split",
-            "each part has the length that `split` lists for it",
-        ),
-        "lengths-type": ("Inputs: split", "the lengths are a 1-D tensor of int64"),
-        "lengths-or-chunk": (
-            "Inputs: split, Type Constraints: I",
-            "`split` is a scalar or 1-D, of int32 or int64",
-        ),
-        "floats": ("Inputs: split", "the lengths may come in an input of the data's own type"),
-        "sum": ("Inputs: split", "the lengths add up to the dimension"),
-        "not-negative": ("Inputs: split", "no length is negative"),
-        "equal": ("Summary", "without lengths there are equal parts, one for each output"),
-        "count": (
-            "Attributes: num_outputs",
-            "there are that many parts, of which the last may be smaller",
-        ),
-        "one-of-two": ("Summary", "exactly one of `split` and `num_outputs` is given"),
-        "outputs": ("Outputs", "there are as many outputs as parts"),
-        "signature": ("Inputs, Attributes", "the version has no other operands than the listed"),
-        "chunks": ("Summary", "a scalar is the length of every chunk but maybe the last one"),
-        "chunk-positive": ("Summary", "the length of a chunk is positive"),
-        "ones": ("Summary", "without lengths each part has length 1"),
-        "keepdims": ("Attributes: keepdims", "without lengths, 0 drops the axis"),
-        "keepdims-ignored": ("Attributes: keepdims", "`keepdims` is ignored if lengths are given"),
-        "num_splits": (
-            "Attributes: num_splits",
-            "there are that many equal parts, so that it divides the dimension",
-        ),
-        "split_lengths": ("Inputs: split_lengths", "each part has the length listed for it"),
-        "remainder": ("Inputs: split_lengths", "one length may be -1, which is what is left"),
-        "axis-input": ("Inputs: axis", "an integer in [-rank, rank-1]"),
-        "any-type": ("Types", "the data may be of any type"),
-        "initializer": (
-            "ONNX IR, Graphs: initializers",
-            "an initializer that is an input as well is a default, which a fed value replaces",
-        ),
-        "subgraph": ("ONNX IR, Names in a graph", "a body sees the names around it"),
-        "function": ("ONNX IR, Functions", "a function's body stands for its call"),
-        "position": ("ONNX SequenceAt, SequenceErase and SequenceInsert: position", "in range"),
-        "output": ("Outputs", "the parts are a sequence, in order"),
-        "SequenceAt": (
-            "ONNX SequenceAt: position",
-            "positions count the parts, from the back if negative",
-        ),
-        "SequenceLength": ("ONNX SequenceLength: Outputs", "the number of parts"),
-        "SequenceInsert": (
-            "ONNX SequenceInsert: position",
-            "a tensor goes in front of a part, or to the end",
-        ),
-        "SequenceErase": ("ONNX SequenceErase: position", "one part goes, without one the last"),
-        "ConcatFromSequence": (
-            "ONNX ConcatFromSequence: Summary",
-            "the parts joined again, on the axis or a new one",
-        ),
-        "Loop": ("ONNX Loop: Summary", "a body may take a part of an outer sequence in each turn"),
-        "SequenceMap": ("ONNX SequenceMap: Summary", "a graph on each part, in order"),
-    }
-)
+_SENTENCES = """
+types | Type Constraints: T | the data has one of the listed types
+axis | Attributes: axis | the data is cut along `axis`
+axis-range | Attributes: axis | the axis is one of the data's
+negative-axis | Attributes: axis | a negative axis counts from the back
+default-axis | Attributes: axis | without the attribute the axis is 0
+rank | Attributes: axis | the axis is one of the data's, so that a scalar has none
+lengths | Inputs: split | each part has the length that `split` lists for it
+lengths-attribute | Attributes: split | each part has the length that `split` lists for it
+lengths-type | Inputs: split | the lengths are a 1-D tensor of int64
+lengths-or-chunk | Inputs: split, Type Constraints: I | \
+`split` is a scalar or 1-D, of int32 or int64
+floats | Inputs: split | the lengths may come in an input of the data's own type
+sum | Inputs: split | the lengths add up to the dimension
+not-negative | Inputs: split | no length is negative
+equal | Summary | without lengths there are equal parts, one for each output
+count | Attributes: num_outputs | there are that many parts, of which the last may be smaller
+one-of-two | Summary | exactly one of `split` and `num_outputs` is given
+outputs | Outputs | there are as many outputs as parts
+signature | Inputs, Attributes | the version has no other operands than the listed
+chunks | Summary | a scalar is the length of every chunk but maybe the last one
+chunk-positive | Summary | the length of a chunk is positive
+ones | Summary | without lengths each part has length 1
+keepdims | Attributes: keepdims | without lengths, 0 drops the axis
+keepdims-ignored | Attributes: keepdims | `keepdims` is ignored if lengths are given
+num_splits | Attributes: num_splits | \
+there are that many equal parts, so that it divides the dimension
+split_lengths | Inputs: split_lengths | each part has the length listed for it
+remainder | Inputs: split_lengths | one length may be -1, which is what is left
+axis-input | Inputs: axis | an integer in [-rank, rank-1]
+any-type | Types | the data may be of any type
+initializer | ONNX IR, Graphs: initializers | \
+an initializer that is an input as well is a default, which a fed value replaces
+subgraph | ONNX IR, Names in a graph | a body sees the names around it
+function | ONNX IR, Functions | a function's body stands for its call
+position | ONNX SequenceAt, SequenceErase and SequenceInsert: position | in range
+output | Outputs | the parts are a sequence, in order
+SequenceAt | ONNX SequenceAt: position | positions count the parts, from the back if negative
+SequenceLength | ONNX SequenceLength: Outputs | the number of parts
+SequenceInsert | ONNX SequenceInsert: position | a tensor goes in front of a part, or to the end
+SequenceErase | ONNX SequenceErase: position | one part goes, without one the last
+ConcatFromSequence | ONNX ConcatFromSequence: Summary | \
+the parts joined again, on the axis or a new one
+Loop | ONNX Loop: Summary | a body may take a part of an outer sequence in each turn
+SequenceMap | ONNX SequenceMap: Summary | a graph on each part, in order
+"""
+"""The sentences of the standards: a short name, where it is said, and what, in our words."""
 
-_ELSEWHERE: Mapping[tuple[str, str], str] = MappingProxyType(
-    {
-        ("onnx.Split-1", "negative-axis"): "left open by the page; docs/errata.md, D13",
-        ("onnx.Split-2", "negative-axis"): "left open by the page; docs/errata.md, D13",
-        ("onnx.Split-1", "not-negative"): "left open by the page; docs/errata.md, D7",
-        ("onnx.Split-2", "not-negative"): "left open by the page; docs/errata.md, D7",
-        ("onnx.Split-11", "not-negative"): "Attributes: split",
-        ("onnx.Split-1", "sum"): "Attributes: split, the lengths of the outputs",
-        ("onnx.Split-2", "sum"): "Attributes: split, the lengths of the outputs",
-        ("onnx.Split-11", "sum"): "Attributes: split, the lengths of the outputs",
-        ("onnx.SplitToSequence-11", "sum"): "Summary",
-        ("onnx.SplitToSequence-24", "sum"): "Summary",
-        ("openvino.VariadicSplit-1", "rank"): "Inputs: axis",
-        ("openvino.Split-1", "rank"): "Inputs: axis",
-    }
-)
+_WORDS = {
+    key: (where, said)
+    for key, where, said in (line.split(" | ") for line in _SENTENCES.strip().splitlines())
+}
+
+_ELSEWHERE = {
+    (operator, key): where
+    for operators, key, where in (
+        (SPLITS[:2], "negative-axis", "left open by the page; docs/errata.md, D13"),
+        (SPLITS[:2], "not-negative", "left open by the page; docs/errata.md, D7"),
+        (SPLITS[2:3], "not-negative", "Attributes: split"),
+        (ATTRIBUTE_SPLITS, "sum", "Attributes: split, the lengths of the outputs"),
+        (SEQUENCES, "sum", "Summary"),
+        (("openvino.VariadicSplit-1", "openvino.Split-1"), "rank", "Inputs: axis"),
+    )
+    for operator in operators
+}
 """Where a sentence stands on the page of a version, if not where it stands on the others'."""
 
 
 def rule(operator: str, *keys: str) -> str:
-    """What is tested, in our words, and where the standard says it.
-
-    Args:
-        operator: The operator version, which names the page.
-        keys: The sentences, by short names.
-    """
+    """What is tested, in our words, and where the standard says it; `keys` are short names."""
     vendor, _, name = operator.partition(".")
     page = {"onnx": "ONNX", "openvino": "OpenVINO"}[vendor]
     said = [f"{_WORDS[key][1]} ({_ELSEWHERE.get((operator, key), _WORDS[key][0])})" for key in keys]

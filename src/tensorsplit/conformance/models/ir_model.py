@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorsplit.conformance import data, oracle
 from tensorsplit.conformance.case import Built
-from tensorsplit.conformance.models.onnx_model import Operand, Shape, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape, SplitModel
 from tensorsplit.conformance.oracle import Array
 
 
@@ -22,10 +22,10 @@ class _IrWriter:
         self.weights = b""
         self.feeds: dict[str, Any] = {}
 
-    def operand(self, name: str, operand: Operand) -> int:
+    def operand(self, name: str, operand: CaseOperand) -> int:
         """A Const or Parameter with an axis or lengths; its id."""
         array, kind = operand.array(operand.value), operand.element_type
-        if operand.spelling == "constant":
+        if operand.form == "constant":
             raw = pack(array, kind)
             where = f'offset="{len(self.weights)}" size="{len(raw)}"'
             self.weights += raw

@@ -26,25 +26,29 @@ LOCAL = "conformance.local"
 Shape = tuple[int | str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+@dataclass(frozen=True, slots=True, repr=False)
+class CaseOperand:
     """The second input of a split node; of an IR also its axis.
 
     Attributes:
         value: The lengths that count: a tuple, or a number for a scalar.
-        spelling: How they get there: ``initializer``, ``constant``, ``runtime`` or
-            ``overridable``.
+        form: How they get there: ``initializer``, ``constant``, ``runtime`` or ``overridable``.
         element_type: Their element type.
-        default: For an overridable initializer that another value is fed for: what it holds.
-            None: nothing is fed, and it holds `value`.
+        default: What an overridable initializer holds that another value is fed for; None: nothing
+            is fed, and it holds `value`.
         declared: The shape that a graph input of it declares; None: that of the value.
     """
 
     value: Any
-    spelling: str = "constant"
+    form: str = "constant"
     element_type: str = "int64"
     default: Any = None
     declared: Shape | None = None
+
+    def __repr__(self) -> str:
+        """What draws go by: it stays as it is, so that cases keep their ids."""
+        said = f"value={self.value!r}, spelling={self.form!r}, element_type={self.element_type!r}"
+        return f"Operand({said}, default={self.default!r}, declared={self.declared!r})"
 
     def array(self, value: Any) -> Array:
         """A value as a tensor of the operand's element type."""
@@ -56,12 +60,9 @@ class SplitModel:
     """A model with a split node or layer, in the words of the standard.
 
     Attributes:
-        operator: The operator version.
         opset: The opset that is imported; for an IR, that of its split layer.
-        element_type: The element type of the data.
         shape: The shape of the data that is fed.
         declared: The shape that the model declares for it; None: the same.
-        attributes: The attributes of the node.
         operand: The input that says the lengths.
         axis_operand: The input that says the axis, in an IR.
         blank: Whether it has a second input with an empty name.
@@ -84,8 +85,8 @@ class SplitModel:
     shape: tuple[int, ...]
     declared: Shape | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    operand: Operand | None = None
-    axis_operand: Operand | None = None
+    operand: CaseOperand | None = None
+    axis_operand: CaseOperand | None = None
     blank: bool = False
     outputs: int = 1
     unnamed: tuple[int, ...] = ()
@@ -112,14 +113,9 @@ class SplitModel:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value inside a model, and what it is expected to be.
+    """A value inside a model, and what it is expected to be; None where a refusal is expected.
 
-    Attributes:
-        name: Its name; empty for an output that is not wanted.
-        element_type: Its element type.
-        shape: The shape that is declared; for a sequence, that of its elements.
-        expected: The array, or a list of them for a sequence; None where a refusal is expected.
-        is_sequence: Whether it is a sequence.
+    The shape of a sequence is that declared of its elements.
     """
 
     name: str
@@ -209,15 +205,15 @@ def constant(name: str, array: Array) -> NodeProto:
     return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name))
 
 
-def operand_name(scope: Scope, operand: Operand, prefix: str) -> tuple[list[NodeProto], str]:
+def operand_name(scope: Scope, operand: CaseOperand, prefix: str) -> tuple[list[NodeProto], str]:
     """The second input of a split node: its name, and the nodes that make it."""
     array = operand.array(operand.value)
-    if operand.spelling == "constant":
+    if operand.form == "constant":
         return [constant(f"{prefix}split", array)], f"{prefix}split"
-    if operand.spelling == "initializer":
+    if operand.form == "initializer":
         return [], scope.initializer("split", array)
     fed = None
-    if operand.spelling == "runtime":
+    if operand.form == "runtime":
         fed = array
     elif operand.default is None:
         scope.initializer("split", array)
