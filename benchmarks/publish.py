@@ -26,11 +26,11 @@ from tensorsplit.bench.figures import (
     in_digits,
     in_range,
     in_seconds,
-    shortened,
 )
 from tensorsplit.bench.peers import choose_entries
 from tensorsplit.bench.timing import Effort, measure
 from tensorsplit.bench.workloads import WORKLOADS
+from tensorsplit.pages.layout import shortened
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "performance.md"

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 import tensorsplit as ts
+from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.pages.layout import Stretch, dim_text, extents, printable, stretches
+from tensorsplit.pages.layout import Stretch, dim_text, extents, stretches
 from tensorsplit.pages.svg import PART_CLASSES, sheet, style, svg
 from tensorsplit.pages.terminal import Picture, lines
 

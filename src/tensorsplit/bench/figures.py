@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tensorsplit import native
 from tensorsplit.bench.peers import OURS, THREADS, installed
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
+from tensorsplit.pages.layout import shortened
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -27,12 +28,7 @@ _LONGEST_REASON = 72
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a run.
-
-    Attributes:
-        about: The machine, the versions, what copies, and the method.
-        measured: Each workload.
-    """
+    """What was measured, and what that depends on: see `describe`."""
 
     about: Mapping[str, Any]
     measured: tuple[Measured, ...]
@@ -49,7 +45,7 @@ class Figures:
 
 
 def describe(effort: Effort) -> dict[str, Any]:
-    """What the figures depend on: the machine, the versions, what copies, and the method."""
+    """The machine, the versions, what copies, and the method."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -167,20 +163,17 @@ def in_range(values: Spread) -> str:
 
 def in_seconds(value: float) -> str:
     """A time, in three digits."""
-    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if value >= unit:
-            return f"{value / unit:.3g} {name}"
-    return f"{value * 1e9:.3g} ns"
+    return _in_units(value, (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def in_bytes(count: float) -> str:
     """A number of bytes; kB, MB and GB are of 2^10, 2^20 and 2^30."""
-    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
-        if count >= unit:
-            return f"{count / unit:.3g} {name}"
-    return f"{count:g} B"
+    if count < 1 << 10:
+        return f"{count:g} B"
+    return _in_units(count, (1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 
 
-def shortened(text: str, most: int) -> str:
-    """The text in at most that many characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+def _in_units(value: float, *units: tuple[float, str]) -> str:
+    """In the first unit that is not larger, or else in the last."""
+    unit, name = next((pair for pair in units if value >= pair[0]), units[-1])
+    return f"{value / unit:.3g} {name}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata
+from statistics import median
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -27,28 +28,19 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One way in which one peer does one kind of workload.
+    """One way in which one peer does one kind of workload."""
 
-    Attributes:
-        peer: The name of the peer, which is that of its module.
-        mode: ``out``, into buffers that are there; ``fresh``, into new memory; ``pooled``, into
-            memory of a pool; ``view``.
-        kind: The kind of workload.
-        prepare: Makes the call for a workload; raises `UnableError`.
-    """
-
-    peer: str
-    mode: str
+    peer: str  # the name of its module
+    mode: str  # out: into given buffers; fresh: into new memory; pooled: into a pool's; view
     kind: Kind
-    prepare: Callable[[Task], Prepared]
+    prepare: Callable[[Task], Prepared]  # raises UnableError
 
 
 def baseline(task: Task) -> Callable[[], Any]:
     """What the times of a workload are compared with; it uses nothing of the package.
 
-    Returns:
-        The call to time: for copies, the same bytes copied from one touched block of memory to
-        another; for views, `numpy.split` or plain slicing.
+    For copies, the same bytes copied from one touched block of memory to another; for views,
+    `numpy.split` or plain slicing.
     """
     source, indices = task.source, task.workload.indices
     if task.workload.kind == "views":
@@ -79,16 +71,7 @@ def _memcpy(source: Array, memory: Array) -> Callable[[], Any]:
         other.result()
 
     ways: list[Callable[[], Any]] = [alone, together]
-    return min(ways, key=_median_time)
-
-
-def _median_time(call: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(15):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return sorted(times)[7]
+    return min(ways, key=lambda call: median(repeat(call, number=1, repeat=15)))
 
 
 @cache
@@ -97,31 +80,24 @@ def _helper() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS - 1, "memcpy")
 
 
-def _eager(task: Task, **how: Any) -> Callable[[], Any]:
+def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: Any) -> Prepared:
     """An eager call of the package itself."""
     if native.kernel is not None:
         native.kernel.use_threads(THREADS)
     workload = task.workload
-    return partial(ts.split, task.source, list(workload.sizes), axis=workload.axis, **how)
+    call = partial(ts.split, task.source, list(workload.sizes), axis=workload.axis, **how)
+    return Prepared(call, buffers=buffers)
 
 
 def _ours_out(task: Task) -> Prepared:
-    return Prepared(_eager(task, out=list(task.buffers)), buffers=task.buffers)
+    return _ours(task, buffers=task.buffers, out=list(task.buffers))
 
 
 def _ours_pooled(task: Task) -> Prepared:
     """The parts come from a `BufferPool` that can hold all of them."""
     if task.source.dtype.hasobject:
         raise UnableError("a pool holds no references to Python objects")
-    return Prepared(_eager(task, out=ts.BufferPool(2 * task.workload.nbytes + (1 << 20))))
-
-
-def _ours_fresh(task: Task) -> Prepared:
-    return Prepared(_eager(task, copy=True))
-
-
-def _ours_views(task: Task) -> Prepared:
-    return Prepared(_eager(task))
+    return _ours(task, out=ts.BufferPool(2 * task.workload.nbytes + (1 << 20)))
 
 
 def _ours_planned(task: Task) -> Prepared:
@@ -173,14 +149,6 @@ def _torch_out(task: Task) -> Prepared:
     out = [_tensor(buffer) for buffer in task.buffers]
     call = _torch(task, "split_with_sizes_copy", out=out).call
     return Prepared(call, lambda _: task.buffers, task.buffers)
-
-
-def _torch_fresh(task: Task) -> Prepared:
-    return _torch(task, "split_with_sizes_copy")
-
-
-def _torch_views(task: Task) -> Prepared:
-    return _torch(task, "split")
 
 
 def _onnxruntime_out(task: Task) -> Prepared:
@@ -282,14 +250,14 @@ def _request(task: Task) -> Any:
 ENTRIES = (
     Entry(OURS, "out", "copy", _ours_out),
     Entry(OURS, "pooled", "copy", _ours_pooled),
-    Entry(OURS, "fresh", "copy", _ours_fresh),
-    Entry(OURS, "view", "views", _ours_views),
+    Entry(OURS, "fresh", "copy", partial(_ours, copy=True)),
+    Entry(OURS, "view", "views", _ours),
     Entry(OURS, "view", "plan", _ours_planned),
     Entry("numpy", "out", "copy", _numpy_out),
     Entry("numpy", "fresh", "copy", _numpy_fresh),
     Entry("torch", "out", "copy", _torch_out),
-    Entry("torch", "fresh", "copy", _torch_fresh),
-    Entry("torch", "view", "views", _torch_views),
+    Entry("torch", "fresh", "copy", partial(_torch, function="split_with_sizes_copy")),
+    Entry("torch", "view", "views", partial(_torch, function="split")),
     Entry("onnxruntime", "out", "copy", _onnxruntime_out),
     Entry("openvino", "out", "copy", _openvino_out),
 )
@@ -307,13 +275,9 @@ def installed() -> dict[str, str]:
 
 
 def choose_entries(names: tuple[str, ...]) -> list[Entry]:
-    """What to time.
+    """What to time, with the package itself always; TS703 for a peer that is not installed.
 
-    Args:
-        names: The peers; none means all that are installed. The package itself always takes part.
-
-    Raises:
-        SplitError: TS703 for a peer that is not known or not installed.
+    No names means every peer that is installed.
     """
     here = installed()
     for name in names:

@@ -22,35 +22,24 @@ _LONGEST_REASON = 200
 class Task:
     """A workload with its data.
 
-    Attributes:
-        workload: The workload.
-        source: The source, random and without a zero byte.
-        expected: The parts as plain slicing gives them, in memory of their own.
-        buffers: Where parts are written to. All that write into buffers share these, so that none
-            has to bring memory of its own back into the caches.
-        memory: The bytes that the buffers lie in, one after the other; of strings, others.
+    All peers that write into buffers share `buffers`, so that none has to bring memory of its own
+    back into the caches.
     """
 
     workload: Workload
-    source: Array
-    expected: tuple[Array, ...]
+    source: Array  # random, without a zero byte
+    expected: tuple[Array, ...]  # as plain slicing gives them, in memory of their own
     buffers: tuple[Array, ...]
-    memory: Array
+    memory: Array  # the bytes that the buffers lie in, one after the other; of strings, others
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A workload as one peer runs it in one way.
-
-    Attributes:
-        call: Does the work once.
-        collect: The parts as arrays, from what `call` returned.
-        buffers: Where `call` writes the parts, if it is given buffers.
-    """
+    """A workload as one peer runs it in one way."""
 
     call: Callable[[], Any]
-    collect: Callable[[Any], Sequence[Array]] = list
-    buffers: Sequence[Array] = ()
+    collect: Callable[[Any], Sequence[Array]] = list  # the parts, from what `call` returned
+    buffers: Sequence[Array] = ()  # where `call` writes the parts, if it is given buffers
 
 
 class UnableError(Exception):
@@ -102,14 +91,11 @@ def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def find_fault(task: Task, prepared: Prepared) -> str | None:
-    """Run once and compare every bit with plain slicing.
+    """Run once and compare every bit with plain slicing; what is wrong, or None.
 
     What will be written to is filled beforehand with the complement of what must be written, so
     that no byte which is left as it was can pass: the buffers, or else the memory of a first
     result, which an allocator or a pool is likely to hand out again.
-
-    Returns:
-        What is wrong; None if nothing is.
     """
     poisoned = prepared.buffers
     if not poisoned and task.workload.kind == "copy":

@@ -33,15 +33,10 @@ _MOST_WAITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to measure.
-
-    Attributes:
-        rounds: The number of rounds; None for as many as it takes for the medians to settle.
-        seconds: When to stop, with `rounds` None; at least nine rounds are run.
-    """
+    """How long to measure: a number of rounds, or until the medians settle or time is over."""
 
     rounds: int | None = None
-    seconds: float = 3.0
+    seconds: float = 3.0  # when `rounds` is None; nine rounds are always run
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +50,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """How one peer did one workload in one way.
-
-    Attributes:
-        peer: The peer.
-        mode: The way: ``out``, ``pooled``, ``fresh`` or ``view``.
-        ratio: Its time as a multiple of that of the baseline in the same round.
-        seconds: The time of one call.
-        cannot: Why it can't do the workload.
-        wrong: What is wrong with its result.
-    """
+    """How one peer did one workload in one way."""
 
     peer: str
     mode: str
-    ratio: Spread | None = None
-    seconds: Spread | None = None
-    cannot: str | None = None
-    wrong: str | None = None
+    ratio: Spread | None = None  # to the baseline in the same round
+    seconds: Spread | None = None  # of one call
+    cannot: str | None = None  # why it can't do the workload
+    wrong: str | None = None  # what is wrong with its result
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +73,7 @@ class Measured:
 def measure(workload: Workload, entries: Iterable[Entry], effort: Effort) -> Measured:
     """Time a workload on every peer beside its baseline; check the results before and after.
 
-    A peer whose result is wrong before the timing is not timed.
-
-    Args:
-        workload: The workload.
-        entries: What to time; those for other kinds of workloads are left out.
-        effort: How long.
+    A peer whose result is wrong before the timing is not timed; nor are entries for other kinds.
     """
     task = make_task(workload)
     found = {entry: _prepare(entry, task) for entry in entries if entry.kind == workload.kind}
@@ -102,13 +83,9 @@ def measure(workload: Workload, entries: Iterable[Entry], effort: Effort) -> Mea
     least = seconds[None]
     for entry, prepared in ready.items():
         ratios = [mine / other for mine, other in zip(seconds[entry], least, strict=True)]
-        found[entry] = Timed(
-            entry.peer,
-            entry.mode,
-            spread(ratios),
-            spread(seconds[entry]),
-            wrong=find_fault(task, prepared),
-        )
+        fault = find_fault(task, prepared)
+        times = spread(ratios), spread(seconds[entry])
+        found[entry] = Timed(entry.peer, entry.mode, *times, wrong=fault)
     timed = tuple(each for each in found.values() if isinstance(each, Timed))
     return Measured(workload, len(least), spread(least), timed)
 
@@ -136,19 +113,12 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def in_turns(calls: Mapping[Name, Call], effort: Effort) -> dict[Name, list[float]]:
-    """Time every call once in each round, in an order that changes from round to round.
+    """The seconds of one call of each, once in each round, in an order that changes.
 
     Before each is timed, the process comes to rest, so that the idle threads of one library don't
     take time from the next; then the call runs up to three times for nothing, so that its threads
     are awake and its memory is as near as it can be. Short calls are repeated until half a
     millisecond has passed. The garbage collector is paused.
-
-    Args:
-        calls: What to time, by name.
-        effort: How long.
-
-    Returns:
-        The seconds of one call in each round, by name.
     """
     repeats = {name: _repeats(call) for name, call in calls.items()}
     seconds: dict[Name, list[float]] = {name: [] for name in calls}
@@ -196,20 +166,16 @@ def _repeats(call: Call) -> int:
 def _sample(call: Call, repeats: int) -> float:
     """The seconds of one call; what it returns is given back within the time."""
     _rest()
-    _warm(call)
+    stop = time.perf_counter() + _WARM_SECONDS
+    for _ in range(_WARM_CALLS):
+        call()
+        if time.perf_counter() > stop:
+            break
     numbers = range(repeats)
     start = time.perf_counter()
     for _ in numbers:
         call()
     return (time.perf_counter() - start) / repeats
-
-
-def _warm(call: Call) -> None:
-    stop = time.perf_counter() + _WARM_SECONDS
-    for _ in range(_WARM_CALLS):
-        call()
-        if time.perf_counter() > stop:
-            return
 
 
 def _rest() -> None:

@@ -132,14 +132,7 @@ WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in _ALL}
 
 
 def choose_workloads(patterns: tuple[str, ...]) -> list[Workload]:
-    """The workloads that any of the patterns names, in the order of the table.
-
-    Args:
-        patterns: Names, in which ``*`` stands for any letters; none of them means all workloads.
-
-    Raises:
-        SplitError: TS703 for a pattern that names none.
-    """
+    """The workloads that any pattern names, all if there is none; TS703 if one names nothing."""
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in WORKLOADS):
             raise SplitError(

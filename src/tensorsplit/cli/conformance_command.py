@@ -95,16 +95,10 @@ _File = click.Path(path_type=Path)
     help="Write the cases as ONNX backend tests, for other runners.",
 )
 @click.option(
-    "--profiles",
-    metavar="DIR",
-    type=_File,
-    help="Write what each engine was measured to support.",
+    "--profiles", metavar="DIR", type=_File, help="Write what each engine was measured to support."
 )
 @click.option(
-    "--known",
-    metavar="FILE",
-    type=_File,
-    help="Known deviations, instead of the package's own.",
+    "--known", metavar="FILE", type=_File, help="Known deviations, instead of the package's own."
 )
 @click.option(
     "--update-known",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,37 +21,36 @@ from tensorsplit.cli.parsing import (
 )
 from tensorsplit.cli.screen import examples, say, show, write
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import UNWRITABLE, USAGE, SplitError
-from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.errors import UNKNOWN_COUNT, UNWRITABLE, USAGE, SplitError, printable
+from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.resolve import plan as plan_intent
+from tensorsplit.core.rules import Rule
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import RULES
-from tensorsplit.pages.layout import printable
+from tensorsplit.pages.layout import Plan, dim_text
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tensorsplit.model.graph.nodes import NodeRef
+    from tensorsplit.model.infer.analysis import Facts
+
+_MOST_LENGTHS = 12
 _OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedSplit:
-    """A split to draw.
+    """A split to draw, as text and as a plan."""
 
-    Attributes:
-        operator: The operator version; only its name where the version is not known.
-        given: The operands, as text.
-        intent: What is asked for; None if not even that is known.
-        plan: What follows; None if it is not known before the model runs.
-        note: Why it is not known, or a remark.
-        node: The path of the node in a model; empty if there is no model.
-    """
-
-    operator: str
-    given: str
-    intent: Intent | None
-    plan: SplitPlan | UncountedPlan | None
-    note: str = ""
-    node: str = ""
+    operator: str  # the version; only the name of the operator where that is not known
+    given: str = ""  # the operands
+    rule: Rule | None = None
+    plan: Plan | None = None  # None if it is not known before the model runs
+    note: str = ""  # why it is not known, or a remark
+    node: str = ""  # its path in a model
 
 
 def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,7 +69,7 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "explain Split --opset 13 --shape 7x4 --split 2,5",
         "explain openvino.VariadicSplit-1 N,8 axis=0 split_lengths=-1,2 --svg split.svg",
         "explain model.onnx --svg splits.svg",
-    ),
+    )
 )
 @click.argument("target", metavar="OPERATOR|MODEL")
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
@@ -94,16 +93,15 @@ def explain(
     is a scalar where the operator takes one; [2] is always a list.
     """
     written = [(name, value) for name, value in options.items() if value is not None]
+    written += [word.partition("=")[::2] for word in words if is_operand(word)]
     shapes = [] if shape is None else [shape]
-    for word in words:
-        if is_operand(word):
-            name, _, value = word.partition("=")
-            written.append((name, value))
-        else:
-            shapes.append(word)
+    shapes += [word for word in words if not is_operand(word)]
     if is_operator(target):
         record = operator_named(target, opset)
-        _draw([_explanation(record, _one_shape(record, shapes), written)], svg)
+        intent = bind_values(record, parse_operands(record, written))
+        given = ", ".join(f"{name} = {value}" for name, value in written)
+        plan = plan_intent(intent, _one_shape(record, shapes))
+        _draw([ExplainedSplit(record.id, given, intent.rule, plan)], svg)
         return
     if not Path(target).exists() and not _looks_like_file(target):
         raise unknown_operator(target)
@@ -114,9 +112,7 @@ def explain(
             "give the model alone, or an operator",
             parameter=(written[0][0] if written else "shape" if shapes else "opset"),
         )
-    from tensorsplit.cli.explain_model import explanations
-
-    found = explanations(target)
+    found = _splits_of_model(target)
     if not found and svg is None:
         say(f"{target}: no split nodes")
     else:
@@ -139,12 +135,78 @@ def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:
     )
 
 
-def _explanation(
-    record: Operator, shape: Shape, written: Sequence[tuple[str, str]]
-) -> ExplainedSplit:
-    intent = bind_values(record, parse_operands(record, written))
-    given = ", ".join(f"{name} = {value}" for name, value in written)
-    return ExplainedSplit(record.id, given, intent, plan_intent(intent, shape))
+def _splits_of_model(path: str) -> list[ExplainedSplit]:
+    """The split nodes of a model, in order, in bodies and functions too.
+
+    Initializers that are also inputs count with the values that they have. A model that can't be
+    read is refused (TS501 to TS504), and a split that is wrong and may run (TS101 to TS308).
+    """
+    from tensorsplit.model.graph.nodes import is_split, walk
+    from tensorsplit.model.graph.reading import read_model
+    from tensorsplit.model.infer.analysis import analyse
+
+    model = read_model(path).model
+    facts = analyse(model, {}, strict=True)
+    return [_split_of(ref, facts) for ref in walk(model) if is_split(ref.node)]
+
+
+def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
+    from tensorsplit.model.graph.binding import bind
+
+    node = ref.node
+    linked = [name for name, attribute in node.attributes.items() if attribute.is_ref()]
+    if linked:
+        note = f"Not drawn: each call of the function gives {', '.join(linked)}."
+        return ExplainedSplit(node.op_type, note=note, node=ref.path)
+    try:
+        intent = bind(node, ref.opset, [facts.of(value) for value in node.inputs])
+        made, note = _planned(intent, ref, facts)
+    except SplitError as error:
+        if not facts.never_runs(ref.path):
+            raise error.located(node=ref.path) from None
+        note = f"Not drawn: it never runs, and is wrong: {error.problem}."
+        return ExplainedSplit(node.op_type, note=note, node=ref.path)
+    defaults = [
+        shown(value.name)
+        for value in node.inputs[1:]
+        if value is not None and value.is_graph_input() and value.is_initializer()
+    ]
+    if defaults:
+        default = f"With the default of {', '.join(defaults)}, which can be fed otherwise."
+        note = f"{default} {note}".strip()
+    return ExplainedSplit(intent.operator.id, _given(intent), intent.rule, made, note, ref.path)
+
+
+def _planned(intent: Intent, ref: NodeRef, facts: Facts) -> tuple[Plan | None, str]:
+    """The plan, or why there is none."""
+    from tensorsplit.model.graph.facts import Tensor
+
+    data = ref.node.inputs[0]
+    fact = facts.of(data)
+    if not isinstance(fact, Tensor) or fact.shape is None:
+        name = shown(data.name if data is not None else "")
+        return None, f"Not drawn: the shape of the data {name} is not known."
+    try:
+        return plan_intent(intent, fact.shape), ""
+    except SplitError as error:
+        if error.kind is not UNKNOWN_COUNT:
+            raise error.located(operator=intent.operator.id) from None
+        return None, f"Not drawn: {error.problem}."
+
+
+def _given(intent: Intent) -> str:
+    """The axis and what tells the lengths, as text."""
+    axis = "known at run time" if intent.axis is None else dim_text(intent.axis)
+    words = [f"{intent.operator.axis} = {axis}"]
+    if intent.source is None:
+        words += [f"{intent.outputs} outputs"] if not intent.operator.is_sequence else []
+    elif intent.given is None:
+        words.append(f"{intent.source} known at run time")
+    else:
+        first = ", ".join(map(dim_text, intent.given[:_MOST_LENGTHS]))
+        more = ", ..." if len(intent.given) > _MOST_LENGTHS else ""
+        words.append(f"{intent.source} = {first}{more}")
+    return ", ".join(words)
 
 
 def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
@@ -158,25 +220,22 @@ def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
     for number, entry in enumerate(explanations):
         if number:
             write("\n")
-        title = "  ".join(filter(None, (entry.node, entry.operator)))
+        title = printable("  ".join(filter(None, (entry.node, entry.operator))))
         given = f"  {printable(entry.given)}" if entry.given else ""
-        parts = [Text.assemble((printable(title), "bold"), given)]
-        rule = entry.intent.rule if entry.intent is not None else None
-        if rule is not None:
-            parts.append(Text(f"Rule: {RULES[rule]}", style="dim"))
+        parts: list[RenderableType] = [Text.assemble((title, "bold"), given)]
+        if entry.rule is not None:
+            parts.append(Text(f"Rule: {RULES[entry.rule]}", style="dim"))
         if entry.note:
             parts.append(Text(printable(entry.note)))
-        show(*parts, *([Picture(entry.plan)] if entry.plan is not None else []))
+        if entry.plan is not None:
+            parts.append(Picture(entry.plan))
+        show(*parts)
 
 
 def _write_svg(explanations: Sequence[ExplainedSplit], target: Path) -> None:
     from tensorsplit.pages.svg import sheet
 
-    figures = [
-        (entry.node or entry.operator, entry.plan)
-        for entry in explanations
-        if entry.plan is not None
-    ]
+    figures = [(each.node or each.operator, each.plan) for each in explanations if each.plan]
     if not figures:
         raise SplitError(
             UNWRITABLE,

@@ -20,8 +20,7 @@ from tensorsplit.cli.input_files import (
     read_input_shapes,
 )
 from tensorsplit.cli.screen import examples, format_option, progress_of, say, show, write
-from tensorsplit.core.errors import SplitError
-from tensorsplit.pages.layout import printable
+from tensorsplit.core.errors import SplitError, printable
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto

@@ -25,11 +25,7 @@ _ABSENT = "-"
 
 
 @click.command(
-    epilog=examples(
-        "ops",
-        "ops onnx.Split-13",
-        "ops Split --opset 12 --format markdown",
-    ),
+    epilog=examples("ops", "ops onnx.Split-13", "ops Split --opset 12 --format markdown")
 )
 @click.argument("operator", required=False)
 @click.option("--opset", type=int, help="The opset, where OPERATOR is a name such as Split.")
@@ -119,9 +115,8 @@ def _plain_table() -> Table:
 
 @click.command(
     epilog=examples(
-        "diff onnx.Split-13 onnx.Split-18",
-        "diff onnx.Split-18 openvino.VariadicSplit-1",
-    ),
+        "diff onnx.Split-13 onnx.Split-18", "diff onnx.Split-18 openvino.VariadicSplit-1"
+    )
 )
 @click.argument("before")
 @click.argument("after")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tensorsplit.pages.layout import printable
+from tensorsplit.core.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

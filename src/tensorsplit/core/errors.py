@@ -319,6 +319,11 @@ def short_name(name: str | bytes) -> str:
     return show(name)
 
 
+def printable(text: str) -> str:
+    """Text from a model without control characters, which could steer a terminal or break XML."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 def show_int(value: int) -> str:
     """An integer as text; Python refuses to print those of thousands of digits."""
     if -(1 << 128) < value < 1 << 128:

@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from typing import TypeAlias
 
 from tensorsplit.core.dimensions import Dim, Shape, compute, is_known
+from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
 Plan: TypeAlias = SplitPlan | UncountedPlan
@@ -235,11 +236,6 @@ def table_rows(run: Sequence[Stretch], ellipsis: str) -> list[tuple[str, str, st
             offset, size = dim_text(stretch.offset), dim_text(stretch.size)
             rows.append((stretch.label, offset, size, shape_text(stretch.shape)))
     return rows
-
-
-def printable(text: str) -> str:
-    """Text from a model without control characters, which could steer a terminal or break XML."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def shortened(text: str, most: int) -> str:

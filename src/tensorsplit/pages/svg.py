@@ -15,6 +15,7 @@ from html import escape
 from importlib.resources import files
 from itertools import accumulate
 
+from tensorsplit.core.errors import printable
 from tensorsplit.pages.layout import (
     Plan,
     Stretch,
@@ -23,7 +24,6 @@ from tensorsplit.pages.layout import (
     heading,
     is_across,
     other_axis,
-    printable,
     remarks,
     shape_text,
     shortened,

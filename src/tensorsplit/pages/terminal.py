@@ -9,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from tensorsplit.core.errors import printable
 from tensorsplit.pages.layout import (
     Plan,
     Stretch,
@@ -17,7 +18,6 @@ from tensorsplit.pages.layout import (
     heading,
     is_across,
     other_axis,
-    printable,
     remarks,
     shape_text,
     stretches,

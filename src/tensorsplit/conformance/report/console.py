@@ -20,7 +20,7 @@ from tensorsplit.conformance.report.summary import (
     by_outcome,
     observation,
 )
-from tensorsplit.pages.layout import printable
+from tensorsplit.core.errors import printable
 
 _MOST_GROUPS = 5
 _MOST_OTHERS = 2

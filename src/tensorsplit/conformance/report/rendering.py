@@ -30,9 +30,10 @@ from tensorsplit.conformance.report.summary import (
     by_outcome,
     observation,
 )
+from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.decisions import DECISIONS
-from tensorsplit.pages.layout import printable, shortened
+from tensorsplit.pages.layout import shortened
 from tensorsplit.pages.svg import style, svg
 from tensorsplit.pages.templating import environment
 
