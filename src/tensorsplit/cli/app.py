@@ -34,15 +34,7 @@ class CommandLine(click.Group):
     """A group whose every failure is one line on standard error and an exit status."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
-        """Run the command line and exit.
-
-        Args:
-            args: The arguments; those of the process if None.
-            **extra: What click's own `main` takes.
-
-        Raises:
-            SystemExit: Always, with the exit status.
-        """
+        """Run the command line, with the arguments of the process if none are given, and exit."""
         extra.update(prog_name="tensorsplit", standalone_mode=False)
         logging.getLogger("onnx_ir").setLevel(logging.CRITICAL)  # a failure is one line, and ours
         try:
@@ -69,7 +61,10 @@ def _report(error: Exception) -> int:
         case SplitError():
             complain(str(error))
         case click.ClickException():
-            complain(f"[{USAGE.code}] {_usage(error)}")
+            context = getattr(error, "ctx", None)
+            command = "tensorsplit" if context is None else context.command_path
+            message = error.format_message().rstrip(".")
+            complain(f"[{USAGE.code}] {message}; see {command} --help")
         case click.Abort():
             return INTERRUPTED
         case BrokenPipeError():
@@ -88,25 +83,12 @@ def _report(error: Exception) -> int:
     return REFUSED
 
 
-def _usage(error: click.ClickException) -> str:
-    """Click's message, and where to look for help."""
-    context = getattr(error, "ctx", None)
-    message = error.format_message().rstrip(".")
-    command = context.command_path if context is not None else "tensorsplit"
-    return f"{message}; see {command} --help"
-
-
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        write(f"tensorsplit {__version__} (copies: {_copies()})\n")
+        refused = native.refused
+        none = f"none, {refused.variable}: {refused.problem}" if refused else ""
+        write(f"tensorsplit {__version__} (copies: {none or native.in_use})\n")
         ctx.exit()
-
-
-def _copies() -> str:
-    """What makes copies, or why nothing does."""
-    if native.refused is None:
-        return native.in_use
-    return f"none, {native.refused.variable}: {native.refused.problem}"
 
 
 @click.group(

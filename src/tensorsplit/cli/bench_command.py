@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tensorsplit.cli.files import write_files
-from tensorsplit.cli.screen import examples, format_option, show, write
+from tensorsplit.cli.screen import examples, format_option, say, show, write
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def bench(
         raise click.UsageError("--quick is --repeat 1; give one of them")
     chosen = choose_workloads(workload)
     if listed:
-        write("".join(f"{line}\n" for line in _listing(chosen)))
+        say(*_listing(chosen))
         return
     # Refused before a minute is spent, not after it.
     if output is not None and output.parent.exists() and not output.parent.is_dir():

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     from tensorsplit.conformance.document import Document
     from tensorsplit.conformance.known import Comparison, Deviation
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 DEVIATES = 1
 ALL = "all"
 _MOST_LISTED = 20
 _WIDTH = 100
 
-_File = click.Path(path_type=Path)
+
+def _file_option(*names: str, text: str, metavar: str = "FILE", **more: Any) -> Callable[[_F], _F]:
+    return click.option(*names, metavar=metavar, type=click.Path(path_type=Path), help=text, **more)
 
 
 @click.command(
@@ -48,9 +52,7 @@ _File = click.Path(path_type=Path)
     )
 )
 @click.option(
-    "--engine",
-    "-e",
-    "engines",
+    *("--engine", "-e", "engines"),
     metavar="NAME",
     multiple=True,
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
@@ -58,9 +60,7 @@ _File = click.Path(path_type=Path)
     " openvino, as far as they are installed.",
 )
 @click.option(
-    "--case",
-    "-c",
-    "patterns",
+    *("--case", "-c", "patterns"),
     metavar="PATTERN",
     multiple=True,
     help="Only the cases whose id matches, such as 'onnx.Split-18/*/runtime/*'.",
@@ -70,42 +70,23 @@ _File = click.Path(path_type=Path)
     *("text", "json", "html"),
     text="A matrix for the terminal, the whole run as JSON, or a page that needs no network.",
 )
-@click.option(
-    "--output",
-    "-o",
-    "out",
-    metavar="FILE",
-    type=_File,
-    help="Write to a file, whole or not at all; compressed if its name ends in .gz.",
+@_file_option(
+    *("--output", "-o", "out"),
+    text="Write to a file, whole or not at all; compressed if its name ends in .gz.",
 )
-@click.option(
-    "--from",
-    "sources",
-    metavar="FILE",
-    type=_File,
-    multiple=True,
-    help="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
+@_file_option(
+    *("--from", "sources"),
+    text="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
     " which the first has all cases; run nothing.",
+    multiple=True,
 )
 @click.option("--repro", metavar="CASE", help="Print a script that reproduces one case.")
-@click.option(
-    "--export",
-    metavar="DIR",
-    type=_File,
-    help="Write the cases as ONNX backend tests, for other runners.",
+@_file_option(
+    "--export", metavar="DIR", text="Write the cases as ONNX backend tests, for other runners."
 )
-@click.option(
-    "--profiles", metavar="DIR", type=_File, help="Write what each engine was measured to support."
-)
-@click.option(
-    "--known", metavar="FILE", type=_File, help="Known deviations, instead of the package's own."
-)
-@click.option(
-    "--update-known",
-    metavar="FILE",
-    type=_File,
-    help="Write known deviations that fit this run, to review.",
-)
+@_file_option("--profiles", metavar="DIR", text="Write what each engine was measured to support.")
+@_file_option("--known", text="Known deviations, instead of the package's own.")
+@_file_option("--update-known", text="Write known deviations that fit this run, to review.")
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -293,13 +274,9 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
 
 def _list_unexpected(comparison: Comparison) -> None:
     """List results that no known deviation covers, and known deviations that no longer occur."""
-    new = [
-        f"new: {result.subject}: {result.verdict}: {result.case}: {result.detail}"
-        for result in comparison.new
-    ]
-    stale = [f"stale: {entry}" for entry in comparison.stale]
-    for kind, found in (("new", new), ("stale", stale)):
-        for line in found[:_MOST_LISTED]:
-            complain(line)
+    new = [f"{r.subject}: {r.verdict}: {r.case}: {r.detail}" for r in comparison.new]
+    for kind, found in (("new", new), ("stale", comparison.stale)):
+        for entry in found[:_MOST_LISTED]:
+            complain(f"{kind}: {entry}")
         if len(found) > _MOST_LISTED:
             complain(f"and {len(found) - _MOST_LISTED} more that are {kind}")

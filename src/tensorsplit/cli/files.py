@@ -25,13 +25,8 @@ PIPE = "-"
 def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
     """Write files beside their targets, and rename all of them into place once all are whole.
 
-    Missing folders are made, and removed again if nothing is written.
-
-    Args:
-        files: The content of each file, or what writes it, by its path.
-
-    Raises:
-        SplitError: TS702 if one of them can't be written; none of them is then.
+    If one of them can't be written (TS702), none is. Missing folders are made, and removed again
+    if nothing is written.
     """
     made: list[Path] = []
     drafts: dict[Path, Path] = {}
@@ -105,22 +100,15 @@ def _refusing(target: Path) -> Iterator[None]:
 
 
 def source_of(model: str) -> str | ModelProto:
-    """What is meant by MODEL: the path, or for ``-`` the model on standard input.
-
-    Raises:
-        SplitError: TS501 for a pipe that holds no model.
-    """
+    """What is meant by MODEL: the path, or for ``-`` the model on standard input (else TS501)."""
     if model != PIPE:
         return model
-    from google.protobuf.message import (  # type: ignore[import-untyped]  # ships no types
-        DecodeError,
-    )
+    from google.protobuf import message  # type: ignore[import-untyped]  # ships no types
     from onnx import ModelProto
 
-    made = ModelProto()
     try:
-        made.ParseFromString(sys.stdin.buffer.read())
-    except DecodeError as error:
+        made: ModelProto = ModelProto.FromString(sys.stdin.buffer.read())
+    except message.DecodeError as error:
         raise SplitError(
             UNREADABLE_MODEL,
             f"standard input is no ONNX model ({error})",
@@ -133,16 +121,9 @@ def source_of(model: str) -> str | ModelProto:
 def write_model(made: ModelProto, source: str, out: str, *, copy_weights: bool) -> None:
     """Write a model whole or not at all, and bring its weights into the folder of the result.
 
-    Args:
-        made: The model.
-        source: The path that it was read from, or ``-``.
-        out: Where it goes: a path, which may be the same, or ``-`` for standard output.
-        copy_weights: Whether to copy the files of external data to another folder. They are
-            hard-linked otherwise, which takes no space.
-
-    Raises:
-        SplitError: TS702 if it can't be written, or the weights can't be linked or copied; TS504
-            for weights that lie outside the model's folder.
+    `source` and `out` are paths, which may be the same, or ``-``. Files of external data are copied
+    or else hard-linked, which takes no space; TS702 if that fails, and TS504 if one lies outside
+    the model's folder.
     """
     data = made.SerializeToString()
     if out == PIPE:
@@ -158,10 +139,10 @@ def _weights(made: ModelProto, source: str, target: Path, may_copy: bool) -> Ite
     """Bring the files of external data to the folder of the result; remove them on failure."""
     folder = Path(source).parent if source != PIPE else Path()
     brought: list[Path] = []
+    moves = folder.resolve() != target.parent.resolve()
     try:
-        if folder.resolve() != target.parent.resolve():
-            for location in _locations(made, folder):
-                _bring(folder / location, target.parent / location, may_copy, brought)
+        for location in _locations(made, folder) if moves else ():
+            _bring(folder / location, target.parent / location, may_copy, brought)
         yield
     except BaseException:
         for path in brought:

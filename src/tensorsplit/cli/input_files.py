@@ -34,6 +34,7 @@ INPUT_SHAPE_OPTION = click.option(
 )
 
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 _HEADER = 4096
 _MAGIC = b"\x93NUMPY"
 _FLOAT8 = (b"'descr': '<f1'", b"'descr': '|V1'")
@@ -41,22 +42,20 @@ _SEQUENCE_LENGTH = 3
 _LARGEST = 100
 
 
+def input_option(text: str) -> Callable[[_F], _F]:
+    """The option ``--input``, passed on as `written`."""
+    return click.option("--input", "-i", "written", metavar="NAME=FILE", multiple=True, help=text)
+
+
 def read_feeds(
     written: Sequence[str], declared: Sequence[DeclaredInput]
 ) -> dict[str, Array | list[Array]]:
-    """Read everything that is given with ``--input``.
+    """Read everything that is given with ``--input``, by name, not yet checked.
 
-    Args:
-        written: Each ``NAME=FILE``, or ``FILE`` alone: an ``.npz`` that holds inputs by name, or
-            the only input that a model needs. A sequence is given as a ``.pb``, as the arrays of
-            an ``.npz``, or by naming it once for each element.
-        declared: The inputs of the model.
-
-    Returns:
-        The values by name; running the model checks whether they fit.
-
-    Raises:
-        SplitError: TS701 for a file that is no readable array, TS703 for a name given twice.
+    Each is ``NAME=FILE``, or ``FILE`` alone: an ``.npz`` that holds inputs by name, or the only
+    input that a model needs. A sequence is given as a ``.pb``, as the arrays of an ``.npz``, or by
+    naming it once for each element. TS701 for a file that is no readable array, TS703 for a name
+    given twice.
     """
     entries = {entry.name: entry for entry in declared}
     values: dict[str, Array | list[Array]] = {}
@@ -70,7 +69,7 @@ def read_feeds(
         else:
             found = {name: _read(path, name, entries.get(name))}
         for key, value in found.items():
-            if key in entries and _is_sequence(entries[key]):
+            if _is_sequence(entries.get(key)):
                 added = value if isinstance(value, list) else [value]
                 values[key] = [*values.get(key, []), *added]
             elif key in values:
@@ -233,15 +232,9 @@ def _unreadable(path: Path, problem: str) -> SplitError:
 
 
 def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput]) -> Shapes:
-    """Read everything that is given with ``--input-shape``.
+    """Read everything that is given with ``--input-shape``; TS703 for what is no shape of an input.
 
-    Args:
-        written: Each ``NAME:1,3,224`` or ``NAME:1x3x224``; without a name for a model with one
-            input.
-        declared: The inputs of the model.
-
-    Raises:
-        SplitError: TS703 for text that is no shape of numbers, or a name that is no input.
+    Each is ``NAME:1,3,224`` or ``NAME:1x3x224``; without a name for a model with one input.
     """
     shapes: dict[str, tuple[int, ...]] = {}
     names = [entry.name for entry in declared]
@@ -267,13 +260,8 @@ def random_feeds(
 ) -> dict[str, Any]:
     """What is given, and random values for every other input that has no default.
 
-    Args:
-        declared: The inputs of the model.
-        given: Values by name.
-        shapes: Shapes by name, for inputs whose declared shape is open.
-
-    Returns:
-        Values by name: small whole numbers, which every engine holds exactly in every type.
+    `shapes` are for inputs whose declared shape is open. The values are small whole numbers, which
+    every engine holds exactly in every type.
     """
     rng = np.random.default_rng(0)
     named: dict[str | int | None, int] = {}

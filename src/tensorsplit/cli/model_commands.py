@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +15,7 @@ from tensorsplit import __version__
 from tensorsplit.cli.files import PIPE, source_of, write_model
 from tensorsplit.cli.input_files import (
     INPUT_SHAPE_OPTION,
+    input_option,
     random_feeds,
     read_feeds,
     read_input_shapes,
@@ -23,7 +24,7 @@ from tensorsplit.cli.screen import examples, format_option, progress_of, say, sh
 from tensorsplit.core.errors import SplitError, printable
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto
+    from onnx import ModelProto, ValueInfoProto
     from rich.table import Table
     from rich.text import Text
 
@@ -39,16 +40,10 @@ _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """Where a command writes its model.
+    """Where a command writes its model."""
 
-    Attributes:
-        source: The path that the model is read from, or ``-``.
-        target: The path that it is written to, or ``-``; None for a dry run.
-        copy_weights: Whether the weights may be copied to another folder.
-    """
-
-    source: str
-    target: str | None
+    source: str  # the path that it is read from, or -
+    target: str | None  # the path that it is written to, or -; None for a dry run
     copy_weights: bool
 
     @property
@@ -173,12 +168,11 @@ def infer(*, model: str, shapes: Sequence[str], output: _Output) -> None:
     given = read_input_shapes(shapes, source.inputs) if shapes else None
     with progress_of("inferring"):
         made = cast(ModelProto, infer_shapes(source, input_shapes=given))
-    if output.target is None:
-        say(*(filled_in(source, made) or ["nothing to fill in"]))
-        return
     output.write(made)
     if output.has_report:
-        say(f"{output.target}: {len(filled_in(source, made))} values described")
+        filled = filled_in(source, made)
+        described = [f"{output.target}: {len(filled)} values described"]
+        say(*(described if output.target else filled or ["nothing to fill in"]))
 
 
 @click.command(
@@ -252,14 +246,7 @@ def convert(*, model: str, opset: int | None, to_variadic: bool, output: _Output
     help="Run the model with our own operators and the lowered one with the engine, and compare"
     " the bits; nothing is written if they differ.",
 )
-@click.option(
-    "--input",
-    "-i",
-    "written",
-    metavar="NAME=FILE",
-    multiple=True,
-    help="What to verify with, as `run` takes it; inputs that are not given are random.",
-)
+@input_option("What to verify with, as `run` takes it; inputs that are not given are random.")
 @INPUT_SHAPE_OPTION
 @_writes_model
 @click.pass_context
@@ -275,10 +262,9 @@ def lower(
 ) -> None:
     """Rewrite the splits and sequences of an ONNX model for an engine.
 
-    MODEL is a path, or - for a model on standard input; OUT may be the same path. The
-    result runs exactly: only what the engine was measured not to run, or to run wrongly, is
-    changed. Exit status: 0 fine; 1 the
-    results differ (--verify); 2 it can't be lowered, or can't be read.
+    MODEL is a path, or - for a model on standard input; OUT may be the same path. The result runs
+    exactly: only what the engine was measured not to run, or to run wrongly, is changed. Exit
+    status: 0 fine; 1 the results differ (--verify); 2 it can't be lowered, or can't be read.
     """
     from tensorsplit.model.graph.reading import open_model
     from tensorsplit.model.lower import lower_graph
@@ -305,9 +291,8 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
             say(f"because {report.target}: {reason}")
-            for change in shown:
-                if change.reason == reason:
-                    say(f"  {change.node}: {change.operator} -> {change.became}")
+            because = (change for change in shown if change.reason == reason)
+            say(*(f"  {each.node}: {each.operator} -> {each.became}" for each in because))
         if len(report.changes) > len(shown):
             say(f"and {len(report.changes) - len(shown)} more changes")
         show(_summary(before, after))
@@ -360,23 +345,21 @@ def _facts(model: ModelProto) -> Mapping[str, str]:
     from tensorsplit.core.records import operators
     from tensorsplit.model.graph.message import graphs
 
-    facts = {
-        f"opset {entry.domain or 'ai.onnx'}": str(entry.version) for entry in model.opset_import
-    }
-    nodes = [node for graph in graphs(model) for node in graph.node]
-    nodes += [node for function in model.functions for node in function.node]
-    facts["nodes"] = str(len(nodes))
+    opsets = {f"opset {each.domain or 'ai.onnx'}": f"{each.version}" for each in model.opset_import}
+    kinds = [node.op_type for graph in graphs(model) for node in graph.node]
+    kinds += [node.op_type for function in model.functions for node in function.node]
     family = {record.name for record in operators.values()}
-    kinds = Counter(
-        node.op_type for node in nodes if node.op_type in family or "Sequence" in node.op_type
-    )
-    facts.update({kind: str(count) for kind, count in sorted(kinds.items())})
-    facts["inputs"] = _names(model.graph, "input")
-    facts["outputs"] = _names(model.graph, "output")
-    return facts
+    counts = Counter(kind for kind in sorted(kinds) if kind in family or "Sequence" in kind)
+    return {
+        **opsets,
+        "nodes": f"{len(kinds)}",
+        **{kind: f"{count}" for kind, count in counts.items()},
+        "inputs": _names(model.graph.input),
+        "outputs": _names(model.graph.output),
+    }
 
 
-def _names(graph: GraphProto, field: str) -> str:
-    names = [value.name for value in getattr(graph, field)]
+def _names(values: Iterable[ValueInfoProto]) -> str:
+    names = [value.name for value in values]
     more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more

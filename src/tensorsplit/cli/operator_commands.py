@@ -15,7 +15,7 @@ from tensorsplit.core.differences import Change, OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operators
 from tensorsplit.pages import Page, index, markdown, page_of
-from tensorsplit.pages.content import Operand, lengths_in_short, opsets
+from tensorsplit.pages.content import OperandRow, lengths_in_short, opsets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -91,7 +91,7 @@ def _page(page: Page) -> Iterator[RenderableType]:
         yield from ("", Text(title, style="bold"), part)
 
 
-def _operands(rows: Sequence[Operand]) -> RenderableType:
+def _operands(rows: Sequence[OperandRow]) -> RenderableType:
     if not rows:
         return "  none"
     table = _plain_table()

@@ -26,13 +26,8 @@ def parse_shape(word: str) -> Shape:
 
     Dimensions are numbers, names, or ``?`` for unknown. They are separated by commas, or by ``x``
     (or the multiplication sign) where that leaves only numbers, ``?``, single letters and names
-    in capitals: ``Nx4`` has rank 2, ``max_len`` is one name, ``max_len,4`` needs its comma.
-
-    Returns:
-        The dimensions: ``int``, ``str``, or None for unknown. ``()`` is the shape of a scalar.
-
-    Raises:
-        SplitError: TS703 for a word that is no shape.
+    in capitals: ``Nx4`` has rank 2, ``max_len`` is one name, ``max_len,4`` needs its comma. ``()``
+    is the shape of a scalar; a word that is no shape is refused (TS703).
     """
     text = word.strip()
     if text[:1] + text[-1:] in ("()", "[]"):
@@ -96,17 +91,8 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
     """Read operands: ``0``, ``-1,2``, ``[2, 4]`` or ``3.0,4.0``.
 
     A number alone is a scalar where the version takes one, and else a list of one; with brackets
-    or a comma it is always a list. Floats are an array, as only an input can hold them.
-
-    Args:
-        record: The operator version.
-        written: Names and what was written for them.
-
-    Returns:
-        The values as `tensorsplit.arrays.arguments.bind_values` takes them.
-
-    Raises:
-        SplitError: TS703 for an operand that is given twice or is no number.
+    or a comma it is always a list. Floats are an array, as only an input can hold them. TS703 for
+    an operand that is given twice or is no number.
     """
     values: dict[str, Any] = {}
     for name, text in written:
@@ -155,15 +141,10 @@ def _number(item: str) -> int | float:
 
 
 def operator_named(word: str, opset: int | None = None) -> Operator:
-    """The operator version that a word means.
+    """The operator version that a word means; TS101 if none, TS703 for an identifier with an opset.
 
-    Args:
-        word: An identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
-            ``openvino.Split``.
-        opset: The opset at which a name is looked up; the newest one if None.
-
-    Raises:
-        SplitError: TS101 for a word that means none; TS703 for an identifier with an opset.
+    It is an identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
+    ``openvino.Split``, which is looked up at the opset, or at the newest one.
     """
     if word not in operators and is_operator(word):
         vendor, _, name = word.rpartition(".")

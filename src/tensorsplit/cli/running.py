@@ -11,6 +11,8 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -19,7 +21,7 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import Writer, write_files
-from tensorsplit.cli.input_files import read_feeds
+from tensorsplit.cli.input_files import input_option, read_feeds
 from tensorsplit.cli.screen import examples, say
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 
@@ -50,14 +52,9 @@ _LONGEST_LINE = 400
     )
 )
 @click.argument("model")
-@click.option(
-    "--input",
-    "-i",
-    "written",
-    metavar="NAME=FILE",
-    multiple=True,
-    help="An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
-    " sequence once for each element.",
+@input_option(
+    "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
+    " sequence once for each element."
 )
 @click.option(
     "--engine",
@@ -80,9 +77,7 @@ _LONGEST_LINE = 400
     help="The largest difference allowed between engines; 0 compares bits.",
 )
 @click.option(
-    "-o",
-    "--output",
-    "folder",
+    *("-o", "--output", "folder"),
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="Write every output to a file in this folder.",
@@ -163,24 +158,20 @@ def _is_near(difference: Difference, tolerance: float) -> bool:
 def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
     """Every output as lines of text: name, element type, shape and values."""
     for name, value in outputs.items():
-        yield from _description(name, value)
-
-
-def _description(name: str, value: Any) -> Iterator[str]:
-    if value is None:
-        yield f"{name}: empty optional"
-    elif isinstance(value, list):
-        yield f"{name}: sequence of {len(value)}"
-        for place, item in enumerate(value[:_MOST_ELEMENTS]):
-            yield from _description(f"{name}[{place}]", item)
-        if len(value) > _MOST_ELEMENTS:
-            yield f"... and {len(value) - _MOST_ELEMENTS} more"
-    elif isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
-        yield f"{name}: {element_type(array)} {array.shape}"
-        yield from (line[:_LONGEST_LINE] for line in _values(array).splitlines())
-    else:
-        yield f"{name}: {repr(value)[:_LONGEST_LINE]}"
+        if value is None:
+            yield f"{name}: empty optional"
+        elif isinstance(value, list):
+            yield f"{name}: sequence of {len(value)}"
+            first = value[:_MOST_ELEMENTS]
+            yield from _described({f"{name}[{place}]": item for place, item in enumerate(first)})
+            if len(value) > _MOST_ELEMENTS:
+                yield f"... and {len(value) - _MOST_ELEMENTS} more"
+        elif isinstance(value, (np.ndarray, np.generic)):
+            array = np.asarray(value)
+            yield f"{name}: {element_type(array)} {array.shape}"
+            yield from (line[:_LONGEST_LINE] for line in _values(array).splitlines())
+        else:
+            yield f"{name}: {repr(value)[:_LONGEST_LINE]}"
 
 
 def _values(array: Array) -> str:
@@ -204,7 +195,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
     The files are called as the outputs, with everything replaced that could mean another folder;
     the elements of a sequence are ``name_0``, ``name_1``.
     """
-    names = _FileNames()
+    taken: set[str] = set()
     files: dict[Path, Writer | bytes | str] = {}
     places: list[tuple[str, Path]] = []
     members: dict[str, Array] = {}
@@ -212,7 +203,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
         stored = None if isinstance(value, list) else _storable(value)
         if stored is None and style in ("npy", "npz"):
             raise _cannot_hold(label, value, style)
-        file = names.new(name)
+        file = _file_name(name, taken)
         if style == "npz" and stored is not None:
             members[file] = stored
             path = folder / ARCHIVE
@@ -221,10 +212,10 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
             files[path] = _message(label, value)
         else:
             path = folder / f"{file}.npy"
-            files[path] = _npy_writer(stored)
+            files[path] = partial(_write_array, stored)
         places.append((label, path))
     if style == "npz":
-        files[folder / ARCHIVE] = _archive_writer(members)
+        files[folder / ARCHIVE] = partial(_write_archive, members)
     write_files(files)
     yield from (f"{label}: {path}" for label, path in places)
     for name, value in outputs.items():
@@ -249,23 +240,15 @@ def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tu
             )
 
 
-class _FileNames:
-    """Names of files: safe ones, each once, also where case does not count."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def new(self, name: str) -> str:
-        """A name for a file that stays in its folder on every system."""
-        safe = re.sub(r"[^\w.+-]", "_", name)
-        safe = re.sub(r"^[.-]+", "_", safe) or "output"
-        safe = safe.encode()[:_LONGEST_NAME].decode(errors="ignore")
-        found, number = safe, 1
-        while found.casefold() in self._taken:
-            number += 1
-            found = f"{safe}-{number}"
-        self._taken.add(found.casefold())
-        return found
+def _file_name(name: str, taken: set[str]) -> str:
+    """A name that stays in its folder on every system, and is not taken, whatever its case."""
+    safe = re.sub(r"[^\w.+-]", "_", name)
+    safe = re.sub(r"^[.-]+", "_", safe) or "output"
+    safe = safe.encode()[:_LONGEST_NAME].decode(errors="ignore")
+    names = (f"{safe}-{number}" if number > 1 else safe for number in count(1))
+    found = next(name for name in names if name.casefold() not in taken)
+    taken.add(found.casefold())
+    return found
 
 
 def _storable(array: Array) -> Array | None:
@@ -279,18 +262,16 @@ def _storable(array: Array) -> Array | None:
     return array if array.dtype.type.__module__ == "numpy" else None
 
 
-def _npy_writer(array: Array) -> Writer:
-    return lambda file: np.lib.format.write_array(file, array, allow_pickle=False)
+def _write_array(array: Array, file: IO[bytes]) -> None:
+    np.lib.format.write_array(file, array, allow_pickle=False)
 
 
-def _archive_writer(members: Mapping[str, Array]) -> Writer:
-    def write(file: IO[bytes]) -> None:
-        with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
-            for name, array in members.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
-
-    return write
+def _write_archive(members: Mapping[str, Array], file: IO[bytes]) -> None:
+    """An ``.npz``; `numpy.savez` can't have a member called ``file``."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                _write_array(array, member)
 
 
 def _message(name: str, value: Array | list[Array]) -> bytes:

@@ -44,22 +44,18 @@ def format_option(*formats: str, text: str = "How to write it.") -> Callable[[_F
 
 def show(*renderables: RenderableType) -> None:
     """Write rich renderables, in colour only on a terminal that wants it (NO_COLOR)."""
-    from rich.console import Console
-
-    write(_rendered(Console(highlight=False, markup=False, emoji=False), renderables))
+    write(_rendered(renderables))
 
 
 def plain_text(*renderables: RenderableType, width: int) -> str:
     """Rich renderables as text without colours, for a file."""
+    return _rendered(renderables, file=StringIO(), width=width, force_terminal=False)
+
+
+def _rendered(renderables: tuple[RenderableType, ...], **how: Any) -> str:
     from rich.console import Console
 
-    console = Console(
-        file=StringIO(), width=width, force_terminal=False, highlight=False, markup=False
-    )
-    return _rendered(console, renderables)
-
-
-def _rendered(console: Any, renderables: tuple[RenderableType, ...]) -> str:
+    console = Console(highlight=False, markup=False, emoji=False, **how)
     with console.capture() as captured:
         for renderable in renderables:
             console.print(renderable)
@@ -109,12 +105,8 @@ def silence() -> None:
 def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show progress on standard error during the block, if it is a terminal.
 
-    Args:
-        what: What is done.
-        total: How many steps it has. If None, the passes over a model report their own steps.
-
-    Yields:
-        A function that takes the number of steps done since its last call.
+    Yields a function that takes the number of steps done since its last call. Without `total`, the
+    passes over a model report their own steps.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None

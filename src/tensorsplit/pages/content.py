@@ -24,44 +24,30 @@ RULES: dict[Rule, str] = {
 }
 """Every length rule in words; n is what the operand gives."""
 
-_SHAPE = (7, 4)
 _EXAMPLES: dict[Rule, tuple[Shape, object]] = {
-    explicit: (_SHAPE, [2, 5]),
-    remainder: (_SHAPE, [-1, 2]),
+    explicit: ((7, 4), [2, 5]),
+    remainder: ((7, 4), [-1, 2]),
     equal: ((6, 4), 3),
-    ceil: (_SHAPE, 3),
-    chunk: (_SHAPE, 3),
-    ones: (_SHAPE, None),
+    ceil: ((7, 4), 3),
+    chunk: ((7, 4), 3),
+    ones: ((7, 4), None),
 }
 """A shape and lengths for the example of each rule."""
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
-    """An attribute, input or output.
-
-    Attributes:
-        name: Its name in the standard.
-        type: ``INT``, ``INTS``, a type constraint's name, or one type.
-        need: ``required``, ``optional``, ``variadic`` or ``default`` and the value.
-        meaning: What it holds.
-    """
+class OperandRow:
+    """An attribute, input or output."""
 
     name: str
-    type: str
-    need: str
+    type: str  # INT, INTS, the name of a type constraint, or one type
+    need: str  # required, optional, variadic, or default and the value
     meaning: str
 
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """A type constraint.
-
-    Attributes:
-        name: The type parameter.
-        meaning: What it stands for.
-        types: Every type it may be, in the order and the words of the standard.
-    """
+    """A type constraint, with its types in the order and the words of the standard."""
 
     name: str
     meaning: str
@@ -70,12 +56,7 @@ class Types:
 
 @dataclass(frozen=True, slots=True)
 class LengthSource:
-    """Where the lengths come from in one case, and by which rule.
-
-    Attributes:
-        given: The case, such as "attribute `split` is given".
-        rule: The rule in words.
-    """
+    """A case, such as "attribute `split` is given", and the rule that holds then, in words."""
 
     given: str
     rule: str
@@ -92,13 +73,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call and its answer.
-
-    Attributes:
-        shape: The shape of the data.
-        operands: What is given, by name.
-        sizes: The lengths of the parts on the axis.
-    """
+    """A call and its answer: the lengths of the parts on the axis."""
 
     shape: Shape
     operands: dict[str, object]
@@ -118,9 +93,9 @@ class Page:
     summary: str
     source: str
     facts: tuple[Note, ...]
-    attributes: tuple[Operand, ...]
-    inputs: tuple[Operand, ...]
-    outputs: tuple[Operand, ...]
+    attributes: tuple[OperandRow, ...]
+    inputs: tuple[OperandRow, ...]
+    outputs: tuple[OperandRow, ...]
     types: tuple[Types, ...]
     lengths: tuple[LengthSource, ...]
     behaviour: tuple[Note, ...]
@@ -134,7 +109,7 @@ def page_of(record: Operator) -> Page:
         id=record.id,
         summary=record.summary,
         source=record.source,
-        facts=_facts(record),
+        facts=tuple(Note(name, text) for name, text in _facts(record).items()),
         attributes=tuple(map(_attribute, record.attributes)),
         inputs=tuple(map(_parameter, record.inputs)),
         outputs=tuple(map(_parameter, record.outputs)),
@@ -148,15 +123,11 @@ def page_of(record: Operator) -> Page:
 
 def opsets(record: Operator) -> str:
     """The opsets at which the version is in force."""
-    later = [
-        other.since_version
-        for other in operators.values()
-        if (other.vendor, other.name) == (record.vendor, record.name)
-        and other.since_version > record.since_version
-    ]
     if record.vendor != "onnx":
         return f"from {record.domain}"
-    last = min(later) - 1 if later else NEWEST_OPSET
+    since = [other.since_version for other in operators.values() if other.name == record.name]
+    later = [version - 1 for version in since if version > record.since_version]
+    last = min(later, default=NEWEST_OPSET)
     return str(last) if last == record.since_version else f"{record.since_version} to {last}"
 
 
@@ -169,28 +140,28 @@ def lengths_in_short(record: Operator) -> tuple[str, str]:
     return sources, absent[record.absent]
 
 
-def _facts(record: Operator) -> tuple[Note, ...]:
-    return (
-        Note("domain", record.domain or "ai.onnx"),
-        Note("since version", str(record.since_version)),
-        Note("in force at opset", opsets(record)),
-        Note("support level", record.support_level),
-        Note("function", "yes" if record.is_function else "no"),
-        Note("shape inference", "yes" if record.has_shape_inference else "no"),
-        Note("output", "one sequence of the parts" if record.is_sequence else "one for each part"),
-    )
+def _facts(record: Operator) -> dict[str, str]:
+    return {
+        "domain": record.domain or "ai.onnx",
+        "since version": str(record.since_version),
+        "in force at opset": opsets(record),
+        "support level": record.support_level,
+        "function": "yes" if record.is_function else "no",
+        "shape inference": "yes" if record.has_shape_inference else "no",
+        "output": "one sequence of the parts" if record.is_sequence else "one for each part",
+    }
 
 
-def _attribute(attribute: Attribute) -> Operand:
+def _attribute(attribute: Attribute) -> OperandRow:
     need = "required" if attribute.required else "optional"
     if attribute.default is not None:
         need = f"default {attribute.default}"
-    return Operand(attribute.name, attribute.type, need, attribute.description)
+    return OperandRow(attribute.name, attribute.type, need, attribute.description)
 
 
-def _parameter(parameter: Parameter) -> Operand:
+def _parameter(parameter: Parameter) -> OperandRow:
     need = "required" if parameter.option == "single" else parameter.option
-    return Operand(parameter.name, parameter.type_str, need, parameter.description)
+    return OperandRow(parameter.name, parameter.type_str, need, parameter.description)
 
 
 def _types(constraint: TypeConstraint) -> Types:
@@ -237,12 +208,10 @@ def _decisions(record: Operator) -> tuple[Note, ...]:
 
 def _examples(record: Operator) -> tuple[Example, ...]:
     """One example for each way of giving the lengths, and one for giving none."""
-    cases = [
-        (rule, lengths.operand) for lengths in record.lengths for rule in lengths.rules.values()
-    ]
+    cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
     if record.absent is not None:
         cases.append((record.absent, "num_outputs"))
-    return tuple(_example(record, rule, operand) for rule, operand in dict.fromkeys(cases))
+    return tuple(_example(record, *case) for case in dict.fromkeys(cases))
 
 
 def _example(record: Operator, rule: Rule, operand: str) -> Example:

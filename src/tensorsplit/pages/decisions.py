@@ -15,13 +15,7 @@ from tensorsplit.core.schema import Operator
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision.
-
-    Attributes:
-        id: ``D`` and a number, as in ``docs/errata.md``.
-        text: What holds, in one sentence.
-        concerns: Whether it matters for an operator version.
-    """
+    """One decision of ``docs/errata.md``, and whether it matters for an operator version."""
 
     id: str
     text: str
@@ -51,19 +45,12 @@ def _uses(*rules: Rule) -> Callable[[Operator], bool]:
 
 
 def _data_may_be(*elements: str) -> Callable[[Operator], bool]:
-    def concerns(record: Operator) -> bool:
-        types = record.types_of(record.inputs[0])
-        return any(element in types.element_types for element in elements)
-
-    return concerns
+    allowed = set(elements)
+    return lambda record: not allowed.isdisjoint(record.types_of(record.inputs[0]).element_types)
 
 
 def _always(_record: Operator) -> bool:
     return True
-
-
-def _for_onnx(record: Operator) -> bool:
-    return record.vendor == "onnx"
 
 
 def _attribute_or_input(record: Operator) -> bool:
@@ -152,7 +139,9 @@ DECISIONS = (
         "D20",
         "An initializer that is also a graph input is a default: lengths fed at run time are"
         " checked again.",
-        lambda record: _for_onnx(record) and any(entry.kind == "input" for entry in record.lengths),
+        lambda record: (
+            record.vendor == "onnx" and any(entry.kind == "input" for entry in record.lengths)
+        ),
     ),
     Decision(
         "D21",
@@ -164,7 +153,7 @@ DECISIONS = (
         "D22",
         "A wrong split in a branch that constants never take is a warning of `check`; the model"
         " runs.",
-        _for_onnx,
+        lambda record: record.vendor == "onnx",
     ),
     Decision(
         "D23",

@@ -23,21 +23,13 @@ _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of the split axis as it is drawn: one part, or several that are left out.
+    """A stretch of the split axis as it is drawn: one part, or several that are left out."""
 
-    Attributes:
-        part: The number of the part; None for parts that are left out.
-        label: ``0``, ``1``, ... for a part; how many, for parts that are left out.
-        size: The length of the part, or of all that are left out; None if unknown.
-        offset: Where it starts; None if unknown.
-        shape: The shape of the part; empty for parts that are left out.
-    """
-
-    part: int | None
-    label: str
+    part: int | None  # its number; None for parts that are left out
+    label: str  # the number as text, or how many are left out
     size: Dim
     offset: Dim
-    shape: Shape = ()
+    shape: Shape = ()  # of the part; empty for parts that are left out
 
     @property
     def empty(self) -> bool:
@@ -46,14 +38,14 @@ class Stretch:
 
 
 def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
-    """The stretches to draw: every part if they are few, else the first and the last ones.
-
-    Args:
-        plan: The plan.
-        most: How many stretches there may be, at least 3.
-    """
+    """At most that many stretches (3 or more): every part, or the first and the last ones."""
     if isinstance(plan, UncountedPlan):
-        return _uncounted(plan)
+        shape = plan.part_shape
+        return (
+            Stretch(0, "0", plan.size, 0, shape),
+            Stretch(None, "more", None, plan.size),
+            Stretch(1, "last", plan.size, None, shape),
+        )
     count = len(plan.sizes)
     if count <= most:
         return tuple(_parts(plan, range(count), 0))
@@ -75,15 +67,6 @@ def _parts(plan: SplitPlan, numbers: range, offset: Dim) -> Iterator[Stretch]:
         shape = (*before, size, *after) if plan.keepdims else before + after
         yield Stretch(number, str(number), size, offset, shape)
         offset = _add(offset, size)
-
-
-def _uncounted(plan: UncountedPlan) -> tuple[Stretch, ...]:
-    shape = plan.part_shape
-    return (
-        Stretch(0, "0", plan.size, 0, shape),
-        Stretch(None, "more", None, plan.size),
-        Stretch(1, "last", plan.size, None, shape),
-    )
 
 
 def _total(sizes: Sequence[Dim]) -> Dim:
@@ -110,13 +93,8 @@ def _add(left: Dim, right: Dim) -> Dim:
 def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int]:
     """Divide the room on the axis in proportion to the sizes, so that every part stays visible.
 
-    Args:
-        run: The stretches.
-        room: The length to divide, in characters or pixels; more is used if `least` needs it.
-        least: The least length of each stretch.
-
-    Returns:
-        The length of each stretch, together `room` or the sum of `least`.
+    The lengths, in characters or pixels, add up to `room`, or to the sum of `least` if that is
+    more.
     """
     weights = _weights(run)
     fixed: dict[int, int] = {}
@@ -171,30 +149,21 @@ def other_axis(plan: Plan) -> int | None:
 
 def heading(plan: Plan) -> str:
     """The split in one line."""
+    count = plan.count if isinstance(plan, UncountedPlan) else len(plan.sizes)
+    special = {None: "number of parts not known", 0: "no parts", 1: "1 part"}
+    parts = special.get(count, f"{dim_text(count)} parts")
     dim = dim_text(plan.input_shape[plan.axis])
-    return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {_count(plan)}"
-
-
-def _count(plan: Plan) -> str:
-    if isinstance(plan, UncountedPlan):
-        return (
-            "number of parts not known" if plan.count is None else f"{dim_text(plan.count)} parts"
-        )
-    count = len(plan.sizes)
-    return {0: "no parts", 1: "1 part"}.get(count, f"{count} parts")
+    return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {parts}"
 
 
 def remarks(plan: Plan) -> list[str]:
     """What the picture doesn't show: the other axes, and an axis that is dropped."""
     found = []
-    whole = [
-        f"{number} ({dim_text(dim)})"
-        for number, dim in enumerate(plan.input_shape)
-        if number != plan.axis
-    ]
-    if whole:
-        found.append(f"Whole in every part: {'axis' if len(whole) == 1 else 'axes'} ")
-        found[-1] += ", ".join(whole[:6]) + (", ..." if len(whole) > 6 else "")
+    shown = [f"{number} ({dim_text(dim)})" for number, dim in enumerate(plan.input_shape)]
+    del shown[plan.axis]
+    if shown:
+        axes = ", ".join(shown if len(shown) <= 6 else [*shown[:6], "..."])
+        found.append(f"Whole in every part: {'axis' if len(shown) == 1 else 'axes'} {axes}")
     if not plan.keepdims:
         found.append(f"Axis {plan.axis} is dropped: the parts have no such axis")
     return found
@@ -222,12 +191,7 @@ def shape_text(shape: Shape) -> str:
 
 
 def table_rows(run: Sequence[Stretch], ellipsis: str) -> list[tuple[str, str, str, str]]:
-    """The table of the parts: a header, then number, offset, size and shape of each.
-
-    Args:
-        run: The stretches.
-        ellipsis: The number of parts that are left out.
-    """
+    """The table of the parts: a header, and a row for each; `ellipsis` for what is left out."""
     rows = [("part", "offset", "size", "shape")]
     for stretch in run:
         if stretch.part is None:

@@ -30,14 +30,7 @@ def render_all() -> dict[str, str]:
 
 
 def markdown(page: Page) -> str:
-    """A page as Markdown.
-
-    Args:
-        page: What `page_of` returned.
-
-    Returns:
-        The text of the file, with a newline at its end.
-    """
+    """A page as Markdown."""
     return environment(__package__).get_template("operator.md.jinja").render(page=page)
 
 

@@ -60,29 +60,15 @@ _NARROW_CHAR = 6.6
 
 
 def svg(plan: Plan, *, name: str = "split", styled: bool = True) -> str:
-    """A plan as an SVG document, which may also be part of an HTML page.
-
-    Args:
-        plan: The plan.
-        name: Starts the identifiers in the document; give each picture of one page its own.
-        styled: Whether it has its style sheet; not needed in a page that has `style`.
-
-    Returns:
-        The document: text in UTF-8 without an XML declaration.
-    """
+    """One plan as an SVG document; see `sheet`."""
     return sheet([(plan.operator, plan)], name=name, styled=styled)
 
 
 def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: bool = True) -> str:
-    """Several plans below each other as one SVG document.
+    """Several plans with captions, below each other, as one SVG document without XML declaration.
 
-    Args:
-        figures: The caption and the plan of each; the operator version, or the path of the node.
-        name: Starts the identifiers in the document; give each picture of one page its own.
-        styled: Whether it has its style sheet; not needed in a page that has `style`.
-
-    Returns:
-        The document: text in UTF-8 without an XML declaration.
+    It may be part of an HTML page: `name` starts its identifiers, one for each picture of a page,
+    and `styled` is False where the page has `style` already.
     """
     elements: list[str] = []
     height = 0
@@ -163,10 +149,6 @@ def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
 # Elements
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], css: str) -> str:
-    return f'<path class="{css}" d="M{start[0]:g} {start[1]:g}L{end[0]:g} {end[1]:g}"/>'
-
-
 def _rect(corner: tuple[float, float], size: tuple[float, float], css: str) -> str:
     (x, y), (width, height) = corner, size
     return f'<rect class="{css}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
@@ -191,36 +173,29 @@ def _fill(stretch: Stretch) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where everything is.
-
-    Attributes:
-        plan: What is drawn.
-        run: The stretches of the axis that are drawn.
-        across: Whether the split axis runs from left to right.
-        bands: The borders between the parts in the tensor, on the split axis.
-        blocks: Where each part that is taken out starts and ends, on the split axis.
-        tensor: Where the tensor starts and ends on the other axis.
-        parts: Where the parts start and end on the other axis.
-        exact: Whether the tensor is drawn to scale.
-    """
+    """Where everything is."""
 
     plan: Plan
     run: Sequence[Stretch]
-    across: bool
-    bands: tuple[int, ...]
-    blocks: tuple[tuple[int, int], ...]
-    tensor: tuple[int, int]
-    parts: tuple[int, int]
-    exact: bool
+    across: bool  # whether the split axis runs from left to right
+    bands: tuple[int, ...]  # the borders between the parts in the tensor, on the split axis
+    blocks: tuple[tuple[int, int], ...]  # where each part that is taken out starts and ends there
+    tensor: tuple[int, int]  # where the tensor starts and ends on the other axis
+    parts: tuple[int, int]  # where the parts start and end on the other axis
+    exact: bool  # whether the tensor is drawn to scale
 
     def point(self, main: float, cross: float) -> tuple[float, float]:
         """The x and y of a position on the two axes."""
         return (main, cross) if self.across else (cross, main)
 
-    def line(self, main: float, css: str) -> str:
+    def line(self, start: tuple[float, float], end: tuple[float, float], css: str) -> str:
+        """A line between two positions on the two axes."""
+        (x1, y1), (x2, y2) = self.point(*start), self.point(*end)
+        return f'<path class="{css}" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>'
+
+    def border(self, main: float, css: str) -> str:
         """A line through the tensor at a right angle to the split axis."""
-        start, end = (self.point(main, cross) for cross in self.tensor)
-        return _line(start, end, css)
+        return self.line((main, self.tensor[0]), (main, self.tensor[1]), css)
 
     def rect(self, main: Sequence[int], cross: Sequence[int], css: str) -> str:
         """A rectangle between two positions on each axis."""
@@ -262,7 +237,7 @@ def _part(frame: _Frame, number: int) -> Iterator[str]:
     points = " ".join("{:g},{:g}".format(*frame.point(*corner)) for corner in corners)
     yield f'<polygon class="{_fill(stretch)} link" points="{points}"/>'
     if band[0] == band[1]:
-        yield frame.line(band[0], "edge")
+        yield frame.border(band[0], "edge")
     else:
         yield frame.rect(band, frame.tensor, _fill(stretch))
     yield frame.rect(block, frame.parts, _fill(stretch))
@@ -282,14 +257,14 @@ def _grid(frame: _Frame) -> Iterator[str]:
     dim = frame.plan.input_shape[frame.plan.axis]
     if frame.exact and dim <= _MOST_GRID:
         for number in range(1, dim):
-            yield frame.line(start + (end - start) * number / dim, "grid")
+            yield frame.border(start + (end - start) * number / dim, "grid")
     other = other_axis(frame.plan)
     beside = None if other is None else frame.plan.input_shape[other]
     if isinstance(beside, int) and beside <= _MOST_GRID:
         first, last = frame.tensor
         for number in range(1, beside):
             at = first + (last - first) * number / beside
-            yield _line(frame.point(start, at), frame.point(end, at), "grid")
+            yield frame.line((start, at), (end, at), "grid")
 
 
 def _axes(frame: _Frame, y: int) -> Iterator[str]:

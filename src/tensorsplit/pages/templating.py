@@ -11,15 +11,7 @@ if TYPE_CHECKING:
 
 @cache
 def environment(package: str) -> Environment:
-    """The templates in the folder ``templates`` of a package.
-
-    Args:
-        package: The name of the package.
-
-    Returns:
-        An environment in which an undefined name is an error, and ``row(...)`` makes the row of a
-        Markdown table.
-    """
+    """The templates of a package; an undefined name is an error, `row` is known in them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     made = Environment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
@@ -62,18 +63,14 @@ _UNICODE = _Box("─", "│", "┌┬┐", "├┼┤", "└┴┘", "→", "↓
 _ASCII = _Box("-", "|", "+++", "+++", "+++", "->", "v", "...")
 
 
+@dataclass(frozen=True, slots=True)
 class Picture:
-    """A plan as a rich renderable; the colours, the width and the characters are the console's.
+    """A plan as a rich renderable; the colours, the width and the characters are the console's."""
 
-    Args:
-        plan: The plan.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    plan: Plan
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in lines(self._plan, options.max_width, ascii_only=options.ascii_only):
+        for line in lines(self.plan, options.max_width, ascii_only=options.ascii_only):
             yield Text.assemble(*line, no_wrap=True, overflow="ellipsis", end="\n")
 
 
@@ -110,10 +107,9 @@ def _across(plan: Plan, width: int, box: _Box) -> Iterator[Line]:
         yield line
     yield [(" " * indent + _rule(widths, box.line, box.bottom), "")]
     ticks = _ticks(run, widths, dim_text(plan.input_shape[plan.axis]), width - indent)
-    note = "" if to_scale(run, widths) else "  (not to scale)"
     yield [(" " * indent + ticks, "")]
-    if note:
-        yield [(" " * indent + note.strip(), _QUIET)]
+    if not to_scale(run, widths):
+        yield [(" " * indent + "(not to scale)", _QUIET)]
 
 
 def _gutter(plan: Plan, box: _Box) -> list[str]:
@@ -136,11 +132,8 @@ def _fitting(plan: Plan, room: int, box: _Box) -> tuple[Sequence[Stretch], list[
 
 def _cells(run: Sequence[Stretch], rows: int, box: _Box) -> list[list[str]]:
     """What stands in the cells, row by row: the part, its length, and blank rows."""
-    parts = [f" {stretch.label if stretch.part is not None else box.gap} " for stretch in run]
-    sizes = [
-        f" {dim_text(stretch.size) if stretch.part is not None else stretch.label} "
-        for stretch in run
-    ]
+    parts = [f" {box.gap if each.part is None else each.label} " for each in run]
+    sizes = [f" {each.label if each.part is None else dim_text(each.size)} " for each in run]
     return [parts, sizes, *([[""] * len(run)] * (rows - 2))]
 
 
