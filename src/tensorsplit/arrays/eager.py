@@ -5,7 +5,7 @@ They are thin: values become operands, `resolve` decides the plan, `arrays` runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -14,10 +14,9 @@ from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values, cache_key, lookup_key
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.prepared import ArrayPlan, counted
-from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
+from tensorsplit.arrays.prepared import PreparedSplit
+from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
-from tensorsplit.core.resolve import plan as plan_intent
 
 
 def split(
@@ -118,7 +117,7 @@ def variadic_split(
     See Also:
         The page named by ``operators["openvino.VariadicSplit-1"].source``.
     """
-    return _run(_variadic_split, data, (split_lengths, axis), copy, out)
+    return _run(_variadic_split, data, (axis, split_lengths), copy, out)
 
 
 def openvino_split(
@@ -148,28 +147,7 @@ def openvino_split(
     See Also:
         The page named by ``operators["openvino.Split-1"].source``.
     """
-    return _run(_openvino_split, data, (num_splits, axis), copy, out)
-
-
-def _bind_split(split: Any, axis: Any, num_outputs: Any, opset: int) -> Intent:
-    record = in_force("Split", opset)
-    operands = {"split": split, "axis": axis, "num_outputs": num_outputs}
-    return bind_values(record, operands)
-
-
-def _bind_split_to_sequence(split: Any, axis: Any, keepdims: Any, opset: int) -> Intent:
-    record = in_force("SplitToSequence", opset)
-    return bind_values(record, {"split": split, "axis": axis, "keepdims": keepdims})
-
-
-def _bind_variadic_split(split_lengths: Any, axis: Any) -> Intent:
-    record = operators["openvino.VariadicSplit-1"]
-    return bind_values(record, {"axis": axis, "split_lengths": split_lengths})
-
-
-def _bind_openvino_split(num_splits: Any, axis: Any) -> Intent:
-    record = operators["openvino.Split-1"]
-    return bind_values(record, {"axis": axis, "num_splits": num_splits})
+    return _run(_openvino_split, data, (axis, num_splits), copy, out)
 
 
 _MOST_PLANS = 1024
@@ -177,16 +155,27 @@ _MOST_PARTS = 1 << 16
 
 
 class _Memo:
-    """The plans of the calls of one function, by the key of the call."""
+    """The plans of the calls of one function, by the key of the call.
 
-    __slots__ = ("_parts", "bind", "plans")
+    Args:
+        operator: The operator.
+        names: The function's arguments, but the tensor; without an ``opset`` version 1 is meant.
+    """
 
-    def __init__(self, bind: Callable[..., Intent]) -> None:
-        self.bind = bind
-        self.plans: dict[Hashable, ArrayPlan] = {}
+    __slots__ = ("_names", "_operator", "_parts", "plans")
+
+    def __init__(self, operator: str, *names: str) -> None:
+        self._operator, self._names = operator, names
+        self.plans: dict[Hashable, PreparedSplit] = {}
         self._parts = 0  # about as many as the plans have; threads that meet here may lose some
 
-    def add(self, key: Hashable, plan: ArrayPlan) -> None:
+    def bind(self, arguments: tuple[Any, ...]) -> Intent:
+        """What a call asks for."""
+        vendor, _, name = self._operator.partition(".")
+        values = dict(zip(self._names, arguments, strict=True))
+        return bind_values(in_force(name, values.pop("opset", 1), vendor=vendor), values)
+
+    def add(self, key: Hashable, plan: PreparedSplit) -> None:
         """Keep a plan, in the place of all others once they are too many or too long."""
         count = 1 + len(plan.sizes)
         if count > _MOST_PARTS:
@@ -198,10 +187,10 @@ class _Memo:
         self._parts += count
 
 
-_split = _Memo(_bind_split)
-_split_to_sequence = _Memo(_bind_split_to_sequence)
-_variadic_split = _Memo(_bind_variadic_split)
-_openvino_split = _Memo(_bind_openvino_split)
+_split = _Memo("onnx.Split", "split", "axis", "num_outputs", "opset")
+_split_to_sequence = _Memo("onnx.SplitToSequence", "split", "axis", "keepdims", "opset")
+_variadic_split = _Memo("openvino.VariadicSplit", "axis", "split_lengths")
+_openvino_split = _Memo("openvino.Split", "axis", "num_splits")
 
 
 def _run(
@@ -237,15 +226,15 @@ def _snapshot(value: Any) -> Any:
 
 def _validate(
     memo: _Memo, data: Any, arguments: tuple[Any, ...]
-) -> tuple[arrays.ArrayLibrary, ArrayPlan]:
+) -> tuple[arrays.ArrayLibrary, PreparedSplit]:
     """Resolve and cache the plan; nobody else can change the arguments."""
     key = cache_key(data, arguments)
     library, plan = arrays.find_library(data), memo.plans.get(key)
     if library is None or plan is None:
-        intent = memo.bind(*arguments)
+        intent = memo.bind(arguments)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
-        plan = ArrayPlan.of(counted(plan_intent(intent, tuple(data.shape))))
+        plan = PreparedSplit.of(intent, tuple(data.shape))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
         if key is not None:
             memo.add(key, plan)

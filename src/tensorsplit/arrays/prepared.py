@@ -23,31 +23,18 @@ from tensorsplit.core.schema import Operator
 
 
 @dataclass(frozen=True)
-class ArrayPlan(SplitPlan):
-    """A plan that keeps what makes views of NumPy arrays."""
-
-    @classmethod
-    def of(cls, made: SplitPlan) -> ArrayPlan:
-        """The plan, to be run on arrays."""
-        return cls(**made.__getstate__())
-
-    @cached_property
-    def views(self) -> Callable[[Any], list[Any] | None]:
-        """What `arrays.numpy.viewer` makes.
-
-        Raises:
-            SplitError: TS309 if a size is symbolic.
-        """
-        return numpy_arrays.viewer(self)
-
-
-@dataclass(frozen=True)
-class PreparedSplit(ArrayPlan):
+class PreparedSplit(SplitPlan):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
 
     intent: Intent | None = field(default=None, repr=False)
     _seen: object = field(default=None, init=False, repr=False, compare=False)
     """The type object of the last array of the planned shape; it needs no second look."""
+
+    @classmethod
+    def of(cls, intent: Intent, shape: Shape) -> PreparedSplit:
+        """The plan of an intent; TS309 if the number of its parts is not known."""
+        made = counted(plan_intent(intent, shape))
+        return cls(**vars(made), intent=intent)  # nothing is derived from it yet
 
     def __call__(
         self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
@@ -106,6 +93,11 @@ class PreparedSplit(ArrayPlan):
         return counted(plan_intent(self.intent, shape))
 
     @cached_property
+    def views(self) -> Callable[[Any], list[Any] | None]:
+        """What splits an array of the planned shape; see `arrays.numpy.viewer`."""
+        return numpy_arrays.viewer(self)
+
+    @cached_property
     def _data(self) -> str:
         """What the operator version calls its data."""
         return self.intent.operator.inputs[0].name if self.intent else "input"
@@ -135,17 +127,7 @@ def plan(
     Raises:
         SplitError: TS101 to TS309.
     """
-    intent, made = _plan_for(operator, shape, split, num_outputs, operands)
-    made = counted(made)
-    return PreparedSplit(
-        made.operator,
-        made.input_shape,
-        made.axis,
-        made.sizes,
-        made.keepdims,
-        made.element_types,
-        intent,
-    )
+    return PreparedSplit.of(*_bound(operator, shape, split, num_outputs, operands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +170,23 @@ def infer(
     Raises:
         SplitError: TS101 to TS309.
     """
-    _, made = _plan_for(operator, shape, split, num_outputs, operands)
+    made = plan_intent(*_bound(operator, shape, split, num_outputs, operands))
     if isinstance(made, UncountedPlan):
         return SequenceShape(made.count, made.part_shape)
     return list(made.output_shapes)
 
 
-def _plan_for(
+def _bound(
     operator: str | Operator,
     shape: Iterable[Dim],
     split: Any,
     num_outputs: int | None,
     operands: dict[str, Any],
-) -> tuple[Intent, SplitPlan | UncountedPlan]:
+) -> tuple[Intent, Shape]:
     record = operators[operator]
-    operands = {"split": split, "num_outputs": num_outputs, **operands}
-    intent = bind_values(record, operands)
+    intent = bind_values(record, {"split": split, "num_outputs": num_outputs, **operands})
     try:
-        return intent, plan_intent(intent, as_shape(shape))
+        return intent, as_shape(shape)
     except SplitError as error:
         raise error.located(operator=record.id) from None
 

@@ -32,11 +32,7 @@ _LISTED_ONE_BY_ONE = 8
 
 
 class Symbol:
-    """A dimension that is not a number.
-
-    Attributes:
-        dim: The name or expression; None if nothing is known.
-    """
+    """A dimension that is not a number: a name or expression, or None if nothing is known."""
 
     __slots__ = ("dim",)
 
@@ -191,14 +187,14 @@ def tail(numbers: Numbers, start: Number) -> Formula:
 
 def minimum(left: Number, right: Number) -> Number:
     """The smaller one of two numbers."""
-    if type(left) is type(right) is int:
+    if is_known(left) and is_known(right):
         return min(left, right)
     return _natural("minimum", left, right)
 
 
 def maximum(left: Number, right: Number) -> Number:
     """The larger one of two numbers."""
-    if type(left) is type(right) is int:
+    if is_known(left) and is_known(right):
         return max(left, right)
     natural = _not_negative(left) or _not_negative(right)
     return Formula("maximum", left, right, is_natural=natural)
@@ -238,7 +234,8 @@ def least(numbers: Numbers) -> Number:
     """The smallest of the numbers that are known, 0 if there is none; of a list every element."""
     if isinstance(numbers, Formula):
         return numbers
-    return min(numbers if are_known(numbers) else filter(is_known, numbers), default=0)
+    known = numbers if are_known(numbers) else tuple(filter(is_known, numbers))
+    return min(known) if known else 0
 
 
 def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
@@ -248,22 +245,18 @@ def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
 
 def at_least(smallest: Number, number: Number) -> Condition:
     """Whether a number is not below another one."""
-    if type(number) is type(smallest) is int:
-        return bool(number >= smallest)
-    if isinstance(number, Formula) or isinstance(smallest, Formula):
-        return Formula("less", smallest - 1, number)
     rest = number - smallest
-    return rest >= 0 if is_known(rest) else None
+    if type(rest) is int:
+        return bool(rest >= 0)
+    return None if type(rest) is Symbol else Formula("less", smallest - 1, number)
 
 
 def same(left: Number, right: Number) -> Condition:
     """Whether two numbers are the same."""
-    if type(left) is type(right) is int:
-        return bool(left == right)
-    if isinstance(left, Formula) or isinstance(right, Formula):
-        return Formula("equal", left, right)
     rest = left - right
-    return rest == 0 if is_known(rest) else None
+    if type(rest) is int:
+        return bool(rest == 0)
+    return None if type(rest) is Symbol else Formula("equal", left, right)
 
 
 def choose(condition: Condition, yes: Number, no: Number) -> Number:
@@ -274,28 +267,23 @@ def choose(condition: Condition, yes: Number, no: Number) -> Number:
     return yes if condition else no
 
 
-def explain(condition: Condition, refusal: Callable[[], SplitError]) -> None:
-    """Explain why parts will not fit.
+def explain(condition: Condition, refusal: Callable[..., SplitError], *seen: Any) -> None:
+    """Explain why parts will not fit, if the condition fails.
 
     A formula needs nothing more: lengths that do not fit are refused by the guard of `fitting`.
-
-    Raises:
-        SplitError: The refusal, if the condition fails.
     """
     if condition is False:
-        raise refusal()
+        raise refusal(*seen)
 
 
-def require(number: Number, condition: Condition, refusal: Callable[[], SplitError]) -> Number:
-    """State what does not follow from parts that fit.
+def require(
+    number: Number, condition: Condition, refusal: Callable[..., SplitError], *seen: Any
+) -> Number:
+    """The number, for what does not follow from parts that fit.
 
-    Returns:
-        The number; the running model stops where it needs it and the condition fails.
-
-    Raises:
-        SplitError: The refusal, if the condition fails.
+    The running model stops where it needs the number and the condition fails.
     """
-    explain(condition, refusal)
+    explain(condition, refusal, *seen)
     return guarded(number, condition) if isinstance(condition, Formula) else number
 
 
@@ -311,31 +299,20 @@ def guarded(number: Number, condition: Condition) -> Formula:
 def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
     """Lengths that are fed, with the same meaning, but small enough for any sum of them.
 
-    Args:
-        held: What holds them: int64 of rank 1.
-        dim: The dimension.
-        count: How many there must be; None if there may be any number, or it is known that there
-            are so many.
+    The model stops if there are not ``count``; None where that needs no check.
     """
     lengths = value(held) if count is None else Formula("shaped", value(held), count)
     return maximum(minimum(lengths, dim + 1), -2)  # type: ignore[no-any-return]  # a formula
 
 
 def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Any:
-    """Lengths for a node that makes parts, with a guard.
+    """Lengths as one list for a node that makes parts, with a guard.
+
+    The running model stops if one is negative or they do not sum to the dimension; at the latest in
+    the node, if that checks the sum.
 
     A negative length becomes one that never fits, because some engines take it for a remainder and
     read outside of the data. Making it 0 would not do: the others may then sum to the dimension.
-
-    Args:
-        dim: The dimension.
-        lengths: The lengths.
-        count: How many there are.
-        checks_sum: Whether the node that takes them refuses a wrong sum.
-
-    Returns:
-        The lengths as one list. The running model stops if one is negative or they do not sum to
-        the dimension; at the latest in the node, if that checks the sum.
     """
     held = listed(lengths)
     if is_known(dim) and isinstance(held, tuple):
@@ -365,25 +342,17 @@ def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Numb
 
 
 def position(index: Number, count: Number, last: Number) -> Number:
-    """A position counted from the front; the running model stops if it is out of range (D19).
+    """A position counted from the front; the running model stops if it is above ``last`` (D19).
 
-    Args:
-        index: The position; negative ones count from the back.
-        count: What a negative one is added to.
-        last: The largest position allowed.
+    A negative one is added to ``count``, and refused as well if it stays negative.
     """
     found = choose(at_least(0, index), index, index + count)
-    if type(found) is int and type(last) is int:
+    if is_known(found) and is_known(last):
         return found  # range-checked by the caller
     inside = at_least(found, last)
-    if _not_negative(found):
-        return guarded(found, inside)
-    return guarded(found, choose_condition(at_least(0, found), inside))
-
-
-def choose_condition(one: Condition, other: Condition) -> Formula:
-    """Whether both of two conditions hold."""
-    return Formula("both", one, other)
+    if not _not_negative(found):
+        inside = Formula("both", at_least(0, found), inside)
+    return guarded(found, inside)
 
 
 def _all_natural(lengths: Any) -> bool:

@@ -46,13 +46,7 @@ MAX_PARTS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Parts of one length, the last one smaller if need be.
-
-    Attributes:
-        dim: The dimension.
-        count: How many there are.
-        size: The length of each, but perhaps the last.
-    """
+    """Parts of one length, but perhaps the last one, which what is left of ``dim`` decides."""
 
     dim: Number
     count: Number
@@ -71,16 +65,13 @@ Rule: TypeAlias = Callable[[Number, Numbers], Sizes]
 
 
 def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chunks:
-    """A rule of dimensions of any kind; an expression or None stands for what is no number.
-
-    Raises:
-        SplitError: TS107, TS301 to TS308.
-    """
-    if not is_known(dim) or not are_known(given):
+    """A rule of dimensions of any kind; an expression or None stands for what is no number."""
+    are_integers = is_known(dim) and are_known(given)
+    if not are_integers:
         dim, given = as_number(dim), tuple(map(as_number, given))
     sizes = rule(dim, given)
     if isinstance(sizes, tuple):
-        return sizes if are_known(sizes) else tuple(map(as_dim, sizes))
+        return sizes if are_integers else tuple(map(as_dim, sizes))
     if is_known(sizes.count):
         return sizes.parts(sizes.count)
     return Chunks(as_dim(sizes.dim), as_dim(sizes.count), as_dim(sizes.size))
@@ -89,23 +80,23 @@ def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chu
 def explicit(dim: Number, lengths: Numbers) -> Numbers:
     """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14)."""
     _few(size_of(lengths))
-    explain(at_least(0, least(lengths)), lambda: _negative(lengths))
+    explain(at_least(0, least(lengths)), _negative, lengths)
     whole = total(lengths)
-    explain(at_least(whole, MAX_DIM), lambda: _wrong_sum(lengths, whole, dim))
-    explain(same(whole, dim), lambda: _wrong_sum(lengths, whole, dim))
+    explain(at_least(whole, MAX_DIM), _wrong_sum, lengths, whole, dim)
+    explain(same(whole, dim), _wrong_sum, lengths, whole, dim)
     return lengths
 
 
 def remainder(dim: Number, lengths: Numbers) -> Numbers:
     """As `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
-    explain(at_least(-1, least(lengths)), lambda: _negative(lengths))
+    explain(at_least(-1, least(lengths)), _negative, lengths)
     open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
-    explain(at_least(open_ones, 1), lambda: _open_twice(lengths))
+    explain(at_least(open_ones, 1), _open_twice, lengths)
     given = total(lengths) + 1
     bounded = min(given, MAX_DIM + 1) if type(given) is int else given  # symbols hold no more
     rest = dim - bounded  # where two are open it makes no sum fit
-    explain(at_least(0, open_ones * rest), lambda: _no_rest(lengths, given, dim))
-    explain(at_least(open_ones * given, MAX_DIM), lambda: _no_rest(lengths, given, dim))
+    explain(at_least(0, open_ones * rest), _no_rest, lengths, given, dim)
+    explain(at_least(open_ones * given, MAX_DIM), _no_rest, lengths, given, dim)
     return explicit(dim, each(lambda length: choose(same(length, -1), rest, length), lengths))
 
 
@@ -114,7 +105,7 @@ def equal(dim: Number, given: Numbers) -> Numbers:
     (count,) = given
     _check_count(count)
     size = dim // count
-    explain(same(size * count, dim), lambda: _uneven(dim, count))
+    explain(same(size * count, dim), _uneven, dim, count)
     return (size,) * count
 
 
@@ -123,14 +114,14 @@ def ceil(dim: Number, given: Numbers) -> Numbers:
     (count,) = given
     _check_count(count)
     size, last = _size_and_last(dim, count)
-    explain(at_least(0, last), lambda: _negative_last(dim, count))
+    explain(at_least(0, last), _negative_last, dim, count)
     return (size,) * (count - 1) + (last,)
 
 
 def chunk(dim: Number, given: Numbers) -> Chunks:
     """Chunks of the given length, the last one smaller if need be (D9, D10)."""
     (length,) = given
-    size = require(length, at_least(1, length), lambda: _no_chunk(length))
+    size = require(length, at_least(1, length), _no_chunk, length)
     return chunks_of(dim, min(size, MAX_DIM) if type(size) is int else size)
 
 
@@ -151,24 +142,22 @@ def _size_and_last(dim: Number, count: int) -> tuple[Number, Number]:
 
 
 def _few(count: Number) -> None:
-    explain(
-        at_least(count, MAX_PARTS),
-        lambda: SplitError(
-            TOO_MANY_PARTS,
-            f"{show_int(count)} parts are asked for",
-            f"split into at most {MAX_PARTS} parts",
-        ),
-    )
+    explain(at_least(count, MAX_PARTS), _too_many, count)
 
 
 def _check_count(count: int) -> None:
-    explain(
-        at_least(1, count),
-        lambda: SplitError(
-            OPERAND_VALUE, f"{show_int(count)} parts are asked for", "give a count >= 1"
-        ),
-    )
+    explain(at_least(1, count), _no_count, count)
     _few(count)
+
+
+def _too_many(count: int) -> SplitError:
+    problem = f"{show_int(count)} parts are asked for"
+    return SplitError(TOO_MANY_PARTS, problem, f"split into at most {MAX_PARTS} parts")
+
+
+def _no_count(count: int) -> SplitError:
+    problem = f"{show_int(count)} parts are asked for"
+    return SplitError(OPERAND_VALUE, problem, "give a count >= 1")
 
 
 def _negative(lengths: Numbers) -> SplitError:
