@@ -6,12 +6,19 @@ Nothing is unpickled: what an engine sends back can be wrong, but can't run code
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
-from multiprocessing.connection import Connection
 from typing import Any
 
 import ml_dtypes  # noqa: F401 - so that NumPy knows its types by name
 import numpy as np
+
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as Connection
+else:
+    from multiprocessing.connection import Connection
+
+__all__ = ["Connection", "pack_message", "receive", "send_packed"]
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -19,11 +26,8 @@ _PLAIN = (str, int, float, bool, type(None))
 def pack_message(value: Any) -> list[bytes | memoryview]:
     """A value as the pieces that are sent: a text, and the bytes that it refers to.
 
-    Args:
-        value: Numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth.
-
-    Raises:
-        TypeError: If there is anything else in it.
+    It may hold numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth;
+    TypeError for anything else.
     """
     pieces: list[bytes | memoryview] = [b""]
     pieces[0] = json.dumps([_encoded(value, pieces), len(pieces) - 1]).encode()
@@ -31,11 +35,7 @@ def pack_message(value: Any) -> list[bytes | memoryview]:
 
 
 def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
-    """Send what `pack_message` returned.
-
-    Raises:
-        OSError: If the other end is gone.
-    """
+    """Send what `pack_message` returned; OSError if the other end is gone."""
     for piece in pieces:
         pipe.send_bytes(piece)
 

@@ -8,7 +8,6 @@ which is killed as a whole.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import signal
 import socket
@@ -17,8 +16,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,7 +31,7 @@ from tensorsplit.core.errors import (
     USAGE,
     SplitError,
 )
-from tensorsplit.engines.messages import pack_message, receive, send_packed
+from tensorsplit.engines.messages import Connection, pack_message, receive, send_packed
 
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""
@@ -135,14 +135,7 @@ class EngineProcess:
         return None if self._running is None else self._running.process.pid
 
     def call(self, request: Any, *, adapter: str = "") -> Any:
-        """Have the engine run something.
-
-        Args:
-            request: The adapter's arguments, of what `messages` can send.
-            adapter: Another adapter than that of the process.
-
-        Returns:
-            What it returns.
+        """What the adapter, or another one, returns for arguments that `messages` can send.
 
         Raises:
             SplitError: TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its
@@ -168,15 +161,10 @@ class EngineProcess:
         return reply.result
 
     def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
-        """Have the engine run something, whatever comes of it.
-
-        Args:
-            request: The adapter's arguments.
-            seconds: How long it may take.
-            adapter: Another adapter than that of the process.
+        """As `call`, but whatever comes of it is returned.
 
         Raises:
-            ProcessDied: If the process dies or takes longer.
+            ProcessDied: If the process dies or takes longer than so many seconds.
             SplitError: TS508 if the request can't be passed on; TS604 if no process can be
                 started.
         """
@@ -259,7 +247,7 @@ class EngineProcess:
         if running is None:
             return ProcessDied(None, "", seconds)
         if seconds is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):
                 running.process.wait(5)
         death = ProcessDied(running.process.poll(), running.stderr_tail(), seconds)
         self._end()
@@ -292,11 +280,7 @@ class _Running:
 
     @classmethod
     def start(cls, name: str, environment: Mapping[str, str]) -> _Running:
-        """Start a process.
-
-        Raises:
-            SplitError: TS604 if that can't be done.
-        """
+        """Start a process; SplitError TS604 if that can't be done."""
         ours, theirs = Pipe()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         try:
@@ -308,9 +292,8 @@ class _Running:
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                pass_fds=[theirs.fileno()],
                 env={**os.environ, **environment, "PYTHONPATH": _search_path()},
-                start_new_session=True,  # Ctrl-C is for the caller, who then ends this one
+                **_inheriting(theirs),
             )
         except OSError as error:
             ours.close()
@@ -332,11 +315,13 @@ class _Running:
 
     def kill(self) -> None:
         """Kill the process and all that it started; wake the thread that waits for an answer."""
-        with contextlib.suppress(OSError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if sys.platform != "win32":  # where there are no groups
+            with suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
-            end.shutdown(socket.SHUT_RDWR)  # a process that left the group may hold the other end
+        if sys.platform != "win32":  # one that left the group may hold the other end of the socket
+            with suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
 
     def stderr_tail(self) -> str:
         """The last line of the error stream."""
@@ -345,6 +330,22 @@ class _Running:
         lines = self.errors.read().decode("utf-8", "replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         return said[-1][:_LONGEST_LINE] if said else ""
+
+
+def _inheriting(pipe: Connection) -> dict[str, Any]:
+    """What `Popen` takes so that the process inherits a pipe, and leads a group of its own.
+
+    Ctrl-C is then for the caller alone, who ends the process.
+    """
+    number = pipe.fileno()
+    if sys.platform == "win32":
+        os.set_handle_inheritable(number, True)
+        return {
+            "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [number]}),
+            "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
+        }
+    else:  # noqa: RET505 - mypy looks at one of the two
+        return {"pass_fds": [number], "start_new_session": True}
 
 
 def _search_path() -> str:
@@ -379,12 +380,7 @@ _table_lock = threading.Lock()
 
 
 def process_of(name: str, adapter: str) -> EngineProcess:
-    """The process of an engine; the same one for each call.
-
-    Args:
-        name: The engine's name.
-        adapter: What it calls, as `EngineProcess` takes it.
-    """
+    """The process of an engine; the same one for each call."""
     with _table_lock:
         return _processes.setdefault(name, EngineProcess(name, adapter))
 

@@ -9,14 +9,13 @@ import os
 import re
 import sys
 import threading
-import time
 from importlib import import_module
-from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.adapters import Unsupported
-from tensorsplit.engines.messages import pack_message, receive, send_packed
+from tensorsplit.engines.messages import Connection, pack_message, receive, send_packed
 
 STARTED = "started"
 """What the process answers when it has read a call, before it does anything about it."""
@@ -29,18 +28,25 @@ def main() -> None:
     """Answer calls until the package's process closes the pipe, or is gone."""
     pipe, own = Connection(int(sys.argv[1])), os.getpid()
     _keep_no_core_dumps()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_read, args=(pipe, calls), daemon=True).start()
     while True:
-        try:
-            number, adapter, request = receive(pipe)
-        except EOFError:
-            return
+        number, adapter, request = calls.get()
         send_packed(pipe, pack_message([number, STARTED]))
         _empty_error_stream()
         reply = _packed(number, _answer(adapter, request))
         if os.getpid() != own:  # the engine has forked, and this is not the process that was asked
             os._exit(0)
         send_packed(pipe, reply)
+
+
+def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
+    """Take calls; end this process, even if an engine hangs in it, when the other one is gone."""
+    try:
+        while True:
+            calls.put(receive(pipe))
+    finally:
+        os._exit(0)
 
 
 def _packed(number: int, reply: dict[str, Any]) -> list[bytes | memoryview]:
@@ -71,13 +77,6 @@ def _short(error: BaseException) -> str:
     """The start of an engine's message, without addresses, which differ in every run."""
     text = _ADDRESS.sub("", " ".join(str(error)[: 100 * _LONGEST].split()))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _end_with(parent: int) -> None:
-    """An engine that hangs reads no end of file; so watch for the other process to go."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(0)
 
 
 def _empty_error_stream() -> None:
