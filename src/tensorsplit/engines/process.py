@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 
 DEFAULT_TIMEOUT = 600.0
 _LONGEST_LINE = 200
+_MOST_WAITS = 50
 
 
 class ProcessDied(Exception):  # noqa: N818 - what happened, in the past tense
@@ -190,8 +192,7 @@ class EngineProcess:
         """End the process at once, even if it is at work for another thread."""
         running = self._running
         if running is not None:
-            running.kill()
-            running.process.wait()
+            running.end()
 
     def forget(self) -> None:
         """Leave the process to the process that started it; this one is a fork of that."""
@@ -264,8 +265,7 @@ class EngineProcess:
     def _end(self) -> None:
         running, self._running = self._running, None
         if running is not None:
-            running.kill()
-            running.process.wait()
+            running.end()
             running.pipe.close()
             running.errors.close()
 
@@ -322,6 +322,16 @@ class _Running:
         if sys.platform != "win32":  # one that left the group may hold the other end of the socket
             with suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
                 end.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Kill the process, and wait until it and all that it started are gone."""
+        self.kill()
+        self.process.wait()
+        if sys.platform != "win32":
+            with suppress(OSError):  # raised once there is no group
+                for _ in range(_MOST_WAITS):  # a zombie that nobody waits for stays in it
+                    os.killpg(self.process.pid, 0)
+                    time.sleep(0.001)
 
     def stderr_tail(self) -> str:
         """The last line of the error stream."""
