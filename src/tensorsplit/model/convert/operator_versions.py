@@ -11,6 +11,7 @@ from onnx import defs
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
 from tensorsplit.model.graph.facts import Other, Sequence
+from tensorsplit.model.graph.nodes import check_schema
 from tensorsplit.model.infer.analysis import Facts
 
 
@@ -78,24 +79,11 @@ def check_node(node: ir.Node, opset: int) -> None:
     """
     own = schema(node.op_type, opset)
 
-    def illegal(problem: str, wanted: str) -> SplitError:
-        fix = f"at opset {opset} it has {wanted}"
-        return SplitError(MALFORMED_MODEL, problem, fix, operator=f"ai.onnx.{node.op_type}")
-
-    for name, attribute in node.attributes.items():
-        entry, kind = own.attributes.get(name), attribute.type.name
-        if entry is None or entry.type.name != kind:
-            wanted = "no such attribute" if entry is None else f"one of type {entry.type.name}"
-            raise illegal(f"it has an attribute '{name}' of type {kind}", wanted)
-    for name, entry in own.attributes.items():
-        if entry.required and name not in node.attributes:
-            raise illegal(f"it has no attribute '{name}'", "that one")
+    check_schema(own, opset, node.attributes, _given(node), len(node.outputs))
     reason = _wrong_inputs(node, own)
     if reason:
-        raise illegal(reason, f"{own.min_input} to {own.max_input} inputs")
-    if not own.min_output <= len(node.outputs) <= own.max_output:
-        wanted = f"{own.min_output} to {own.max_output} outputs"
-        raise illegal(f"it has {len(node.outputs)} outputs", wanted)
+        fix = f"at opset {opset} it has {own.min_input} to {own.max_input} inputs"
+        raise SplitError(MALFORMED_MODEL, reason, fix, operator=f"ai.onnx.{node.op_type}")
 
 
 def fit(node: ir.Node, step: VersionStep) -> str | None:

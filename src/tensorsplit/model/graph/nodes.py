@@ -215,6 +215,40 @@ def record_of(node: ir.Node, opset: int) -> Operator:
     return in_force(node.op_type, opset)
 
 
+def check_schema(
+    schema: Any, opset: int, attributes: Mapping[str, ir.Attr], inputs: int, outputs: int
+) -> None:
+    """Check how many inputs and outputs a node has, and its attributes, against its schema (TS502).
+
+    The schema is an ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations.
+    """
+
+    def refuse(problem: str, wanted: str) -> SplitError:
+        operator = f"{schema.domain or 'ai.onnx'}.{schema.name}"
+        fix = f"at opset {opset} it has {wanted}"
+        return SplitError(MALFORMED_MODEL, problem, fix, operator=operator)
+
+    for what, count, least, most in (
+        ("inputs", inputs, schema.min_input, schema.max_input),
+        ("outputs", outputs, schema.min_output, schema.max_output),
+    ):
+        if not least <= count <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise refuse(f"it has {count} {what}", wanted)
+    declared = schema.attributes
+    for name, attribute in attributes.items():
+        seen = attribute.type.name
+        if name not in declared:
+            wanted = f"the attributes {', '.join(sorted(declared))}" if declared else "none"
+            raise refuse(f"it has the attribute {show(name)}", wanted)
+        if seen != declared[name].type.name:
+            wanted = f"one of type {declared[name].type.name}"
+            raise refuse(f"its attribute '{name}' is of type {seen}", wanted)
+    for name, entry in declared.items():
+        if entry.required and name not in attributes:
+            raise refuse(f"it has no attribute '{name}'", "that one")
+
+
 def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:
     """The value of a small constant: an initializer, or the output of a Constant node.
 

@@ -23,6 +23,7 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     bodies,
     check_depth,
+    check_schema,
     domain_name,
     domain_opsets,
     function_label,
@@ -429,39 +430,7 @@ def _check_node(step: Step) -> None:
             f"there is no operator {show(step.op_type)} at opset {step.opset}",
             "use an operator of that opset, or import the opset that has it",
         ) from None
-    _check_counts(step, schema)
-    _check_attributes(step, schema)
-
-
-def _check_counts(step: Step, schema: defs.OpSchema) -> None:
-    for what, count, least, most in (
-        ("inputs", len(step.inputs), schema.min_input, schema.max_input),
-        ("outputs", len(step.node.outputs), schema.min_output, schema.max_output),
-    ):
-        if not least <= count <= most:
-            wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise _malformed(f"{step.op_type} has {count} {what}", f"this version takes {wanted}")
-
-
-def _check_attributes(step: Step, schema: defs.OpSchema) -> None:
-    declared: Mapping[str, Any] = schema.attributes  # the stubs hide that types are enumerations
-    for name, attribute in step.attributes.items():
-        if name not in declared:
-            raise _malformed(
-                f"{step.op_type} has the attribute {show(name)}",
-                f"this version's attributes are {', '.join(sorted(declared)) or 'none'}",
-            )
-        seen, wanted = attribute.type.name, declared[name].type.name
-        if seen != wanted:
-            raise _malformed(
-                f"the attribute {name!r} of {step.op_type} is of type {seen}",
-                f"give it as {wanted}",
-            )
-    required = {name for name, entry in declared.items() if entry.required}
-    missing = required - step.attributes.keys()
-    if missing:
-        names = ", ".join(map(repr, sorted(missing)))
-        raise _malformed(f"{step.op_type} has no attribute {names}", "give it")
+    check_schema(schema, step.opset, step.attributes, len(step.inputs), len(step.node.outputs))
 
 
 def _unproduced(value: ir.Value) -> SplitError:
