@@ -29,17 +29,8 @@ IR_NAMES = {
     "float8e5m2": "f8e5m2",
     "float8e8m0": "f8e8m0",
     "string": "string",
-    "int4": "i4",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint2": "u2",
-    "uint4": "u4",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
+    **{f"int{bits}": f"i{bits}" for bits in (4, 8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (2, 4, 8, 16, 32, 64)},
 }
 """OpenVINO's names of its element types, of those that NumPy has arrays of."""
 
@@ -93,9 +84,7 @@ _WORDS = ("", "a", "split", "é", "日本語", "-0.0", "longer than what is kept
 
 def dtype_of(element_type: str) -> np.dtype[np.generic]:
     """NumPy's type of an element type; strings are objects."""
-    if element_type in _OTHER_NAMES:
-        return _OTHER_NAMES[element_type]
-    return np.dtype(element_type)
+    return np.dtype(_OTHER_NAMES.get(element_type, element_type))
 
 
 def values(
@@ -103,13 +92,9 @@ def values(
 ) -> Array:
     """Random elements, none of them zero and no two the same as far as the type has so many.
 
-    Args:
-        element_type: The element type.
-        shape: The shape.
-        rng: Where they come from.
-        extreme: Put NaNs with payloads, -0.0, infinities and the like first, in random order;
-            without it 64-bit types hold what 32 bits hold as well, so that what an engine does
-            to large values shows in the cases that are about them.
+    With `extreme`, some are NaNs with payloads, -0.0, infinities and the like. Without it 64-bit
+    types hold what 32 bits hold as well: only cases about large values are to show what an engine
+    does to them.
     """
     size = int(np.prod(shape))
     dtype = dtype_of(element_type)
@@ -163,12 +148,10 @@ def _numbers(element_type: str, size: int, rng: np.random.Generator) -> Array:
 
 def _with_extremes(flat: Array, element_type: str, rng: np.random.Generator) -> Array:
     flat = flat.copy()
-    if element_type in WIDE:
-        chosen = np.array(WIDE[element_type], flat.dtype)
-        if element_type in _PATTERNS:
-            chosen = np.concatenate([chosen, _patterns(element_type, flat.dtype)])
-    elif element_type in _PATTERNS:
-        chosen = _patterns(element_type, flat.dtype)
+    if element_type in WIDE or element_type in _PATTERNS:
+        codes = np.array(_PATTERNS.get(element_type, ()), f"u{flat.dtype.itemsize}")
+        wide = np.array(WIDE.get(element_type, ()), flat.dtype)
+        chosen = np.concatenate([wide, codes.view(flat.dtype)])
     elif flat.dtype.kind in "iu":
         limits = np.iinfo(flat.dtype)
         chosen = np.array([limits.max, limits.min, 0], flat.dtype)
@@ -179,7 +162,3 @@ def _with_extremes(flat: Array, element_type: str, rng: np.random.Generator) -> 
     places = rng.permutation(flat.size)[: chosen.size]
     flat[places] = rng.permutation(chosen)[: places.size]
     return flat
-
-
-def _patterns(element_type: str, dtype: np.dtype[np.generic]) -> Array:
-    return np.array(_PATTERNS[element_type], f"u{dtype.itemsize}").view(dtype)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,6 @@ from tensorsplit.conformance.case import Built, Case
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 MANIFEST = "manifest.json"
-_FIELDS = (
-    *("id", "operator", "element_type", "shape_class", "rank", "spelling", "place", "use"),
-    *("rule", "decision", "expects", "model_format", "opset"),
-)
 
 
 def export(
@@ -39,23 +35,15 @@ def export(
     asks for exact equality. ``manifest.json`` says which folder holds which case and what is
     expected of it.
 
-    Args:
-        cases: The cases.
-        folder: Where they go. It must not be there yet, or be empty.
-        seed: What the elements are drawn by.
-        progress: Called after each case, with how many were written since.
+    The folder must not be there yet, or be empty. `progress` is called after each case.
 
     Raises:
         SplitError: TS702 if the folder holds something, or can't be written; nothing is left then.
     """
-    with _refusing(folder):
+    try:
         if folder.is_symlink() or (folder.exists() and not _is_empty_folder(folder)):
-            raise SplitError(
-                UNWRITABLE,
-                f"{folder} is not empty",
-                "give a folder that is not there yet; cases are not mixed with other files",
-                parameter="export",
-            )
+            fix = "give a folder that is not there yet; cases are not mixed with other files"
+            raise SplitError(UNWRITABLE, f"{folder} is not empty", fix, parameter="export")
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".tensorsplit-", dir=folder.parent))
         try:
@@ -66,6 +54,9 @@ def export(
             draft.rename(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        problem = f"cannot write to {folder}: {error.strerror or error}; nothing was written"
+        raise SplitError(UNWRITABLE, problem, "give another path", parameter="export") from None
 
 
 def directory(case: Case) -> str:
@@ -87,9 +78,16 @@ def _write(
         place = folder / directory(case)
         data = place / "test_data_set_0"
         data.mkdir(parents=True)
-        _write_model(case, built, place)
-        for name, content in _tensors(built):
-            (data / name).write_bytes(content)
+        if case.model_format == "ir":
+            (place / "model.xml").write_bytes(built.model)
+            (place / "model.bin").write_bytes(built.weights)
+        else:
+            (place / "model.onnx").write_bytes(built.model)
+            (place / "data.json").write_text('{"rtol": 0, "atol": 0}\n', encoding="utf-8")
+        for kind, values in (("input", built.inputs), ("output", built.expected or {})):
+            for number, (name, value) in enumerate(values.items()):
+                octets = _message(name, value).SerializeToString(deterministic=True)
+                (data / f"{kind}_{number}.pb").write_bytes(octets)
         entries.append(_entry(case, built))
         if progress is not None:
             progress(1)
@@ -103,23 +101,6 @@ def _write(
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def _write_model(case: Case, built: Built, place: Path) -> None:
-    if case.model_format == "ir":
-        (place / "model.xml").write_bytes(built.model)
-        (place / "model.bin").write_bytes(built.weights)
-        return
-    (place / "model.onnx").write_bytes(built.model)
-    (place / "data.json").write_text('{"rtol": 0, "atol": 0}\n', encoding="utf-8")
-
-
-def _tensors(built: Built) -> Iterator[tuple[str, bytes]]:
-    """The files of a data set: what is fed, in the order of the graph, and what comes out."""
-    for kind, values in (("input", built.inputs), ("output", built.expected or {})):
-        for number, (name, value) in enumerate(values.items()):
-            message = _message(name, value)
-            yield f"{kind}_{number}.pb", message.SerializeToString(deterministic=True)
-
-
 def _message(name: str, value: Any) -> TensorProto | SequenceProto:
     if not isinstance(value, list):
         return numpy_helper.from_array(value, name)
@@ -130,22 +111,8 @@ def _message(name: str, value: Any) -> TensorProto | SequenceProto:
 def _entry(case: Case, built: Built) -> dict[str, Any]:
     """What the manifest says of a case."""
     return {
-        **{name: getattr(case, name) for name in _FIELDS},
+        **{name: value for name, value in asdict(case.info).items() if name != "cut"},
         "directory": directory(case),
         "inputs": list(built.inputs),
         "outputs": None if built.expected is None else list(built.expected),
     }
-
-
-@contextlib.contextmanager
-def _refusing(folder: Path) -> Iterator[None]:
-    """Turn what the file system raises into a refusal."""
-    try:
-        yield
-    except OSError as error:
-        raise SplitError(
-            UNWRITABLE,
-            f"cannot write to {folder}: {error.strerror or error}; nothing was written",
-            "give another path",
-            parameter="export",
-        ) from None

@@ -15,16 +15,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) -> list[Array]:
-    """The parts of an array.
-
-    Args:
-        array: What is split.
-        axis: The axis, counted from the back if it is negative.
-        sizes: The length of each part.
-        keepdims: Without it each part, of length 1, loses the axis.
-
-    Returns:
-        New arrays.
+    """The parts of an array, as new arrays; without `keepdims` they lose the axis.
 
     Raises:
         ValueError: If the lengths do not cover the axis exactly: then the case is wrong.

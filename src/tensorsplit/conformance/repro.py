@@ -45,27 +45,14 @@ for name in OUTPUTS:
         print("it is", repr(results.get(name, "missing")))
         print("it must be", repr(EXPECTED[name]))
 '''
-_SHOWS_ACCEPTANCE = """
-print("WRONG: it should refuse, but gives", results)
-"""
-_SHOWS_MODEL = """
-print(onnx.printer.to_text(onnx.load_from_string(rewritten)))
-"""
+_SHOWS_ACCEPTANCE = '\nprint("WRONG: it should refuse, but gives", results)\n'
+_SHOWS_MODEL = "\nprint(onnx.printer.to_text(onnx.load_from_string(rewritten)))\n"
 
 
 def script(case: Case, subject: str, seed: int = 0) -> str:
-    """A script that shows what a subject does with a case.
+    """A Python script that prints what a subject makes of a case, and what the standard says.
 
-    Args:
-        case: The case.
-        subject: As `tensorsplit.conformance.subjects.load` takes it.
-        seed: The seed of the run.
-
-    Returns:
-        A Python script. It prints what comes out, and what the standard says.
-
-    Raises:
-        SplitError: TS601, TS602 for the subject.
+    The subject is as `tensorsplit.conformance.subjects.load` takes it, which raises for it.
     """
     chosen = Subject.of(subject)
     built = case.build(seed)
@@ -83,7 +70,7 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     if is_tool:
         call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
     else:
-        pieces += ["INPUTS = {", *_items(built.inputs), "}"]
+        pieces += _dict("INPUTS", built.inputs)
         pieces.append(f"OUTPUTS = {list(output_names(case.model_format, built))!r}")
         call = f"results = {name}(MODEL, WEIGHTS, INPUTS, OUTPUTS)"
     pieces += [*_expected(built, is_tool=is_tool), "", call]
@@ -181,7 +168,8 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
 
 
 def _imports(case: Case, built: Built, *, is_tool: bool) -> Iterator[str]:
-    if _is_foreign(built):
+    values = [*built.inputs.values(), *(built.expected or {}).values()]
+    if not all(map(_is_native, _arrays(values))):
         yield "import ml_dtypes"
     yield "import numpy as np"
     if case.model_format == "onnx":
@@ -191,12 +179,6 @@ def _imports(case: Case, built: Built, *, is_tool: bool) -> Iterator[str]:
         yield "import base64"
     if is_tool:
         yield "import onnx.printer"
-
-
-def _is_foreign(built: Built) -> bool:
-    """Whether NumPy itself lacks an element type of what is fed or comes out."""
-    values = [*built.inputs.values(), *(built.expected or {}).values()]
-    return not all(map(_is_native, _arrays(values)))
 
 
 def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
@@ -219,11 +201,7 @@ def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
 
 
 def model_text(data: bytes) -> str | None:
-    """A model in onnx's text format; None where the text would leave something out.
-
-    Args:
-        data: The serialised model.
-    """
+    """A serialised model in onnx's text format; None where that would leave something out."""
     model = onnx.load_from_string(data)
     try:
         text = str(onnx.printer.to_text(model)).strip()
@@ -236,40 +214,30 @@ def model_text(data: bytes) -> str | None:
 
 
 def _canonical(model: onnx.ModelProto) -> bytes:
-    """The bytes of a model without what two spellings of the same may differ in."""
+    """The bytes of a model without what two texts of the same may differ in."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    for function in copy.functions:
-        for node in function.node:
-            _normalise_node(node)
-    _normalise(copy.graph)
+    for owner in (copy.graph, *copy.functions):
+        _normalise(owner)
     return bytes(copy.SerializeToString(deterministic=True))
 
 
-def _normalise(graph: onnx.GraphProto) -> None:
-    for tensor in graph.initializer:
-        _normalise_tensor(tensor)
-    for node in graph.node:
-        _normalise_node(node)
+def _normalise(owner: onnx.GraphProto | onnx.FunctionProto) -> None:
+    for tensor in getattr(owner, "initializer", ()):
+        _normalise_tensor(tensor, tensor.name)
+    for node in owner.node:
+        for field in ("domain", "name", "overload", "doc_string"):
+            if not getattr(node, field):
+                node.ClearField(field)
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                _normalise_tensor(attribute.t, "")
+            if attribute.HasField("g"):
+                _normalise(attribute.g)
+        node.attribute.sort(key=lambda attribute: attribute.name)
 
 
-def _normalise_node(node: onnx.NodeProto) -> None:
-    for field in ("domain", "name", "overload", "doc_string"):
-        if not getattr(node, field):
-            node.ClearField(field)
-    for attribute in node.attribute:
-        if attribute.HasField("t"):
-            attribute.t.name = ""
-            _normalise_tensor(attribute.t)
-        if attribute.HasField("g"):
-            _normalise(attribute.g)
-    ordered = sorted(node.attribute, key=lambda attribute: attribute.name)
-    del node.attribute[:]
-    node.attribute.extend(ordered)
-
-
-def _normalise_tensor(tensor: onnx.TensorProto) -> None:
-    name = tensor.name
+def _normalise_tensor(tensor: onnx.TensorProto, name: str) -> None:
     tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), name))
 
 
@@ -277,15 +245,17 @@ def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
     """What must come out; a tool gives a model, for which it is only said."""
     if built.expected is None:
         return
-    lines = ["EXPECTED = {", *_items(built.expected), "}"]
     if is_tool:
         yield "# With these inputs the model gives"
-        lines = ["INPUTS = {", *_items(built.inputs), "}", *lines]
-    yield from lines
+        yield from _dict("INPUTS", built.inputs)
+    yield from _dict("EXPECTED", built.expected)
 
 
-def _items(values: dict[str, Any]) -> Iterator[str]:
-    return (f"    {name!r}: {_literal(value)}," for name, value in values.items())
+def _dict(title: str, values: dict[str, Any]) -> Iterator[str]:
+    """The lines that assign a dict of arrays."""
+    yield f"{title} = {{"
+    yield from (f"    {name!r}: {_literal(value)}," for name, value in values.items())
+    yield "}"
 
 
 def _literal(value: Any) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 from tensorsplit.conformance.case import SHAPE_CLASSES, Case
-from tensorsplit.conformance.cases.making import Shaped, case_of, drawn_axis, drawn_rank, shaped
+from tensorsplit.conformance.cases.making import case_of, drawn_axis, drawn_rank, shaped
 from tensorsplit.conformance.cases.onnx_parts import TYPE_SPLITS, decision_of_type
 from tensorsplit.conformance.cases.wordings import (
     COMMON,
@@ -32,15 +31,15 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 def cases() -> Iterator[Case]:
     """The cases of this group."""
     for split, form, cls in product((*LENGTHS, *NO_LENGTHS, *REMAINDERS), _FORMS, SHAPE_CLASSES):
-        yield _variadic(split, form, cls)
+        yield _drawn(split, form, cls)
     for split, cls in product((*EQUAL, *COUNT_OF_NOTHING), SHAPE_CLASSES):
-        yield _equal(split, cls)
+        yield _drawn(split, "", cls)
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {rank} {axis}"
             split = draw(key, (*LENGTHS, *REMAINDERS))
-            yield _variadic(split, draw(f"s {key}", _FORMS), "static", (rank, axis))
-            yield _equal(draw(key, EQUAL), "static", (rank, axis))
+            yield _drawn(split, draw(f"s {key}", _FORMS), "static", (rank, axis))
+            yield _drawn(draw(key, EQUAL), "", "static", (rank, axis))
     for element_type, form in product(_INTEGERS, _FORMS):
         yield _case(
             VARIADIC,
@@ -95,97 +94,70 @@ def _types(element_type: str) -> Iterator[Case]:
         yield _case(SPLIT, f"equal-{tail}", "any-type", **said)
 
 
-def _around(split: Stated, cls: str, key: str, at: tuple[int, int] | None) -> Shaped:
-    if at is None:
-        rank = drawn_rank(cls, key)
-        at = rank, drawn_axis(rank, key)
-    return shaped(split.dim, *at, cls, key)
-
-
-def _variadic(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
-    key = f"variadic {split} {form} {cls} {at}"
-    around = _around(split, cls, key, at)
-    is_list, axis_form = draw(f"list {key}", (0, 1)), draw(f"axis {key}", _FORMS)
-    unknown: Shape | None = (None,) if draw(f"count {key}", (0, 1)) else None
-    has_rest = -1 in split.said
-    how = f"axis{'list' if is_list else ''}{'-runtime' if axis_form == 'runtime' else ''}"
+def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
+    """A split by lengths in a form, or by a count (`form` is empty); at a rank and axis or any."""
+    key = f"variadic {split} {form} {cls} {at}" if form else f"equal {split} {cls} {at}"
+    rank = at[0] if at else drawn_rank(cls, key)
+    around = shaped(split.dim, rank, at[1] if at else drawn_axis(rank, key), cls, key)
+    axis, axis_form = around["axis"], draw(f"axis {key}", _FORMS)
+    is_list = bool(form and draw(f"list {key}", (0, 1)))
+    how = f"axis{'list' * is_list}{'-runtime' if axis_form == 'runtime' else ''}"
+    said: dict[str, Any] = {"attributes": {"num_splits": split.said}}
+    rule, text, decision = "num_splits", f"{split.said}", "" if split.dim else "D2"
+    if form:
+        unknown: Shape | None = (None,) if draw(f"count {key}", (0, 1)) else None
+        declared = unknown if form == "runtime" else None
+        said = {"operand": CaseOperand(split.said, form, declared=declared)}
+        has_rest = -1 in split.said
+        rule, text = "remainder" if has_rest else "split_lengths", lengths_text(split.said)
+        decision = "D7" if has_rest else ""
+    group = "axes" if at else "lengths" if form else "equal"
     return _case(
-        VARIADIC,
-        f"{'axes' if at else 'lengths'}-{lengths_text(split.said)}of{split.dim}-{how}"
-        f"{str(around.axis).replace('-', 'm')}",
-        *("remainder" if has_rest else "split_lengths", "axis-input"),
+        VARIADIC if form else SPLIT,
+        f"{group}-{text}of{split.dim}-{how}{f'{axis}'.replace('-', 'm')}",
+        *(rule, "axis-input"),
         shape_class=cls,
-        decision="D7" if has_rest else "",
+        decision=decision,
         element_type=draw(f"type {key}", COMMON),
-        shape=around.shape,
-        declared=around.declared,
-        axis_operand=CaseOperand((around.axis,) if is_list else around.axis, axis_form),
-        operand=CaseOperand(split.said, form, declared=unknown if form == "runtime" else None),
-        axis=around.axis,
+        axis_operand=CaseOperand((axis,) if is_list else axis, axis_form),
         sizes=split.sizes,
+        **around,
+        **said,
     )
 
 
-def _equal(split: Stated, cls: str, at: tuple[int, int] | None = None) -> Case:
-    key = f"equal {split} {cls} {at}"
-    around = _around(split, cls, key, at)
-    axis_form = draw(f"axis {key}", _FORMS)
-    how = f"axis{'-runtime' if axis_form == 'runtime' else ''}"
-    return _case(
-        SPLIT,
-        f"{'axes' if at else 'equal'}-{split.said}of{split.dim}-{how}"
-        f"{str(around.axis).replace('-', 'm')}",
-        *("num_splits", "axis-input"),
-        shape_class=cls,
-        decision="" if split.dim else "D2",
-        element_type=draw(f"type {key}", COMMON),
-        shape=around.shape,
-        declared=around.declared,
-        axis_operand=CaseOperand(around.axis, axis_form),
-        attributes={"num_splits": split.said},
-        axis=around.axis,
-        sizes=split.sizes,
-    )
-
-
-_LENGTHS: Mapping[str, tuple[tuple[int, ...], ...]] = MappingProxyType(
-    {
-        "D6": ((2, 3), (2, 5), (0, 0), (7,), (6, 6)),
-        "D7": (
-            *((-1, 7), (7, -1), (-1, 400_000_000), (-1, -1), (-1, 2, -1)),
-            *((-2, 8), (8, -2), (-6, 12), (-1, -2), (-(2**63), 6)),
-        ),
-        "D14": (
-            *((2**32 + 1, 5), (2**32 + 6,), (2**63 - 1, 2**63 - 1, 8)),
-            *((2**32 + 1, -1), (2**62, 2**62, 2**62, 2**62, 6)),
-        ),
-    }
-)
+_LENGTHS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "D6": ((2, 3), (2, 5), (0, 0), (7,), (6, 6)),
+    "D7": (
+        *((-1, 7), (7, -1), (-1, 400_000_000), (-1, -1), (-1, 2, -1)),
+        *((-2, 8), (8, -2), (-6, 12), (-1, -2), (-(2**63), 6)),
+    ),
+    "D14": (
+        *((2**32 + 1, 5), (2**32 + 6,), (2**63 - 1, 2**63 - 1, 8)),
+        *((2**32 + 1, -1), (2**62, 2**62, 2**62, 2**62, 6)),
+    ),
+}
 _UNSIGNED = ((2**64 - 1, 7), (2**63, 2**63, 6), (2**32 - 1, 7))
 """Lengths of an unsigned type that would fit if they were negative, or wrapped."""
 
-_AXES: Mapping[str, CaseOperand] = MappingProxyType(
-    {
-        "half": CaseOperand(0.9, "constant", "float"),
-        "float": CaseOperand(0.0, "constant", "float"),
-        "float16": CaseOperand(0.0, "constant", "float16"),
-        "bool": CaseOperand(False, "constant", "bool"),
-        "two": CaseOperand((0, 0)),
-        "none": CaseOperand(()),
-        "2d": CaseOperand(((0,),)),
-    }
-)
+_AXES = {
+    "half": CaseOperand(0.9, "constant", "float"),
+    "float": CaseOperand(0.0, "constant", "float"),
+    "float16": CaseOperand(0.0, "constant", "float16"),
+    "bool": CaseOperand(False, "constant", "bool"),
+    "two": CaseOperand((0, 0)),
+    "none": CaseOperand(()),
+    "2d": CaseOperand(((0,),)),
+}
 """Axes that are no integer, or more than one."""
 
-_OTHER_LENGTHS: Mapping[str, CaseOperand] = MappingProxyType(
-    {
-        "float": CaseOperand((2.0, 4.0), "constant", "float"),
-        "half": CaseOperand((2.5, 3.5), "constant", "float"),
-        "bool": CaseOperand((True, False), "constant", "bool"),
-        "2d": CaseOperand(((2, 4),)),
-        "scalar": CaseOperand(6),
-    }
-)
+_OTHER_LENGTHS = {
+    "float": CaseOperand((2.0, 4.0), "constant", "float"),
+    "half": CaseOperand((2.5, 3.5), "constant", "float"),
+    "bool": CaseOperand((True, False), "constant", "bool"),
+    "2d": CaseOperand(((2, 4),)),
+    "scalar": CaseOperand(6),
+}
 """Lengths that are no list of integers."""
 
 

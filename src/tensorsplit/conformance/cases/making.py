@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from tensorsplit.conformance.cases.wordings import (
 from tensorsplit.conformance.data import ALLOWED
 from tensorsplit.conformance.models.ir_model import build as build_ir
 from tensorsplit.conformance.models.onnx_graphs import build as build_onnx
-from tensorsplit.conformance.models.onnx_model import Shape, SplitModel
+from tensorsplit.conformance.models.onnx_model import SplitModel
 
 BODIES: tuple[tuple[str, ...], ...] = ((), ("if",), ("loop",), ("scan",), ("function",))
 """Where a split node is."""
@@ -80,22 +79,8 @@ def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int | None:
     return draw(f"opset {key}", fitting) if fitting else None
 
 
-@dataclass(frozen=True, slots=True)
-class Shaped:
-    """The shape of the data, what is declared of it, and the axis as the node says it."""
-
-    shape: tuple[int, ...]
-    declared: Shape
-    axis: int
-
-    @property
-    def attributes(self) -> dict[str, int]:
-        """The attribute ``axis``; an axis of 0 is the default, and left out."""
-        return {"axis": self.axis} if self.axis else {}
-
-
-def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Shaped:
-    """A shape with a dimension on an axis, which may be negative.
+def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> dict[str, Any]:
+    """The fields of a `SplitModel` for a dimension on an axis, which may be negative.
 
     With the class ``zero-size`` another dimension is 0, but where the one that is split is 0.
     """
@@ -113,7 +98,7 @@ def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Shaped
     elif shape_class == "dynamic-other":
         for number in others:
             declared[number] = f"M{number}"
-    return Shaped(tuple(shape), tuple(declared), axis)
+    return {"shape": tuple(shape), "declared": tuple(declared), "axis": axis}
 
 
 def drawn_rank(shape_class: str, key: str) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 from tensorsplit.conformance.case import SHAPE_CLASSES, USES, Case
 from tensorsplit.conformance.cases.making import (
     BODIES,
-    Shaped,
     case_of,
     common_type,
     drawn_axis,
@@ -72,10 +71,8 @@ def _everywhere(operator: str) -> Iterator[Case]:
             if "scan" in places:  # nothing can be done there with a sequence of no parts
                 of_nothing = of_nothing and any(split.sizes for split in wording.of_nothing)
             split = wording.drawn(key, of_nothing=of_nothing and bool(wording.of_nothing))
-            around = shaped(split.dim, rank, drawn_axis(rank, key), shape_class, key)
-            yield _case(
-                operator, wording, split, around, key, opset=opset, places=places, cls=shape_class
-            )
+            told: dict[str, Any] = {"opset": opset, "rank": rank, "places": places}
+            yield _case(operator, wording, split, key, cls=shape_class, **told)
 
 
 def _stated(operator: str) -> Iterator[Case]:
@@ -85,12 +82,8 @@ def _stated(operator: str) -> Iterator[Case]:
             continue
         for split in (*wording.splits, *wording.of_nothing):
             key = f"stated {operator} {wording.name} {wording.form} {split}"
-            rank, opset = draw(f"rank {key}", (1, 2, 3)), draw(f"opset {key}", OPSETS[operator])
             cls = "static" if split.dim else "zero-size"
-            around = shaped(split.dim, rank, drawn_axis(rank, key), cls, key)
-            yield _case(
-                operator, wording, split, around, key, opset=opset, cls=cls, group="stated-"
-            )
+            yield _case(operator, wording, split, key, cls=cls, group="stated-")
 
 
 def _axes(operator: str) -> Iterator[Case]:
@@ -99,10 +92,8 @@ def _axes(operator: str) -> Iterator[Case]:
         for axis in range(-rank, rank):
             key = f"axes {operator} {rank} {axis}"
             wording = draw(key, WORDINGS[operator])
-            split, opset = wording.drawn(key), draw(f"opset {key}", OPSETS[operator])
-            cls = draw(f"class {key}", ("static", "dynamic-axis"))
-            around = shaped(split.dim, rank, axis, cls, key)
-            yield _case(operator, wording, split, around, key, opset=opset, cls=cls, group="axes-")
+            split = wording.drawn(key)
+            yield _case(operator, wording, split, key, rank=rank, axis=axis, group="axes-")
 
 
 def _types_in_bodies(operator: str) -> Iterator[Case]:
@@ -114,22 +105,10 @@ def _types_in_bodies(operator: str) -> Iterator[Case]:
         if opset is None or (set(places) - {"function"} and opset < since):
             continue
         wording = draw(key, WORDINGS[operator])
-        split, rank = wording.drawn(key), draw(f"rank {key}", (1, 2, 3))
-        cls = draw(f"class {key}", ("static", "dynamic-axis"))
         if element_type == "bfloat16" and places and operator in SEQUENCES:
             continue  # no sequence of it can be used where none can come out
-        yield _case(
-            operator,
-            wording,
-            split,
-            shaped(split.dim, rank, drawn_axis(rank, key), cls, key),
-            key,
-            opset=opset,
-            places=places,
-            cls=cls,
-            element_type=element_type,
-            group="types-",
-        )
+        told: dict[str, Any] = {"opset": opset, "places": places, "element_type": element_type}
+        yield _case(operator, wording, wording.drawn(key), key, group="types-", **told)
 
 
 _USED = {
@@ -154,18 +133,15 @@ def _uses(operator: str) -> Iterator[Case]:
                 opset = draw(f"opset {key}", OPSETS[operator])
                 if not usable(use, (), opset):
                     opset = OPSETS[operator][-1]
-                rank = draw(f"rank {key}", (1, 2, 3))
-                cls = draw(f"class {key}", ("static", "dynamic-axis")) if split.dim else "zero-size"
                 places = [places for places in BODIES[:2] if usable(use, places, opset)]
                 yield _case(
                     operator,
                     wording,
                     split,
-                    shaped(split.dim, rank, drawn_axis(rank, key), cls, key),
                     key,
                     opset=opset,
                     places=draw(f"place {key}", places),
-                    cls=cls,
+                    cls="" if split.dim else "zero-size",
                     group="use-",
                     used=(use, option),
                 )
@@ -175,25 +151,30 @@ def _case(
     operator: str,
     wording: Wording,
     split: Stated,
-    around: Shaped,
     key: str,
     *,
-    opset: int,
+    opset: int = 0,
+    rank: int = 0,
+    axis: int | None = None,
     places: tuple[str, ...] = (),
-    cls: str = "static",
+    cls: str = "",
     element_type: str = "",
     group: str = "",
     used: tuple[str, Any] | None = None,
 ) -> Case:
-    """A case of a split that is said in a way; what is left out of type and use is drawn.
+    """A case of a split that is said in a way; what is not told is drawn.
 
     `group` is what the name begins with, if other groups have the like; `used` what is done with a
     sequence, if that is what the case is about.
     """
+    opset = opset or draw(f"opset {key}", OPSETS[operator])
+    rank = rank or draw(f"rank {key}", (1, 2, 3))
+    axis = drawn_axis(rank, key) if axis is None else axis
+    cls = cls or draw(f"class {key}", ("static", "dynamic-axis"))
     element_type = element_type or common_type(operator, key)
     is_sequence = operator in SEQUENCES
     says = wording.says(split, element_type)
-    says["attributes"] |= around.attributes
+    says["attributes"] |= {"axis": axis} if axis else {}
     use, option = used or ("", None)
     if is_sequence and element_type == "bfloat16":  # there are no operators on such sequences
         use = "output"
@@ -201,24 +182,22 @@ def _case(
         use, option = drawn_use(split, says["keepdims"], places, opset, key)
     may_refer = places[-1:] == ("function",) and bool(says["attributes"])
     by_reference = may_refer and draw(f"reference {key}", (False, True))
-    axis_rule = "negative-axis" if around.axis < 0 else "axis" if around.axis else "default-axis"
+    axis_rule = "negative-axis" if axis < 0 else "axis" if axis else "default-axis"
     body_rule = "function" if places[:1] == ("function",) else "subgraph" if places else ""
     rules = (use,) if used else filter(None, (axis_rule, use, body_rule))
     model = SplitModel(
         operator=operator,
         opset=opset,
         element_type=element_type,
-        shape=around.shape,
-        declared=around.declared,
         outputs=1 if is_sequence else len(split.sizes),
-        axis=around.axis,
         places=places,
         use=use,
         option=option,
         by_reference=by_reference,
+        **shaped(split.dim, rank, axis, cls, key),
         **says,
     )
-    name = f"{group}{wording.text(split)}-axis{around.axis}".replace("axis-", "axism")
+    name = f"{group}{wording.text(split)}-axis{axis}".replace("axis-", "axism")
     return case_of(
         model,
         name + option_text(option) + "-reference" * by_reference,
@@ -226,7 +205,7 @@ def _case(
         *rules,
         shape_class=cls,
         form=wording.form,
-        decision=wording.decision or _decision(operator, split, around.axis),
+        decision=wording.decision or _decision(operator, split, axis),
     )
 
 

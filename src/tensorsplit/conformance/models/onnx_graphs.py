@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+from onnx.helper import make_graph, make_node, make_opsetid, make_tensor_value_info
 
 from tensorsplit.conformance import data, oracle
 from tensorsplit.conformance.case import Built
@@ -44,7 +45,7 @@ def _if(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) 
     taken = branches[0 if scope.feeds[cond] else 1].outputs
     outputs = [_renamed(value, prefix, place) for place, value in enumerate(taken)]
     graphs = [_graph(name, branch) for name, branch in zip(("then", "else"), branches, strict=True)]
-    node = helper.make_node(
+    node = make_node(
         "If",
         [cond],
         [value.name for value in outputs],
@@ -63,26 +64,26 @@ def _loop(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str
     starts = [_start(scope, value, f"{prefix}start{n}") for n, value in enumerate(body.outputs)]
     outputs = [_renamed(value, prefix, place) for place, value in enumerate(body.outputs)]
     swap = [
-        helper.make_node("Identity", [names[source]], [names[to]])
+        make_node("Identity", [names[source]], [names[to]])
         for source, to in (("c", "c_out"), ("v", "u_out"), ("u", "v_out"))
     ]
     flag, number = TensorProto.BOOL, TensorProto.INT64
-    graph = helper.make_graph(
+    graph = make_graph(
         [*body.nodes, *swap],
         f"{prefix}body",
         [
-            helper.make_tensor_value_info(names["i"], number, []),
-            helper.make_tensor_value_info(names["c"], flag, []),
+            make_tensor_value_info(names["i"], number, []),
+            make_tensor_value_info(names["c"], flag, []),
             *(replace(x, name=names[key]).info() for key in "uv"),
             *(value.info(f"{prefix}b_was{n}") for n, value in enumerate(body.outputs)),
         ],
         [
-            helper.make_tensor_value_info(names["c_out"], flag, []),
+            make_tensor_value_info(names["c_out"], flag, []),
             *(replace(x, name=names[f"{key}_out"]).info() for key in "uv"),
             *(value.info() for value in body.outputs),
         ],
     )
-    node = helper.make_node(
+    node = make_node(
         "Loop",
         [
             scope.initializer("turns", np.array(_TURNS)),
@@ -115,12 +116,8 @@ def _scan(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str
     ]
     graph = _graph("body", bodies[0])
     graph.input.append(piece.info())
-    node = helper.make_node(
-        "Scan",
-        [stack.name],
-        [value.name for value in outputs],
-        body=graph,
-        num_scan_inputs=1,
+    node = make_node(
+        "Scan", [stack.name], [value.name for value in outputs], body=graph, num_scan_inputs=1
     )
     return Fragment([node], outputs)
 
@@ -131,16 +128,14 @@ def _function(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix:
     used = free_names(body.nodes)
     name = f"Cut{len(scope.functions)}"
     outputs = [_renamed(value, prefix, place) for place, value in enumerate(body.outputs)]
-    imports = [helper.make_opsetid("", model.opset), helper.make_opsetid(LOCAL, 1)]
+    imports = [make_opsetid("", model.opset), make_opsetid(LOCAL, 1)]
     inner = [value.name for value in body.outputs]
     attributes = _to_references(model, body.nodes) if model.by_reference else {}
     scope.functions.append(
         helper.make_function(LOCAL, name, used, inner, body.nodes, imports, list(attributes))
     )
     given = [x.name if entry == f"{prefix}f_x" else entry for entry in used]
-    call = helper.make_node(
-        name, given, [value.name for value in outputs], domain=LOCAL, **attributes
-    )
+    call = make_node(name, given, [value.name for value in outputs], domain=LOCAL, **attributes)
     return Fragment([call], outputs)
 
 
@@ -159,7 +154,7 @@ def _to_references(model: SplitModel, nodes: list[NodeProto]) -> dict[str, Any]:
 
 
 def _graph(name: str, fragment: Fragment) -> GraphProto:
-    return helper.make_graph(fragment.nodes, name, [], [value.info() for value in fragment.outputs])
+    return make_graph(fragment.nodes, name, [], [value.info() for value in fragment.outputs])
 
 
 def _like(scope: Scope, model: SplitModel, x: Value, name: str) -> Value:
@@ -237,13 +232,13 @@ def _split(model: SplitModel, scope: Scope, x: Value, prefix: str) -> Fragment:
     parts = _parts(model, x)
     if model.use:
         sequence = Value(f"{prefix}parts", x.element_type, _any_part(model, x), parts, True)
-        nodes.append(helper.make_node(model.op_type, inputs, [sequence.name], **model.attributes))
+        nodes.append(make_node(model.op_type, inputs, [sequence.name], **model.attributes))
         used = USES[model.use](SequenceUse(model, scope, sequence, prefix))
         return Fragment([*nodes, *used.nodes], used.outputs)
     names = [
         "" if place in model.unnamed else f"{prefix}y{place}" for place in range(model.outputs)
     ]
-    nodes.append(helper.make_node(model.op_type, inputs, names, **model.attributes))
+    nodes.append(make_node(model.op_type, inputs, names, **model.attributes))
     outputs = [
         Value(name, x.element_type, _shape(model, x, place), part)
         for place, (name, part) in enumerate(zip(names, parts, strict=True))

@@ -16,6 +16,7 @@ from onnx import (
     helper,
     numpy_helper,
 )
+from onnx.helper import make_graph, make_node, make_opsetid, make_tensor_value_info
 
 from tensorsplit.conformance import data
 from tensorsplit.conformance.oracle import Array
@@ -127,9 +128,7 @@ class Value:
     def info(self, name: str | None = None) -> ValueInfoProto:
         """The declaration, of another name if one is given."""
         make = (
-            helper.make_tensor_sequence_value_info
-            if self.is_sequence
-            else helper.make_tensor_value_info
+            helper.make_tensor_sequence_value_info if self.is_sequence else make_tensor_value_info
         )
         return make(name or self.name, tensor_type(self.element_type), self.shape)
 
@@ -162,9 +161,7 @@ class Scope:
         """A graph input, and the array to feed; None: it is left to its default."""
         if name not in self.inputs:
             declared = shape if array is None or shape is not None else array.shape
-            self.inputs[name] = helper.make_tensor_value_info(
-                name, tensor_type(element_type), declared
-            )
+            self.inputs[name] = make_tensor_value_info(name, tensor_type(element_type), declared)
             if array is not None:
                 self.feeds[name] = array
         return name
@@ -202,7 +199,7 @@ def tensor_type(element_type: str) -> int:
 
 def constant(name: str, array: Array) -> NodeProto:
     """A Constant node; strings and all number types are written as a tensor."""
-    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name))
+    return make_node("Constant", [], [name], value=numpy_helper.from_array(array, name))
 
 
 def operand_name(scope: Scope, operand: CaseOperand, prefix: str) -> tuple[list[NodeProto], str]:
@@ -232,16 +229,16 @@ def to_model(
     Inputs that are left to their default are the last ones, so that values can be given in order.
     """
     inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
-    graph = helper.make_graph(
+    graph = make_graph(
         list(nodes),
         "case",
         inputs,
         [value.info() for value in outputs],
         list(scope.initializers.values()),
     )
-    imports = [helper.make_opsetid("", opset)]
+    imports = [make_opsetid("", opset)]
     if scope.functions:
-        imports.append(helper.make_opsetid(LOCAL, 1))
+        imports.append(make_opsetid(LOCAL, 1))
     return helper.make_model(
         graph,
         opset_imports=imports,

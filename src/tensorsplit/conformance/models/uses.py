@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto
+from onnx.helper import make_graph, make_node, make_tensor_value_info
 
 from tensorsplit.conformance import oracle
 from tensorsplit.conformance.models.onnx_model import (
     Fragment,
     Scope,
+    Shape,
     SplitModel,
     Value,
     constant,
 )
+from tensorsplit.conformance.oracle import Array
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceUse:
-    """Where a sequence is used.
-
-    Attributes:
-        model: What the model says.
-        scope: The main graph.
-        parts: The sequence.
-        prefix: What the names of new values begin with.
-    """
+    """Where a sequence is used, and what the names of new values begin with."""
 
     model: SplitModel
     scope: Scope
     parts: Value
     prefix: str
 
-
-def _output(used: SequenceUse) -> Fragment:
-    """The sequence is what comes out."""
-    return Fragment([], [used.parts])
+    def value(self, name: str, shape: Shape, expected: Callable[[list[Array]], Any]) -> Value:
+        """A new tensor, and what it is expected to be of the parts, if any are expected."""
+        parts = self.parts.expected
+        found = None if self.model.sizes is None else expected(parts)
+        return Value(f"{self.prefix}{name}", self.parts.element_type, shape, found)
 
 
 def _at(used: SequenceUse) -> Fragment:
@@ -48,11 +45,8 @@ def _at(used: SequenceUse) -> Fragment:
     nodes, outputs = [], []
     for number, position in enumerate(positions):
         made, name = _position(used, number, position, is_runtime)
-        expected = None if used.model.sizes is None else used.parts.expected[position]
-        value = Value(
-            f"{used.prefix}y{number}", used.parts.element_type, used.parts.shape, expected
-        )
-        node = helper.make_node("SequenceAt", [used.parts.name, name], [value.name])
+        value = used.value(f"y{number}", used.parts.shape, itemgetter(position))
+        node = make_node("SequenceAt", [used.parts.name, name], [value.name])
         nodes += [*made, node]
         outputs.append(value)
     return Fragment(nodes, outputs)
@@ -80,9 +74,9 @@ def _given_position(used: SequenceUse) -> tuple[int | None, list[NodeProto], lis
 
 def _length(used: SequenceUse) -> Fragment:
     """SequenceLength."""
-    count = None if used.model.sizes is None else np.array(len(used.parts.expected))
-    value = Value(f"{used.prefix}y0", "int64", (), count)
-    return Fragment([helper.make_node("SequenceLength", [used.parts.name], [value.name])], [value])
+    count = used.value("y0", (), lambda parts: np.array(len(parts)))
+    value = replace(count, element_type="int64")
+    return Fragment([make_node("SequenceLength", [used.parts.name], [value.name])], [value])
 
 
 def _insert(used: SequenceUse) -> Fragment:
@@ -95,7 +89,7 @@ def _insert(used: SequenceUse) -> Fragment:
         expected.insert(len(expected) if place is None else place, extra.expected)
     value = replace(used.parts, name=f"{used.prefix}longer", expected=expected)
     inputs = [used.parts.name, extra.name, *where]
-    return Fragment([*nodes, helper.make_node("SequenceInsert", inputs, [value.name])], [value])
+    return Fragment([*nodes, make_node("SequenceInsert", inputs, [value.name])], [value])
 
 
 def _erase(used: SequenceUse) -> Fragment:
@@ -107,23 +101,19 @@ def _erase(used: SequenceUse) -> Fragment:
         del expected[-1 if place is None else place]
     value = replace(used.parts, name=f"{used.prefix}shorter", expected=expected)
     inputs = [used.parts.name, *where]
-    return Fragment([*nodes, helper.make_node("SequenceErase", inputs, [value.name])], [value])
+    return Fragment([*nodes, make_node("SequenceErase", inputs, [value.name])], [value])
 
 
 def _concat(used: SequenceUse) -> Fragment:
     """ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
-    expected: Any = None
+    axis = used.model.axis
     if used.model.option:
-        shape = (None, *used.parts.shape)
         attributes: dict[str, Any] = {"axis": 0, "new_axis": 1}
-        if used.model.sizes is not None:
-            expected = np.stack(used.parts.expected)
+        value = used.value("y0", (None, *used.parts.shape), np.stack)
     else:
-        shape, attributes = used.parts.shape, {"axis": used.model.axis}
-        if used.model.sizes is not None:
-            expected = np.concatenate(used.parts.expected, axis=used.model.axis)
-    value = Value(f"{used.prefix}y0", used.parts.element_type, shape, expected)
-    node = helper.make_node("ConcatFromSequence", [used.parts.name], [value.name], **attributes)
+        attributes = {"axis": axis}
+        value = used.value("y0", used.parts.shape, lambda parts: np.concatenate(parts, axis=axis))
+    node = make_node("ConcatFromSequence", [used.parts.name], [value.name], **attributes)
     return Fragment([node], [value])
 
 
@@ -131,33 +121,32 @@ def _loop(used: SequenceUse) -> Fragment:
     """A Loop that goes over the sequence and puts each part in front of those before it."""
     axis = used.model.axis
     start = used.scope.data("start", used.model, _part_of_length(used.model, 1), used.parts.shape)
-    expected = None
-    if used.model.sizes is not None:
-        expected = np.concatenate([*reversed(used.parts.expected), start.expected], axis=axis)
     names = {key: f"{used.prefix}l_{key}" for key in ("i", "c", "was", "c_out", "part", "now")}
     carried = Value(names["was"], used.parts.element_type, used.parts.shape)
     flag, number = TensorProto.BOOL, TensorProto.INT64
-    body = helper.make_graph(
+    body = make_graph(
         [
-            helper.make_node("Identity", [names["c"]], [names["c_out"]]),
-            helper.make_node("SequenceAt", [used.parts.name, names["i"]], [names["part"]]),
-            helper.make_node("Concat", [names["part"], names["was"]], [names["now"]], axis=axis),
+            make_node("Identity", [names["c"]], [names["c_out"]]),
+            make_node("SequenceAt", [used.parts.name, names["i"]], [names["part"]]),
+            make_node("Concat", [names["part"], names["was"]], [names["now"]], axis=axis),
         ],
         f"{used.prefix}each",
         [
-            helper.make_tensor_value_info(names["i"], number, []),
-            helper.make_tensor_value_info(names["c"], flag, []),
+            make_tensor_value_info(names["i"], number, []),
+            make_tensor_value_info(names["c"], flag, []),
             carried.info(),
         ],
-        [helper.make_tensor_value_info(names["c_out"], flag, []), carried.info(names["now"])],
+        [make_tensor_value_info(names["c_out"], flag, []), carried.info(names["now"])],
     )
-    value = Value(f"{used.prefix}y0", used.parts.element_type, used.parts.shape, expected)
+    value = used.value(
+        "y0",
+        used.parts.shape,
+        lambda parts: np.concatenate([*reversed(parts), start.expected], axis=axis),
+    )
     always = used.scope.initializer("always", np.array(True))
     nodes = [
-        helper.make_node("SequenceLength", [used.parts.name], [f"{used.prefix}count"]),
-        helper.make_node(
-            "Loop", [f"{used.prefix}count", always, start.name], [value.name], body=body
-        ),
+        make_node("SequenceLength", [used.parts.name], [f"{used.prefix}count"]),
+        make_node("Loop", [f"{used.prefix}count", always, start.name], [value.name], body=body),
     ]
     return Fragment(nodes, [value])
 
@@ -172,28 +161,24 @@ def _part_of_length(model: SplitModel, length: int) -> tuple[int, ...]:
 def _map(used: SequenceUse) -> Fragment:
     """SequenceMap with a body that hands each part on."""
     inner = Value(f"{used.prefix}m_in", used.parts.element_type, used.parts.shape)
-    body = helper.make_graph(
-        [helper.make_node("Identity", [inner.name], [f"{used.prefix}m_out"])],
+    body = make_graph(
+        [make_node("Identity", [inner.name], [f"{used.prefix}m_out"])],
         f"{used.prefix}each",
         [inner.info()],
         [inner.info(f"{used.prefix}m_out")],
     )
     value = replace(used.parts, name=f"{used.prefix}mapped")
-    return Fragment(
-        [helper.make_node("SequenceMap", [used.parts.name], [value.name], body=body)], [value]
-    )
+    return Fragment([make_node("SequenceMap", [used.parts.name], [value.name], body=body)], [value])
 
 
-USES: Mapping[str, Callable[[SequenceUse], Fragment]] = MappingProxyType(
-    {
-        "output": _output,
-        "SequenceAt": _at,
-        "SequenceLength": _length,
-        "SequenceInsert": _insert,
-        "SequenceErase": _erase,
-        "ConcatFromSequence": _concat,
-        "Loop": _loop,
-        "SequenceMap": _map,
-    }
-)
+USES: dict[str, Callable[[SequenceUse], Fragment]] = {
+    "output": lambda used: Fragment([], [used.parts]),
+    "SequenceAt": _at,
+    "SequenceLength": _length,
+    "SequenceInsert": _insert,
+    "SequenceErase": _erase,
+    "ConcatFromSequence": _concat,
+    "Loop": _loop,
+    "SequenceMap": _map,
+}
 """What makes the nodes behind SplitToSequence."""

@@ -80,22 +80,9 @@ class Adapter:
     downwards: bool = True
 
 
-def _tool(
-    call: Callable[[bytes, int], bytes],
-    package: str,
-    module: str,
-    *,
-    states_shapes: bool = False,
-    downwards: bool = True,
-) -> Adapter:
-    return Adapter(
-        call,
-        (package,),
-        modules=(module,),
-        kind="tool",
-        states_shapes=states_shapes,
-        downwards=downwards,
-    )
+def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adapter:
+    """The adapter of a tool, whose distribution is called like the module's package."""
+    return Adapter(call, (module.partition(".")[0],), modules=(module,), kind="tool", **rest)
 
 
 SUBJECTS: Mapping[str, Adapter] = MappingProxyType(
@@ -176,25 +163,16 @@ SUBJECTS: Mapping[str, Adapter] = MappingProxyType(
             says="is not a valid JAX array type",
         ),
         "onnx-shape-inference": _tool(
-            rewriters.infer_shapes, "onnx", "onnx.shape_inference", states_shapes=True
+            rewriters.infer_shapes, "onnx.shape_inference", states_shapes=True
         ),
-        "onnx-version-converter": _tool(
-            rewriters.convert_by_onnx, "onnx", "onnx.version_converter"
-        ),
+        "onnx-version-converter": _tool(rewriters.convert_by_onnx, "onnx.version_converter"),
         "onnxscript-converter": _tool(
-            rewriters.convert_by_onnxscript,
-            "onnxscript",
-            "onnxscript.version_converter",
-            downwards=False,
+            rewriters.convert_by_onnxscript, "onnxscript.version_converter", downwards=False
         ),
-        "onnxscript-optimizer": _tool(
-            rewriters.optimize_by_onnxscript, "onnxscript", "onnxscript.optimizer"
-        ),
-        "onnxslim": _tool(rewriters.slim, "onnxslim", "onnxslim"),
-        "onnxsim": _tool(rewriters.simplify, "onnxsim", "onnxsim"),
-        "onnxoptimizer": _tool(
-            rewriters.optimize_by_onnxoptimizer, "onnxoptimizer", "onnxoptimizer"
-        ),
+        "onnxscript-optimizer": _tool(rewriters.optimize_by_onnxscript, "onnxscript.optimizer"),
+        "onnxslim": _tool(rewriters.slim, "onnxslim"),
+        "onnxsim": _tool(rewriters.simplify, "onnxsim"),
+        "onnxoptimizer": _tool(rewriters.optimize_by_onnxoptimizer, "onnxoptimizer"),
     }
 )
 """The built-in subjects by name, engines first."""
@@ -210,13 +188,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
 ) -> Any:
     """Have a subject do a case; called in a process of its own, where nothing is judged.
 
-    Args:
-        name: As `load` takes it.
-        model: A serialised ONNX model, or the text of an IR; empty to import the subject only.
-        weights: The ``.bin`` file of an IR.
-        inputs: What is fed, by name.
-        outputs: The names of the outputs.
-        target_opset: The opset that a tool that converts is to convert to.
+    An empty `model` only imports the subject.
 
     Returns:
         The outputs by name, or of a tool the bytes of the model; None if it returns anything else,
@@ -290,25 +262,14 @@ def load(name: str) -> Adapter:
 
 
 def title(name: str) -> str:
-    """What a subject is called in reports: a file by its stem, a module by its last part.
-
-    Args:
-        name: As `load` takes it.
-    """
+    """What a subject is called in reports: a file by its stem, a module by its last part."""
     if name in SUBJECTS:
         return name
     return Path(name).stem if _is_path(name) else name.rpartition(".")[2]
 
 
 def installed(name: str) -> bool:
-    """Whether all that a subject needs is installed; nothing of it is imported to find out.
-
-    Args:
-        name: As `load` takes it.
-
-    Raises:
-        SplitError: As `load`.
-    """
+    """Whether all that a subject needs is installed; nothing of it is imported to find out."""
     try:
         versions(name)
     except metadata.PackageNotFoundError:
@@ -317,13 +278,9 @@ def installed(name: str) -> bool:
 
 
 def versions(name: str) -> dict[str, str]:
-    """The version of each distribution that a subject needs.
-
-    Args:
-        name: As `load` takes it.
+    """The versions of a subject's distributions.
 
     Raises:
-        SplitError: As `load`.
         importlib.metadata.PackageNotFoundError: If one is not installed.
     """
     return {package: metadata.version(package) for package in load(name).packages}
@@ -382,18 +339,10 @@ def _adapter(name: str, module: ModuleType) -> Adapter:
 
 
 def _unknown(name: str, why: str) -> SplitError:
-    return SplitError(
-        UNKNOWN_ENGINE,
-        f"{show(name)} is no subject: {why}",
-        f"give the path or the module of an adapter, or one of {', '.join(SUBJECTS)}",
-        parameter="engine",
-    )
+    fix = f"give the path or the module of an adapter, or one of {', '.join(SUBJECTS)}"
+    return SplitError(UNKNOWN_ENGINE, f"{show(name)} is no subject: {why}", fix, parameter="engine")
 
 
 def _missing(name: str, error: BaseException) -> SplitError:
-    return SplitError(
-        ENGINE_MISSING,
-        f"{show(name)} can't be imported: {type(error).__name__}: {error}",
-        "install what it needs",
-        parameter="engine",
-    )
+    problem = f"{show(name)} can't be imported: {type(error).__name__}: {error}"
+    return SplitError(ENGINE_MISSING, problem, "install what it needs", parameter="engine")
