@@ -46,13 +46,7 @@ _NODES = {
 class Calculation(Builder, Maker[ir.Value]):
     """A builder of nodes that calculate numbers, and split tensors by them.
 
-    Args:
-        names: Where names come from.
-        opset: The opset of the scope that the nodes will stand in.
-        stem: What new names start with.
-
-    Attributes:
-        has_guards: Whether one of the nodes stops the running model where lengths do not fit.
+    It has guards if one of the nodes stops the running model where lengths do not fit.
     """
 
     def __init__(self, names: Names, opset: int, stem: str) -> None:
@@ -158,16 +152,10 @@ class Calculation(Builder, Maker[ir.Value]):
         checks_sum: bool,
         by_index: bool = False,
     ) -> list[ir.Value]:
-        """Split a tensor; the running model stops if the lengths do not fit.
+        """Split a tensor on an axis of length `dim`; the running model stops on wrong lengths.
 
-        Args:
-            data: The tensor.
-            axis: The axis.
-            dim: Its length.
-            lengths: The lengths of the parts, as a rule gives them.
-            count: How many there are.
-            checks_sum: Whether Split nodes refuse lengths with a wrong sum.
-            by_index: Whether to take the elements one by one.
+        `checks_sum` says whether Split nodes refuse lengths with a wrong sum, `by_index` whether to
+        take the elements one by one.
 
         Raises:
             SplitError: TS310 before opset 10, where lengths and bounds are attributes.
@@ -217,15 +205,10 @@ class Calculation(Builder, Maker[ir.Value]):
     def slice(
         self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
     ) -> ir.Value:
-        """The elements of a tensor between two positions.
+        """The elements of a tensor from one position to before another.
 
-        Args:
-            data: The tensor.
-            start: The first position.
-            end: The first position behind; more than the dimension means to the end, unless
-                `by_index`.
-            axis: The axis.
-            by_index: Whether to take the elements one by one, for types that an engine can't slice.
+        An end behind the dimension means to the end, unless the elements are taken one by one
+        (`by_index`), for types that an engine can't slice.
         """
         if by_index:
             indices = self.range(start, end)

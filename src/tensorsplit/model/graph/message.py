@@ -148,22 +148,15 @@ def _opsets(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str, int]:
         domain = domain_name(entry.domain)
         shown = show(domain or "ai.onnx")
         if entry.version < 1:
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"opset {entry.version} of the domain {shown} is imported",
-                "import an opset from 1 on",
-                node=path,
-                parameter="opset_import",
-            )
-        if opsets.setdefault(domain, entry.version) != entry.version:
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"the domain {shown} is imported at the opsets {opsets[domain]} and"
-                f" {entry.version}",
-                "import each domain once",
-                node=path,
-                parameter="opset_import",
-            )
+            problem = f"opset {entry.version} of the domain {shown} is imported"
+            fix = "import an opset from 1 on"
+        elif opsets.setdefault(domain, entry.version) != entry.version:
+            versions = f"{opsets[domain]} and {entry.version}"
+            problem = f"the domain {shown} is imported at the opsets {versions}"
+            fix = "import each domain once"
+        else:
+            continue
+        raise SplitError(MALFORMED_MODEL, problem, fix, node=path, parameter="opset_import")
     return opsets
 
 

@@ -162,12 +162,13 @@ def compile_model(model: OnnxModel) -> Block:
     if not model.model.graph.outputs:
         raise _malformed("the graph has no outputs", "name what it computes", "graph")
     place = _Place("graph", model_opsets(model.model))
-    return _Compiler(_Functions(model.model)).graph(model.model.graph, place, is_body=False)
+    return _Compiler(model.model).graph(model.model.graph, place, is_body=False)
 
 
 class _Compiler:
-    def __init__(self, functions: _Functions) -> None:
-        self._functions = functions
+    def __init__(self, model: ir.Model) -> None:
+        self._functions = _functions(model)
+        self._names = {key[:2] for key in self._functions}
         self._specialised: dict[Any, Block] = {}
         self._known: set[ir.Value] = set()
         """Values that are inputs, constants or produced by a node so far."""
@@ -182,6 +183,28 @@ class _Compiler:
         }
         inputs = tuple(v for v in graph.inputs if not (is_body and v in constants))
         return self._fill(Block(inputs, tuple(graph.outputs), constants), graph, place)
+
+    def _called(self, node: ir.Node) -> ir.Function | None:
+        """The function that a node calls, or None if it is an operator."""
+        key = _key(node)
+        function = self._functions.get(key)
+        if function is None:
+            if key[:2] in self._names:
+                raise _malformed(
+                    f"the function {show(node.op_type)} has no overload {show(node.overload)}",
+                    "name one that the model defines",
+                )
+            return None
+        for what, given, declared in (
+            ("inputs", node.inputs, function.inputs),
+            ("outputs", node.outputs, function.outputs),
+        ):
+            if len(given) > len(declared):
+                raise _malformed(
+                    f"the call has {len(given)} {what}",
+                    f"the {function_label(function)} has {len(declared)}",
+                )
+        return function
 
     def _function(
         self, function: ir.Function, attributes: Mapping[str, ir.Attr], call: Step, depth: int
@@ -247,9 +270,8 @@ class _Compiler:
         opset = place.opsets[domain]
         passed = {name: entry.value for name, entry in (place.passed or {}).items()}
         step = Step(node, place.path, opset, place.opsets, inputs, attributes, passed)
-        function = self._functions.find(node)
+        function = self._called(node)
         if function is not None:
-            _check_call(node, function)
             step.callee = self._function(function, attributes, step, place.depth + 1)
         elif step.is_split:
             known = [None if value is None else UNKNOWN for value in inputs]
@@ -331,71 +353,38 @@ def _passed(
     return {**defaults, **attributes}
 
 
-class _Functions:
-    """The functions of a model, by domain, name and overload.
+def _functions(model: ir.Model) -> dict[_Key, ir.Function]:
+    """The functions of a model.
 
     Raises:
         SplitError: TS502 for a function that redefines an operator of this package (engines
             disagree on which of the two holds), and one that calls itself.
     """
-
-    def __init__(self, model: ir.Model) -> None:
-        self._by_key: dict[_Key, ir.Function] = {}
-        for (domain, name, overload), function in model.functions.items():
-            if domain_name(domain) == "" and name in FAMILY:
-                raise _malformed(
-                    f"the function redefines the operator {name}",
-                    "give it a domain of its own",
-                    function_label(function),
-                )
-            self._by_key[domain_name(domain), name, overload] = function
-        self._names = {key[:2] for key in self._by_key}
-        calls = {key: self._callees(function) for key, function in self._by_key.items()}
-        try:
-            TopologicalSorter(calls).prepare()
-        except CycleError as error:
-            caller = self._by_key[error.args[1][0]]
+    found = {
+        (domain_name(domain), name, overload): function
+        for (domain, name, overload), function in model.functions.items()
+    }
+    for (domain, name, _), function in found.items():
+        if domain == "" and name in FAMILY:
             raise _malformed(
-                "the function calls itself", "ONNX has no recursion", function_label(caller)
-            ) from None
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def find(self, node: ir.Node) -> ir.Function | None:
-        """The function that a node calls, or None if it is an operator.
-
-        Raises:
-            SplitError: TS502 for an overload that the function does not have.
-        """
-        key = _key(node)
-        function = self._by_key.get(key)
-        if function is None and key[:2] in self._names:
-            raise _malformed(
-                f"the function {show(node.op_type)} has no overload {show(node.overload)}",
-                "name one that the model defines",
+                f"the function redefines the operator {name}",
+                "give it a domain of its own",
+                function_label(function),
             )
-        return function
-
-    def _callees(self, function: ir.Function) -> set[_Key]:
-        called = {_key(node) for scope in scopes_in(function) for node in scope}
-        return called & self._by_key.keys()
+    calls = {
+        key: {_key(node) for scope in scopes_in(function) for node in scope} & found.keys()
+        for key, function in found.items()
+    }
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError as error:
+        caller = function_label(found[error.args[1][0]])
+        raise _malformed("the function calls itself", "ONNX has no recursion", caller) from None
+    return found
 
 
 def _key(node: ir.Node) -> _Key:
     return domain_name(node.domain), node.op_type, node.overload
-
-
-def _check_call(node: ir.Node, function: ir.Function) -> None:
-    for what, given, declared in (
-        ("inputs", node.inputs, function.inputs),
-        ("outputs", node.outputs, function.outputs),
-    ):
-        if len(given) > len(declared):
-            raise _malformed(
-                f"the call has {len(given)} {what}",
-                f"the {function_label(function)} has {len(declared)}",
-            )
 
 
 def _constant(step: Step) -> Constant:
