@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
@@ -118,36 +119,43 @@ def source_of(model: str) -> str | ModelProto:
     return made
 
 
-def write_model(made: ModelProto, source: str, out: str, *, copy_weights: bool) -> None:
-    """Write a model whole or not at all, and bring its weights into the folder of the result.
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a command writes its model."""
 
-    `source` and `out` are paths, which may be the same, or ``-``. Files of external data are copied
-    or else hard-linked, which takes no space; TS702 if that fails, and TS504 if one lies outside
-    the model's folder.
-    """
-    data = made.SerializeToString()
-    if out == PIPE:
-        sys.stdout.buffer.write(data)
-        return
-    target = Path(out)
-    with _weights(made, source, target, copy_weights):
-        write_files({target: data})
+    source: str  # the path that it is read from, or -
+    target: str | None  # the path that it is written to, or -; None for a dry run
+    copy_weights: bool
 
+    @property
+    def has_report(self) -> bool:
+        """Whether standard output is free for a report, as it holds no model."""
+        return self.target != PIPE
 
-@contextlib.contextmanager
-def _weights(made: ModelProto, source: str, target: Path, may_copy: bool) -> Iterator[None]:
-    """Bring the files of external data to the folder of the result; remove them on failure."""
-    folder = Path(source).parent if source != PIPE else Path()
-    brought: list[Path] = []
-    moves = folder.resolve() != target.parent.resolve()
-    try:
-        for location in _locations(made, folder) if moves else ():
-            _bring(folder / location, target.parent / location, may_copy, brought)
-        yield
-    except BaseException:
-        for path in brought:
-            path.unlink(missing_ok=True)
-        raise
+    def write(self, made: ModelProto) -> None:
+        """Write the model whole or not at all, and its weights into the folder of the result.
+
+        Files of external data are copied or else hard-linked, which takes no space; TS702 if that
+        fails, and TS504 if one lies outside the model's folder.
+        """
+        if self.target is None:
+            return
+        data = made.SerializeToString()
+        if self.target == PIPE:
+            sys.stdout.buffer.write(data)
+            return
+        target = Path(self.target)
+        folder = Path(self.source).parent if self.source != PIPE else Path()
+        brought: list[Path] = []
+        moves = folder.resolve() != target.parent.resolve()
+        try:
+            for location in _locations(made, folder) if moves else ():
+                _bring(folder / location, target.parent / location, self.copy_weights, brought)
+            write_files({target: data})
+        except BaseException:
+            for path in brought:
+                path.unlink(missing_ok=True)
+            raise
 
 
 def _bring(source: Path, target: Path, may_copy: bool, brought: list[Path]) -> None:

@@ -107,7 +107,7 @@ def _is_sequence(entry: DeclaredInput | None) -> bool:
 
 def _read(path: Path, name: str, entry: DeclaredInput | None) -> Array | list[Array]:
     if path.suffix == ".pb":
-        return _read_sequence(path) if _is_sequence(entry) else _read_tensor(path)
+        return _read_message(path, is_sequence=_is_sequence(entry))
     if path.suffix != ".npz":
         return _typed(_read_array(path), entry, path)
     arrays = [_typed(array, entry, path) for array in _read_archive(path).values()]
@@ -151,15 +151,11 @@ def _read_archive(path: Path) -> dict[str, Array]:
     return {name: _array(value, path) for name, value in _guarded(path, load).items()}
 
 
-def _read_tensor(path: Path) -> Array:
-    from onnx import TensorProto
+def _read_message(path: Path, *, is_sequence: bool) -> Array | list[Array]:
+    from onnx import SequenceProto, TensorProto
 
-    return _tensor(_guarded(path, lambda: TensorProto.FromString(path.read_bytes())), path)
-
-
-def _read_sequence(path: Path) -> list[Array]:
-    from onnx import SequenceProto
-
+    if not is_sequence:
+        return _tensor(_guarded(path, lambda: TensorProto.FromString(path.read_bytes())), path)
     message = _guarded(path, lambda: SequenceProto.FromString(path.read_bytes()))
     if message.elem_type not in (SequenceProto.UNDEFINED, SequenceProto.TENSOR):
         raise _unreadable(path, "its elements are no tensors")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from tensorsplit import __version__
-from tensorsplit.cli.files import PIPE, source_of, write_model
+from tensorsplit.cli.files import PIPE, Output, source_of
 from tensorsplit.cli.input_files import (
     INPUT_SHAPE_OPTION,
     input_option,
@@ -38,25 +38,6 @@ _MOST_NAMES = 6
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """Where a command writes its model."""
-
-    source: str  # the path that it is read from, or -
-    target: str | None  # the path that it is written to, or -; None for a dry run
-    copy_weights: bool
-
-    @property
-    def has_report(self) -> bool:
-        """Whether standard output is free for a report, as it holds no model."""
-        return self.target != PIPE
-
-    def write(self, made: ModelProto) -> None:
-        """Write the model, unless this is a dry run."""
-        if self.target is not None:
-            write_model(made, self.source, self.target, copy_weights=self.copy_weights)
-
-
 def _writes_model(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a command that writes a model, which it gets as the one argument `output`."""
 
@@ -75,7 +56,7 @@ def _writes_model(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
-        output = _Output(model, None if dry_run else out, copy_external_data)
+        output = Output(model, None if dry_run else out, copy_external_data)
         command(model=model, output=output, **options)
 
     return with_output
@@ -153,7 +134,7 @@ def _coloured(report: str) -> Iterator[Text]:
 @click.argument("model")
 @INPUT_SHAPE_OPTION
 @_writes_model
-def infer(*, model: str, shapes: Sequence[str], output: _Output) -> None:
+def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     """Fill in the type and shape of every value of an ONNX model that can be known.
 
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
@@ -194,7 +175,7 @@ def infer(*, model: str, shapes: Sequence[str], output: _Output) -> None:
     " `lower` goes the way back.",
 )
 @_writes_model
-def convert(*, model: str, opset: int | None, to_variadic: bool, output: _Output) -> None:
+def convert(*, model: str, opset: int | None, to_variadic: bool, output: Output) -> None:
     """Convert an ONNX model to another opset, up or down.
 
     With --to-variadic, convert its splits to OpenVINO's operator; both may be asked for at once.
@@ -258,7 +239,7 @@ def lower(
     verify: bool,
     written: Sequence[str],
     shapes: Sequence[str],
-    output: _Output,
+    output: Output,
 ) -> None:
     """Rewrite the splits and sequences of an ONNX model for an engine.
 
@@ -319,9 +300,8 @@ def _verify(
         expected = engines.run(source, feeds)
     except SplitError as error:
         if not written or len(given) < len(declared):
-            error.fix = (
-                f"{error.fix}; give inputs that fit the model with --input NAME=FILE".lstrip("; ")
-            )
+            fix = "give inputs that fit the model with --input NAME=FILE"
+            error.fix = "; ".join(filter(None, (error.fix, fix)))
         raise
     found = compare(made, feeds, [engine], reference=expected)
     if found:

@@ -155,28 +155,15 @@ def _comparison(found: OperatorDiff) -> Table:
     return table
 
 
-def _rows(changes: tuple[Change, ...]) -> Iterator[tuple[str, str, str, str]]:
+def _rows(changes: tuple[Change, ...]) -> Iterator[tuple[str, ...]]:
     """One row for each change; the element types of one operand share a row."""
-    for (aspect, name), group in groupby(
-        changes, key=lambda change: (change.aspect, change.subject)
-    ):
-        several = list(group)
+    for (aspect, name), group in groupby(changes, lambda change: (change.aspect, change.subject)):
+        several = [(change, change.name.partition(": ")[2]) for change in group]
         if aspect == "type":
-            before = [_element(change) for change in several if change.before]
-            after = [_element(change) for change in several if change.after]
-            yield "types of", name, _only(before), _only(after)
+            before = ", ".join(element for change, element in several if change.before)
+            after = ", ".join(element for change, element in several if change.after)
+            yield "types of", name, *(f"only here: {x}" if x else _ABSENT for x in (before, after))
         else:
-            (change,) = several
-            yield aspect, name, _cell(change.before), _cell(change.after)
-
-
-def _element(change: Change) -> str:
-    return change.name.partition(": ")[2]
-
-
-def _cell(text: str | None) -> str:
-    return (text or _ABSENT).replace("`", "")
-
-
-def _only(elements: list[str]) -> str:
-    return f"only here: {', '.join(elements)}" if elements else _ABSENT
+            ((change, _),) = several
+            cells = (change.before or _ABSENT, change.after or _ABSENT)
+            yield aspect, name, *(cell.replace("`", "") for cell in cells)

@@ -17,7 +17,6 @@ _NUMBER = re.compile(r"[0-9]{1,40}")
 _NAME = re.compile(r"[^\W\d][^\s,=()\[\]]*")
 _PIECE = re.compile(r"[0-9]{1,40}|\?|[A-Za-z]|[A-Z]\w*")
 _INTEGER = re.compile("[+-]?[0-9]+")
-_MOST_DIGITS = 4000
 _UNKNOWN = "?"
 
 
@@ -44,7 +43,7 @@ def parse_shape(word: str) -> Shape:
 
 
 def _items(text: str) -> list[str]:
-    """What stands between the commas; one at the end is allowed, as in Python."""
+    """What stands between the commas, of which the last may be at the end."""
     return [item.strip() for item in text.removesuffix(",").split(",")]
 
 
@@ -118,7 +117,11 @@ def _value(text: str, takes_scalar: bool) -> Any:
     is_list = inner[:1] + inner[-1:] in ("[]", "()")
     if is_list:
         inner = inner[1:-1].strip()
-    numbers = [] if is_list and not inner else [_number(item) for item in _items(inner)]
+    numbers = (
+        []
+        if is_list and not inner
+        else [int(item) if _INTEGER.fullmatch(item) else float(item) for item in _items(inner)]
+    )
     if not is_list and "," not in inner and takes_scalar:
         return numbers[0]
     if any(isinstance(number, float) for number in numbers):
@@ -130,14 +133,6 @@ def _takes_scalar(record: Operator, name: str) -> bool:
     """Whether the operand may be a scalar; an operand that holds no lengths always is one."""
     ranks = [rank for entry in record.lengths if entry.operand == name for rank in entry.rules]
     return 0 in ranks or not ranks
-
-
-def _number(item: str) -> int | float:
-    if not _INTEGER.fullmatch(item):
-        return float(item)
-    if len(item) > _MOST_DIGITS:  # Python reads no more
-        raise ValueError
-    return int(item)
 
 
 def operator_named(word: str, opset: int | None = None) -> Operator:

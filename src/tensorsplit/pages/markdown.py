@@ -1,14 +1,18 @@
-"""The generated pages of the documentation as Markdown: operators and errors."""
+"""The generated pages of the documentation as Markdown, and the environment of templates."""
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from tensorsplit.core.errors import KINDS
 from tensorsplit.core.records import operators
 from tensorsplit.pages.content import Page, opsets, page_of
 from tensorsplit.pages.decisions import DECISIONS
-from tensorsplit.pages.templating import environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 INDEX = "README.md"
 
@@ -21,6 +25,28 @@ _GROUPS = {
     "TS6": "Engines",
     "TS7": "Files and the command line",
 }
+
+
+@cache
+def environment(package: str) -> Environment:
+    """The templates of a package; an undefined name is an error, `row` is known in them."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    made = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(("html.jinja",)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.globals["row"] = row
+    return made
+
+
+def row(*cells: str) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def render_all() -> dict[str, str]:

@@ -34,8 +34,8 @@ from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.decisions import DECISIONS
 from tensorsplit.pages.layout import shortened
+from tensorsplit.pages.markdown import environment
 from tensorsplit.pages.svg import style, svg
-from tensorsplit.pages.templating import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
