@@ -72,8 +72,11 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
     """
     elements: list[str] = []
     height = 0
+    figures = [(printable(caption), plan) for caption, plan in figures]
+    titles = [f"{caption}: {heading(plan)}" for caption, plan in figures]
+    title = titles[0] if len(titles) == 1 else f"{len(titles)} splits"
     for caption, plan in figures:
-        figure, depth = _figure(printable(caption), plan)
+        figure, depth = _figure(caption, plan)
         elements += [f'<g transform="translate(0 {height})">', *figure, "</g>"]
         height += depth
     name = re.sub(r"[^\w-]", "-", name, flags=re.ASCII)
@@ -83,7 +86,7 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
     )
     lines = (
         head,
-        f'<title id="{name}-title">{escape(_title(figures))}</title>',
+        f'<title id="{name}-title">{escape(title)}</title>',
         f'<desc id="{name}-desc">{escape(" ".join(_description(figures)))}</desc>',
         *([f"<style>{style()}</style>"] if styled else []),
         f'<rect class="paper" width="{_WIDTH}" height="{height}"/>',
@@ -100,17 +103,11 @@ def style() -> str:
     return re.sub(r"\s*([{};:,])\s*", r"\1", text)
 
 
-def _title(figures: Sequence[tuple[str, Plan]]) -> str:
-    if len(figures) > 1:
-        return f"{len(figures)} splits"
-    return "".join(f"{printable(caption)}: {heading(plan)}" for caption, plan in figures)
-
-
 def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
-    """The pictures in words, for those who don't see them."""
+    """The pictures in words, for those who don't see them; of one, the title says the first."""
     for caption, plan in figures[:_MOST_DESCRIBED]:
         if len(figures) > 1:
-            yield f"{printable(caption)}: {heading(plan)}."
+            yield f"{caption}: {heading(plan)}."
         for stretch in stretches(plan, _MOST_ROWS):
             if stretch.part is None:
                 yield f"{stretch.label}."

@@ -92,7 +92,9 @@ def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Line
 
 def _across(plan: Plan, width: int, box: _Box) -> Iterator[Line]:
     """The split axis from left to right: the parts side by side, their offsets below."""
-    gutter = _gutter(plan, box)
+    other = other_axis(plan)
+    gutter = ["part", "size"]
+    gutter += [] if other is None else [_axis_label(plan, other, box.down, box)]
     indent = max(map(cell_len, gutter)) + 1
     room = width - indent - 1
     run, least = _fitting(plan, room, box)
@@ -110,12 +112,6 @@ def _across(plan: Plan, width: int, box: _Box) -> Iterator[Line]:
     yield [(" " * indent + ticks, "")]
     if not to_scale(run, widths):
         yield [(" " * indent + "(not to scale)", _QUIET)]
-
-
-def _gutter(plan: Plan, box: _Box) -> list[str]:
-    other = other_axis(plan)
-    rows = ["part", "size"]
-    return rows if other is None else [*rows, _axis_label(plan, other, box.down, box)]
 
 
 def _fitting(plan: Plan, room: int, box: _Box) -> tuple[Sequence[Stretch], list[int]]:
@@ -143,8 +139,7 @@ def _rule(widths: Sequence[int], line: str, joints: str) -> str:
 
 def _ticks(run: Sequence[Stretch], widths: Sequence[int], end: str, room: int) -> str:
     """The offsets under the borders, as far as there is room between them."""
-    last = max(sum(widths) + len(widths), 0)
-    end_at = min(last, room - cell_len(end))
+    end_at = min(sum(widths) + len(widths), room - cell_len(end))
     found, position = "", 0
     for stretch, width in zip(run, widths, strict=True):
         offset = dim_text(stretch.offset)
@@ -225,7 +220,7 @@ def _short(label: str, width: int, box: _Box) -> str:
 
 
 def _truncated(line: Line, width: int, box: _Box) -> Line:
-    """The line, truncated to the width of the terminal."""
+    """The line in at most that many columns."""
     left, kept = width, []
     for part, style in line:
         shown = _short(printable(part), left, box)
