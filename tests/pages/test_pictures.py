@@ -43,6 +43,8 @@ PLANS: dict[str, Plan] = {
     "huge": plan((2, 2**62), [1, 2**62 - 2, 1], axis=1),
     "symbolic": plan(("N", 4), num_outputs=3),
     "symbolic across": plan((2, "max_len"), num_outputs=30, axis=1),
+    "symbolic with lengths": plan((2, "N"), [5, 0], axis=1),
+    "symbolic with lengths, rank 1": plan(("N",), [5, 2]),
     "remainder": ts.plan("openvino.VariadicSplit-1", ("N", 8), axis=0, split_lengths=[2, -1, 3]),
     "nothing known": plan((None, None), num_outputs=3),
     "hostile names": plan((HOSTILE, HOSTILE), num_outputs=3),

@@ -252,7 +252,7 @@ def _grid(frame: _Frame) -> Iterator[str]:
     """The elements of the tensor, if they are few enough to be seen."""
     start, end = frame.bands[0], frame.bands[-1]
     dim = frame.plan.input_shape[frame.plan.axis]
-    if frame.exact and dim <= _MOST_GRID:
+    if frame.exact and isinstance(dim, int) and dim <= _MOST_GRID:
         for number in range(1, dim):
             yield frame.border(start + (end - start) * number / dim, "grid")
     other = other_axis(frame.plan)
