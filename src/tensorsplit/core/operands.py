@@ -84,10 +84,15 @@ def _check_input_type(name: str, operand: Operand, types: frozenset[str]) -> Non
 def _wrong_type(name: str, operand: Operand, wanted: str) -> SplitError:
     return SplitError(
         OPERAND_TYPE,
-        f"it is {operand} of type {operand.element_type or 'integer'}",
+        f"it is {_shown(operand)}of type {operand.element_type or 'integer'}",
         f"give {wanted}",
         parameter=name,
     )
+
+
+def _shown(operand: Operand) -> str:
+    """The elements of an operand, where they are told."""
+    return "" if operand.values is None else f"{operand} "
 
 
 def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> None:
@@ -100,7 +105,7 @@ def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> N
         return
     raise SplitError(
         OPERAND_RANK,
-        f"it is {operand} of rank {operand.rank}",
+        f"it is {_shown(operand)}of rank {operand.rank}",
         f"give {_rank_names(ranks, is_axis)}",
         parameter=name,
     )
