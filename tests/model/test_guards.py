@@ -425,3 +425,11 @@ def test_what_cannot_be_checked_is_noted(body: str) -> None:
     assert any("no check of its lengths" in note for note in report.notes)
     (node,) = model.graph
     assert (node.op_type, node.attributes.get_int("axis")) == ("Split", 1)
+
+
+def test_lengths_at_run_time_that_no_node_before_opset_10_can_check_are_refused() -> None:
+    text = "g (float[6] x, float[2] l) => (float[A] a, float[B] b) { a, b = Split(x, l) }"
+    model = parse_model(f'<ir_version: 8, opset_import: ["" : 1]> {text}')
+    with pytest.raises(ts.SplitError, match="convert to opset 10") as caught:
+        ts.lower(model, target="openvino")
+    assert caught.value.code == "TS513"

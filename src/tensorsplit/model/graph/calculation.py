@@ -188,7 +188,8 @@ class Calculation(Builder, Maker[ir.Value]):
         Raises:
             SplitError: TS310 before opset 10.
         """
-        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not is_known(dim):
+        limits = list(bounds(dim, lengths, count))
+        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not all(map(are_known, limits)):
             raise SplitError(
                 CANNOT_EXPRESS,
                 f"not expressible at opset {self.opset}: the lengths are known only at run time,"
@@ -197,10 +198,7 @@ class Calculation(Builder, Maker[ir.Value]):
                 f"convert to opset {FIRST_WITH_BOUNDS_AS_INPUTS} or newer, or give the lengths as a"
                 " constant",
             )
-        return [
-            self.slice(data, start, end, axis, by_index=by_index)
-            for start, end in bounds(dim, lengths, count)
-        ]
+        return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
 
     def slice(
         self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
