@@ -30,6 +30,21 @@ def test_what_the_version_refuses_is_an_error(
     assert "layer 'cut'" in finding.node
 
 
+@pytest.mark.parametrize(
+    ("element", "length"), [("u8", 1), ("i8", 1), ("u16", 2), ("i16", 2), ("u32", 4), ("u64", 8)]
+)
+def test_operands_of_every_integer_type_are_read(tmp_path: Path, element: str, length: int) -> None:
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "6,8")
+    axis = ir.constant((1).to_bytes(length, "little"), element, "")
+    both = b"".join(number.to_bytes(length, "little") for number in (3, 4))
+    for part in ir.variadic_split(x, axis, ir.constant(both, element, "2"), 2):
+        ir.result(part)
+    (finding,) = check(ir.save(tmp_path))
+    assert (finding.code, finding.severity) == ("TS302", "error")
+    assert "the dimension is 8" in finding.message
+
+
 def test_every_layer_is_reported(tmp_path: Path) -> None:
     ir = IrFile()
     x = ir.parameter("x", "f32", "6,8")

@@ -408,3 +408,14 @@ def test_an_attribute_of_a_function_that_nobody_calls_is_left_open() -> None:
     made.functions.append(function("F", "d", "q", nodes, ["kept"]))
     made.opset_import.add(domain="custom", version=1)
     assert shapes(made)["y"] == ("N", 6, 4)
+
+
+def test_integers_of_few_bits_are_not_calculated_with() -> None:
+    """They wrap: 200 + 100 is 44 in uint8."""
+    made = graph(
+        [node("Add", "s t", "u"), node("Cast", "u", "l", to=INT64), node("Split", "x l", "a b")],
+        [value("x", FLOAT, [300])],
+        [value("a", FLOAT), value("b", FLOAT)],
+        [tensor("s", [200, 0], np.uint8), tensor("t", [100, 0], np.uint8)],
+    )
+    assert shapes(model(made))["a"] == (None,)

@@ -43,6 +43,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
 from tensorsplit.model.infer.node_outputs import (
+    INTEGERS,
     Surroundings,
     infer_outputs,
     split_outputs,
@@ -366,14 +367,14 @@ def of_constant(value: ir.Value, opset: int) -> Fact:
     if tensor is None:
         return declared(value)
     shape = tuple(tensor.shape.numpy())
-    is_operand = tensor.dtype in _INTEGERS or (opset == 1 and tensor.dtype in _FLOATS)
+    is_integer = tensor.dtype.name.lower().startswith(INTEGERS)
+    is_operand = is_integer or (opset == 1 and tensor.dtype in _FLOATS)
     values = None
     if is_operand and len(shape) <= 1:
         values = values_of(readable_constant(value, default=True), opset)
     return Tensor(tensor.dtype, shape, values)
 
 
-_INTEGERS = (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL)
 _FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 
 

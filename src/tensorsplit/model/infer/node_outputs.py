@@ -16,6 +16,7 @@ import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
+from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import Dim, Shape, add, combine, is_known, times
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
 from tensorsplit.core.operands import Operand
@@ -26,6 +27,11 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, of_parts
 from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, bodies, domain_name, readable_constant
+
+INTEGERS = ("int", "uint", "bool")
+"""What the names of those element types start with that operands may have."""
+
+_WIDE = (ir.DataType.INT64, ir.DataType.INT32)
 
 _MAX_VALUES = 1024
 """Computed tensors of more elements are described by their type and shape alone."""
@@ -397,10 +403,13 @@ def _constant(node: ir.Node, _: list[Fact], opset: int) -> tuple[Dim, ...] | Non
 
 
 def values_of(array: np.ndarray[Any, Any] | None, opset: int) -> tuple[Dim, ...] | None:
-    """The elements of a constant that may be an operand: integers, and floats for Split-1."""
+    """The elements of a constant that may be an operand: integers, and floats for Split-1.
+
+    ONNX takes lengths of 32 and 64 bits, OpenVINO of any.
+    """
     if array is None or array.ndim > 1 or array.size > LARGEST_CONSTANT:
         return None
-    if array.dtype in (np.int64, np.int32, np.bool_):
+    if element_type(array).startswith(INTEGERS):
         return tuple(map(int, array.ravel().tolist()))
     is_float = opset == 1 and array.dtype in (np.float16, np.float32, np.float64)
     return tuple(array.ravel().tolist()) if is_float else None
@@ -432,10 +441,11 @@ def _same(_: ir.Node, inputs: list[Fact], __: int) -> tuple[Dim, ...] | None:
 
 def _cast(node: ir.Node, inputs: list[Fact], _: int) -> tuple[Dim, ...] | None:
     to = node.attributes.get("to")
-    integers = (int(ir.DataType.INT64), int(ir.DataType.INT32))
-    if to is None or to.is_ref() or to.type != ir.AttributeType.INT or to.as_int() not in integers:
+    if to is None or to.is_ref() or to.type != ir.AttributeType.INT or to.as_int() not in _WIDE:
         return None
-    return _integers(inputs, 0)
+    values, limit = _integers(inputs, 0), 1 << (ir.DataType(to.as_int()).bitwidth - 1)
+    wraps = values and any(is_known(dim) and not -limit <= dim < limit for dim in values)
+    return None if wraps else values
 
 
 def _gather(node: ir.Node, inputs: list[Fact], _: int) -> tuple[Dim, ...] | None:
@@ -476,7 +486,7 @@ def _slice(_: ir.Node, inputs: list[Fact], opset: int) -> tuple[Dim, ...] | None
 def _arithmetic(rule: Callable[[Dim, Dim], Dim]) -> Callable[..., tuple[Dim, ...] | None]:
     def apply(_: ir.Node, inputs: list[Fact], __: int) -> tuple[Dim, ...] | None:
         left, right = _integers(inputs, 0), _integers(inputs, 1)
-        if left is None or right is None:
+        if left is None or right is None or not _is_wide(inputs[0]):
             return None
         if len(left) != len(right):
             if len(left) == 1:
@@ -488,6 +498,11 @@ def _arithmetic(rule: Callable[[Dim, Dim], Dim]) -> Callable[..., tuple[Dim, ...
         return tuple(rule(a, b) for a, b in zip(left, right, strict=True))
 
     return apply
+
+
+def _is_wide(fact: Fact) -> bool:
+    """Whether numbers do not wrap in its element type, as far as lengths go."""
+    return isinstance(fact, Tensor) and fact.element_type in (None, *_WIDE)
 
 
 def _divide(left: Dim, right: Dim) -> Dim:
