@@ -19,7 +19,7 @@ from tensorsplit.core.resolve import part_sizes
 from tensorsplit.model import profiles
 from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_error
 from tensorsplit.model.check.sequence_checks import sequence_findings
-from tensorsplit.model.check.split_checks import examine_split, split_findings
+from tensorsplit.model.check.split_checks import split_findings
 from tensorsplit.model.check.target_checks import of_model, of_node
 from tensorsplit.model.graph.binding import UNKNOWN, bind
 from tensorsplit.model.graph.building import collector_paused
@@ -95,7 +95,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         found = refused.pop(ref.path, [])
         if is_split(ref.node):
             count += 1
-            found += split_findings(examine_split(ref, facts), facts)
+            found += split_findings(ref, facts, is_refused=bool(found))
         else:
             found += sequence_findings(ref, facts)
         if facts.never_runs(ref.path):

@@ -1,11 +1,11 @@
-"""Split nodes one by one: every refusal, what contradicts the model's declarations, what is odd."""
+"""Split nodes one by one: what contradicts the model's declarations, and what is odd."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from typing import Any
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -39,92 +39,68 @@ from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts, declared
 from tensorsplit.model.infer.node_outputs import planned_outputs, split_outputs
 
+Found: TypeAlias = Iterator[tuple[Check, str, str, str | None]]
+"""What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""
+
 
 @dataclass(frozen=True, slots=True)
-class ExaminedSplit:
+class _Split:
     """A split node, and what is known of it.
 
-    Attributes:
-        ref: The node.
-        operator: The version in force; None if there is none.
-        intent: What the node asks for; None if that can't be told.
-        plan: The plan; None if the rank, the axis or the lengths are not known, or are wrong.
-        data: What is known of the data.
-        errors: The refusals.
+    The plan is None if the rank, the axis or the lengths are not known, or are wrong.
     """
 
     ref: NodeRef
-    operator: Operator | None
-    intent: Intent | None
+    operator: Operator
+    intent: Intent
     plan: SplitPlan | UncountedPlan | None
-    data: Fact
-    errors: tuple[SplitError, ...]
+    inputs: list[Fact]
+    is_refused: bool
 
     @property
     def dim(self) -> Dim:
         """The dimension that is split; None if it is not known."""
         return None if self.plan is None else self.plan.input_shape[self.plan.axis]
 
+    @property
+    def parts(self) -> str:
+        """What the version calls its outputs."""
+        return self.operator.outputs[0].name
+
     def input(self, name: str | None) -> ir.Value | None:
         """The input of a name; None where it is absent, or an attribute."""
-        parameters = self.operator.inputs if self.operator else ()
-        pairs = zip(parameters, self.ref.node.inputs, strict=False)
+        pairs = zip(self.operator.inputs, self.ref.node.inputs, strict=False)
         return next((value for entry, value in pairs if entry.name == name), None)
 
-    @property
-    def parts(self) -> str | None:
-        """What the version calls its outputs."""
-        return self.operator.outputs[0].name if self.operator else None
 
-    def found(
-        self, check: Check, message: str, fix: str = "", parameter: str | None = None
-    ) -> Finding:
-        """A finding of the node."""
-        operator = self.operator.id if self.operator else None
-        return of_check(check, self.ref.path, message, fix, operator=operator, parameter=parameter)
-
-
-def examine_split(ref: NodeRef, facts: Facts) -> ExaminedSplit:
-    """Look at a split node.
-
-    Args:
-        ref: The node.
-        facts: What is known of the values of the model.
-    """
-    node, errors = ref.node, list[SplitError]()
-    inputs = [facts.of(value) for value in node.inputs]
-    data = inputs[0] if inputs else Other()
-    operator, intent, made = None, None, None
+def split_findings(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Finding]:
+    """What is wrong or odd with a split node; the analysis has refused it, or has not."""
+    node = ref.node
     try:
         operator = record_of(node, ref.opset)
+    except SplitError:  # which the analysis has found
+        return
+    inputs = [facts.of(value) for value in node.inputs]
+    data = inputs[0] if inputs else Other()
+    intent, errors = None, list[SplitError]()
+    try:
         for value in node.inputs[1:]:
             constant(value)  # the analysis takes one that can't be read for a run-time value
         intent = bind(node, ref.opset, inputs, None if ref.function else {})
     except SplitError as error:
         errors.append(error)
-    if operator is not None:
-        errors += _data_errors(operator, intent, data)
-    if intent is not None and not _has_open_attribute(ref):
-        made = _plan(intent, data, errors)
+    errors += _data_errors(operator, intent, data)
+    # Each call of a function gives such a node values of its own: the analysis checks those
+    is_open = any(attribute.is_ref() for attribute in node.attributes.values())
+    made = None if intent is None or is_open else _plan(intent, data, errors)
     for refusal in errors:
-        refusal.located(operator=operator.id if operator else None, node=ref.path)
-    return ExaminedSplit(ref, operator, intent, made, data, tuple(errors))
-
-
-def split_findings(split: ExaminedSplit, facts: Facts) -> Iterator[Finding]:
-    """What is wrong or odd with a split node.
-
-    Args:
-        split: The node.
-        facts: What is known of the values of the model.
-    """
-    yield from map(of_error, split.errors)
-    if split.intent is not None:
-        if not split.errors:
-            yield from _contradictions(split, split.intent, facts)
-        for rule in _RULES:
-            yield from rule(split, split.intent)
-    yield from _dead_outputs(split)
+        yield of_error(refusal.located(operator=operator.id, node=ref.path))
+    found = _dead_outputs(ref, operator)
+    if intent is not None:
+        split = _Split(ref, operator, intent, made, inputs, is_refused or bool(errors))
+        found = (entry for rule in _RULES for entry in rule(split))
+    for check, message, fix, parameter in found:
+        yield of_check(check, ref.path, message, fix, operator=operator.id, parameter=parameter)
 
 
 def shape_text(shape: Shape) -> str:
@@ -132,26 +108,19 @@ def shape_text(shape: Shape) -> str:
     return show_shape([dim if dim is None else str(dim) for dim in shape])
 
 
-def _has_open_attribute(ref: NodeRef) -> bool:
-    """Whether each call of a function gives the node its own values: the analysis checks those."""
-    return any(attribute.is_ref() for attribute in ref.node.attributes.values())
-
-
-def _data_errors(operator: Operator, intent: Intent | None, data: Fact) -> list[SplitError]:
+def _data_errors(operator: Operator, intent: Intent | None, data: Fact) -> Iterator[SplitError]:
     """What is wrong with the data, whatever its shape and the lengths are."""
     parameter = operator.inputs[0]
     if isinstance(data, Sequence) or (isinstance(data, Other) and data.type is not None):
         problem = f"the data is {'a sequence' if isinstance(data, Sequence) else _fact_text(data)}"
-        return [SplitError(NOT_AN_ARRAY, problem, "give a tensor", parameter=parameter.name)]
-    if not isinstance(data, Tensor) or data.element_type is None:
-        return []
-    types = operator.types_of(parameter)
-    allowed = intent.element_types if intent else None if types.any else types.element_types
-    try:
-        check_element_type(operator.id, data.element_type.name.lower(), allowed, parameter.name)
-    except SplitError as error:
-        return [error]
-    return []
+        yield SplitError(NOT_AN_ARRAY, problem, "give a tensor", parameter=parameter.name)
+    elif isinstance(data, Tensor) and data.element_type is not None:
+        types = operator.types_of(parameter)
+        allowed = intent.element_types if intent else None if types.any else types.element_types
+        try:
+            check_element_type(operator.id, data.element_type.name.lower(), allowed, parameter.name)
+        except SplitError as error:
+            yield error
 
 
 def _plan(intent: Intent, data: Fact, errors: list[SplitError]) -> SplitPlan | UncountedPlan | None:
@@ -186,30 +155,28 @@ def _fact_text(fact: Fact) -> str:
     return f"{kind}{of_type}{of_shape}"
 
 
-def _contradictions(split: ExaminedSplit, intent: Intent, facts: Facts) -> Iterator[Finding]:
+def _contradictions(split: _Split) -> Found:
     """Where the declared types and shapes of the outputs contradict the split."""
-    node = split.ref.node
-    if split.plan is not None and isinstance(split.data, Tensor):
-        outputs = planned_outputs(split.plan, split.data, intent.operator)
+    if split.is_refused:
+        return
+    ref, data = split.ref, split.inputs[0]
+    if split.plan is not None and isinstance(data, Tensor):
+        outputs = planned_outputs(split.plan, data, split.operator)
     else:
-        inputs = [facts.of(value) for value in node.inputs]
-        attributes: dict[str, Any] | None = None if split.ref.function else {}
-        outputs = split_outputs(node, inputs, split.ref.opset, attributes).facts
-    for value, fact in zip(node.outputs, outputs, strict=False):
+        attributes = None if ref.function else dict[str, object]()
+        outputs = split_outputs(ref.node, split.inputs, ref.opset, attributes).facts
+    fix = "correct the declaration, or leave it out"
+    for value, fact in zip(ref.node.outputs, outputs, strict=False):
         said = declared(value)
         is_typed = isinstance(said, Tensor | Sequence)
         if (value.type is not None and not is_typed) or (is_typed and _other_type(said, fact)):
-            yield split.found(
-                DECLARED_TYPE,
+            problem = (
                 f"'{value.name}' is declared as {_fact_text(said)}, but the node makes"
-                f" {_fact_text(fact)}",
-                "correct the declaration, or leave it out",
-                split.parts,
+                f" {_fact_text(fact)}"
             )
-        elif isinstance(said, Tensor):
-            yield from _other_shape(split, f"'{value.name}'", said.shape, fact)
-        elif isinstance(said, Sequence):
-            yield from _other_shape(split, f"every tensor of '{value.name}'", said.part, fact)
+            yield DECLARED_TYPE, problem, fix, split.parts
+        elif problem := _other_shape(f"'{value.name}'", said, fact):
+            yield DECLARED_SHAPE, problem, fix, split.parts
 
 
 def _other_type(said: Fact, fact: Fact) -> bool:
@@ -221,26 +188,23 @@ def _other_type(said: Fact, fact: Fact) -> bool:
     return None not in known and said.element_type != fact.element_type
 
 
-def _other_shape(
-    split: ExaminedSplit, what: str, said: Shape | None, fact: Fact
-) -> Iterator[Finding]:
-    made: tuple[Shape | None, ...] = ()
-    if isinstance(fact, Tensor):
-        made = (fact.shape,)
-    elif isinstance(fact, Sequence):
-        made = fact.parts or (fact.part,)
-    for index, shape in enumerate(made):
-        if said is None or shape is None or not _contradict(said, shape):
-            continue
-        of = f"tensor {index}" if isinstance(fact, Sequence) and fact.parts else "the part"
-        yield split.found(
-            DECLARED_SHAPE,
-            f"{what} is declared with shape {shape_text(said)}, but {of} has shape"
-            f" {shape_text(shape)}",
-            "correct the declaration, or leave it out",
-            split.parts,
-        )
-        return
+def _other_shape(name: str, said: Fact, fact: Fact) -> str:
+    """What contradicts a declared shape; empty if nothing does."""
+    made: tuple[Shape | None, ...]
+    if isinstance(said, Tensor) and isinstance(fact, Tensor):
+        what, shape, made = name, said.shape, (fact.shape,)
+    elif isinstance(said, Sequence) and isinstance(fact, Sequence):
+        what, shape, made = f"every tensor of {name}", said.part, fact.parts or (fact.part,)
+    else:
+        return ""
+    for index, part in enumerate(made):
+        if shape is not None and part is not None and _contradict(shape, part):
+            of = f"tensor {index}" if isinstance(fact, Sequence) and fact.parts else "the part"
+            return (
+                f"{what} is declared with shape {shape_text(shape)}, but {of} has shape"
+                f" {shape_text(part)}"
+            )
+    return ""
 
 
 def _contradict(one: Shape, other: Shape) -> bool:
@@ -250,93 +214,76 @@ def _contradict(one: Shape, other: Shape) -> bool:
     return any(is_known(a) and is_known(b) and a != b for a, b in zip(one, other, strict=True))
 
 
-def _dead_outputs(split: ExaminedSplit) -> Iterator[Finding]:
-    outputs = [value for value in split.ref.node.outputs if value.name]
+def _dead_outputs(ref: NodeRef, operator: Operator) -> Found:
+    outputs = [value for value in ref.node.outputs if value.name]
     dead = [value for value in outputs if not value.uses() and not value.is_graph_output()]
-    if not dead or split.operator is None:
+    if not dead:
         return
-    if len(dead) == len(outputs):
-        message, fix = "nobody uses what the node makes", "remove the node"
-    else:
+    message, fix = "nobody uses what the node makes", "remove the node"
+    if len(dead) < len(outputs):
         names = ", ".join(f"'{value.name}'" for value in dead[:8])
         more = ", ..." if len(dead) > 8 else ""
         message = f"nobody uses {len(dead)} of the {len(outputs)} parts: {names}{more}"
         fix = "use a Slice for the parts that are needed, if they are few"
-    yield split.found(DEAD_OUTPUT, message, fix, split.parts)
+    yield DEAD_OUTPUT, message, fix, operator.outputs[0].name
 
 
-def _does_nothing(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    if split.errors or not intent.keepdims:
+def _does_nothing(split: _Split) -> Found:
+    if split.is_refused or not split.intent.keepdims:
         return
-    if not intent.operator.is_sequence:
-        if intent.outputs == 1:
-            yield split.found(
-                DOES_NOTHING,
-                "the one part is all of the data",
-                "use the data itself, and remove the node",
-            )
+    if not split.operator.is_sequence:
+        if split.intent.outputs == 1:
+            fix = "use the data itself, and remove the node"
+            yield DOES_NOTHING, "the one part is all of the data", fix, None
     elif isinstance(split.plan, SplitPlan) and len(split.plan.sizes) == 1:
-        yield split.found(
-            DOES_NOTHING,
-            "the sequence has one tensor, which is all of the data",
-            "use the data, or SequenceConstruct where a sequence is needed",
-        )
+        message = "the sequence has one tensor, which is all of the data"
+        fix = "use the data, or SequenceConstruct where a sequence is needed"
+        yield DOES_NOTHING, message, fix, None
 
 
-def _negative_axis(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    if intent.axis is not None and intent.axis < 0 and not intent.operator.negative_axis:
+def _negative_axis(split: _Split) -> Found:
+    axis = split.intent.axis
+    if axis is not None and axis < 0 and not split.operator.negative_axis:
         fix = f"give {split.plan.axis}" if split.plan else "count the axis from the front"
-        yield split.found(NEGATIVE_AXIS, f"the axis is {intent.axis}", fix, intent.operator.axis)
+        yield NEGATIVE_AXIS, f"the axis is {axis}", fix, split.operator.axis
 
 
-def _ignored_keepdims(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    keepdims = intent.operator.keepdims
+def _ignored_keepdims(split: _Split) -> Found:
+    keepdims, source = split.operator.keepdims, split.intent.source
     attribute = split.ref.node.attributes.get(keepdims or "")
-    if attribute is not None and attribute.value == 0 and intent.source is not None:
-        yield split.found(
-            IGNORED_KEEPDIMS,
-            f"it is 0, but '{intent.source}' is given, so that the axis stays",
-            f"leave {keepdims} out, or squeeze the parts if the axis is to go",
-            keepdims,
-        )
+    if attribute is not None and attribute.value == 0 and source is not None:
+        message = f"it is 0, but '{source}' is given, so that the axis stays"
+        fix = f"leave {keepdims} out, or squeeze the parts if the axis is to go"
+        yield IGNORED_KEEPDIMS, message, fix, keepdims
 
 
-def _axis_that_changes(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    value = split.input(intent.operator.axis)
+def _operands_that_change(split: _Split) -> Found:
+    intent = split.intent
+    value = split.input(split.operator.axis)
     if value is not None and intent.axis is None:
-        yield split.found(
-            RUNTIME_LENGTHS,
-            f"'{value.name}' is known only at run time",
-            "give the axis as a constant if it is always the same",
-            intent.operator.axis,
-        )
-
-
-def _lengths_that_change(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+        message = f"'{value.name}' is known only at run time"
+        fix = "give the axis as a constant if it is always the same"
+        yield RUNTIME_LENGTHS, message, fix, split.operator.axis
     value = split.input(intent.source)
     if value is None or intent.given is not None:
         return
     if value.is_graph_input() and value.is_initializer():
-        yield split.found(
-            OVERRIDABLE_LENGTHS,
-            f"'{value.name}' is an initializer and a graph input, so that other lengths can be fed",
-            "take it off the graph's inputs if it is a constant",
-            intent.source,
+        message = (
+            f"'{value.name}' is an initializer and a graph input, so that other lengths can be fed"
         )
+        fix = "take it off the graph's inputs if it is a constant"
+        yield OVERRIDABLE_LENGTHS, message, fix, intent.source
     else:
-        yield split.found(
-            RUNTIME_LENGTHS,
-            f"'{value.name}' is known only at run time",
-            "give the lengths as a constant if they are always the same",
-            intent.source,
-        )
+        message = f"'{value.name}' is known only at run time"
+        fix = "give the lengths as a constant if they are always the same"
+        yield RUNTIME_LENGTHS, message, fix, intent.source
 
 
-def _open_dimension(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
+def _open_dimension(split: _Split) -> Found:
+    intent = split.intent
     if not isinstance(split.plan, SplitPlan) or is_known(split.dim):
         return
     count = len(split.plan.sizes)
-    name = "the dimension" if split.dim is None else f"the dimension {split.dim}"
     needs = ""
     if intent.rule is explicit and intent.given is not None:
         total: Dim = reduce(add, intent.given, 0)
@@ -347,68 +294,57 @@ def _open_dimension(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
     elif intent.rule is ceil and count > 2:
         needs = f"{count} parts do not fit every length, such as 1"
     if needs:
-        yield split.found(
-            OPEN_DIMENSION,
-            f"{name} on axis {split.plan.axis} is known only at run time, and {needs}",
-            "fix the dimension in the model's inputs if it never changes",
-            intent.source,
-        )
+        name = "the dimension" if split.dim is None else f"the dimension {split.dim}"
+        message = f"{name} on axis {split.plan.axis} is known only at run time, and {needs}"
+        fix = "fix the dimension in the model's inputs if it never changes"
+        yield OPEN_DIMENSION, message, fix, intent.source
 
 
-def _empty_parts(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    if not isinstance(split.plan, SplitPlan) or intent.operator.is_sequence:
+def _empty_parts(split: _Split) -> Found:
+    intent = split.intent
+    if not isinstance(split.plan, SplitPlan) or split.operator.is_sequence:
         return
     axis, sizes = split.plan.axis, split.plan.sizes
     if split.dim == 0 and intent.rule in (equal, ceil):
-        yield split.found(
-            EMPTY_DIMENSION,
-            f"the dimension on axis {axis} is 0, so that every part is empty",
-            "give the lengths, which are all 0, if it is meant",
-            intent.source,
-        )
+        message = f"the dimension on axis {axis} is 0, so that every part is empty"
+        fix = "give the lengths, which are all 0, if it is meant"
+        yield EMPTY_DIMENSION, message, fix, intent.source
     elif split.dim != 0 and 0 in sizes:
-        yield split.found(
-            EMPTY_PART,
-            f"part {sizes.index(0)} has no elements on axis {axis}",
-            "leave it out if it is not meant",
-            intent.source,
-        )
+        message = f"part {sizes.index(0)} has no elements on axis {axis}"
+        yield EMPTY_PART, message, "leave it out if it is not meant", intent.source
 
 
-def _length_or_chunk(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    if split.errors or intent.rule is not explicit or not intent.operator.is_sequence:
+def _length_or_chunk(split: _Split) -> Found:
+    intent = split.intent
+    if split.is_refused or intent.rule is not explicit or not split.operator.is_sequence:
         return
     if intent.given is not None and len(intent.given) == 1 and not is_known(split.dim):
         (length,) = intent.given
-        yield split.found(
-            LENGTH_OR_CHUNK,
-            f"[{length}] is the length of one part, and the dimension is not known",
-            f"give the scalar {length} for chunks of that length",
-            intent.source,
-        )
+        message = f"[{length}] is the length of one part, and the dimension is not known"
+        fix = f"give the scalar {length} for chunks of that length"
+        yield LENGTH_OR_CHUNK, message, fix, intent.source
 
 
-def _float_lengths(split: ExaminedSplit, intent: Intent) -> Iterator[Finding]:
-    value, parameter = split.input(intent.source), intent.operator.input(intent.source or "")
+def _float_lengths(split: _Split) -> Found:
+    source = split.intent.source
+    value, parameter = split.input(source), split.operator.input(source or "")
     if value is None or parameter is None:
         return
-    if "int64" not in intent.operator.types_of(parameter).element_types:
-        yield split.found(
-            FLOAT_LENGTHS,
-            f"the lengths come from '{value.name}', whose elements are floats",
-            "give them as the attribute, or convert the model to opset 13 or newer",
-            intent.source,
-        )
+    if "int64" not in split.operator.types_of(parameter).element_types:
+        message = f"the lengths come from '{value.name}', whose elements are floats"
+        fix = "give them as the attribute, or convert the model to opset 13 or newer"
+        yield FLOAT_LENGTHS, message, fix, source
 
 
-_RULES: tuple[Callable[[ExaminedSplit, Intent], Iterator[Finding]], ...] = (
+_RULES: tuple[Callable[[_Split], Found], ...] = (
+    _contradictions,
     _negative_axis,
     _ignored_keepdims,
-    _axis_that_changes,
-    _lengths_that_change,
+    _operands_that_change,
     _length_or_chunk,
     _float_lengths,
     _empty_parts,
     _open_dimension,
     _does_nothing,
+    lambda split: _dead_outputs(split.ref, split.operator),
 )
