@@ -17,11 +17,12 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     constant,
     domain_name,
+    domain_opsets,
     is_onnx_split,
     is_vendor_split,
     record_of,
@@ -97,21 +98,12 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
 
 
 def features_of(ref: NodeRef, facts: Facts) -> Features:
-    """The features of a node.
-
-    Args:
-        ref: The node.
-        facts: What is known of the values of the model.
-
-    Returns:
-        What of `NODE_FEATURES` holds; nothing for nodes that have to do with neither splits nor
-        sequences.
-    """
+    """What of `NODE_FEATURES` holds; nothing of nodes that work on neither splits nor sequences."""
     node = ref.node
     if is_onnx_split(node):
         return _of_split(ref, facts)
     if is_vendor_split(node):
-        return {"operator": node.op_type, "vendor_operator": True} | dict(_of_data(node, facts))
+        return {"operator": node.op_type, "vendor_operator": True} | _type_of(node, facts)
     own = domain_name(node.domain) == ""
     sequences = own and [
         value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)
@@ -129,7 +121,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     if not is_vendor_split(node):
         return {}
     version = record_of(node, ref.opset).id
-    found: Features = {"operator": "Split", "version": version} | dict(_of_data(node, facts))
+    found: Features = {"operator": "Split", "version": version} | _type_of(node, facts)
     if any(constant(value) is None for value in node.inputs[2:]):
         found["runtime_lengths"] = True
     return found
@@ -137,16 +129,14 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
 
 def model_features(model: ir.Model) -> Features:
     """The features of a model as a whole: what of `MODEL_FEATURES` holds."""
-    opsets = {domain_name(domain): version for domain, version in model.opset_imports.items()}
-    graph = model.graph
+    graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
     found: dict[str, Any] = {
-        "opset": opsets.get("", 0),
+        "opset": opset,
         "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
         "sequence_output": any(isinstance(value.type, ir.SequenceType) for value in graph.outputs),
         "local_function": bool(model.functions),
         "function_opset": any(
-            function.opset_imports.get("", opsets.get("", 0)) != opsets.get("", 0)
-            for function in model.functions.values()
+            function.opset_imports.get("", opset) != opset for function in model.functions.values()
         ),
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
@@ -155,7 +145,7 @@ def model_features(model: ir.Model) -> Features:
 
 def _of_split(ref: NodeRef, facts: Facts) -> Features:
     node = ref.node
-    found: Features = {"operator": node.op_type} | dict(_of_data(node, facts))
+    found: Features = {"operator": node.op_type} | _type_of(node, facts)
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
     try:
@@ -239,17 +229,17 @@ def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> b
     return lengths.shape is not None and len(lengths.shape) == 1 and is_known(lengths.shape[0])
 
 
-def _of_data(node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
-    yield from _of_type(facts.of(node.inputs[0]) if node.inputs else None)
+def _type_of(node: ir.Node, facts: Facts) -> Features:
+    """The features of the element type of a node's data."""
+    return _of_type(facts.of(node.inputs[0])) if node.inputs else {}
 
 
-def _of_type(fact: object) -> Iterator[tuple[str, Any]]:
-    element_type = fact.element_type if isinstance(fact, (Tensor, Sequence)) else None
-    if element_type is not None:
-        name = element_type.name.lower()
-        yield "element_type", name
-        if name in _WIDE:
-            yield "wide_values", name
+def _of_type(fact: Fact) -> Features:
+    element_type = None if isinstance(fact, Other) else fact.element_type
+    if element_type is None:
+        return {}
+    name = element_type.name.lower()
+    return {"element_type": name} | ({"wide_values": name} if name in _WIDE else {})
 
 
 def _of_sequences(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
@@ -258,7 +248,7 @@ def _of_sequences(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
         fact = facts.of(value)
         if not isinstance(fact, Sequence):
             continue
-        yield from _of_type(fact)
+        yield from _of_type(fact).items()
         if not is_known(fact.count):
             yield "unknown_number_of_parts", True
         if value in node.inputs and value is not None and value.graph not in (None, node.graph):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from onnx import ModelProto
@@ -68,11 +68,7 @@ def check(
 def examine(
     model: str | os.PathLike[str] | ModelProto | onnx_ir.Model, target: str | None = None
 ) -> CheckReport:
-    """As `check`, with how many split nodes were looked at.
-
-    Raises:
-        SplitError: As `check`.
-    """
+    """As `check`, with how many split nodes were looked at."""
     profile = None if target is None else profiles.load(target)
     read: OnnxModel | None = None
     try:
@@ -89,7 +85,9 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     model, is_layer = read.model, read.openvino is not None
     facts = analyse(model)
     findings = [of_error(error) for error in _structure(read)]
-    refused = _by_node(facts.errors)
+    refused: dict[str | None, list[Finding]] = {}
+    for error in facts.errors:  # of the analysis, which knows every call of a function
+        refused.setdefault(error.node, []).append(of_error(error))
     count = 0
     for ref in walk(model, "checking"):
         found = refused.pop(ref.path, [])
@@ -108,14 +106,6 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     if profile is not None:
         findings += of_model(profile, model, is_layer=is_layer)
     return gathered(findings, count)
-
-
-def _by_node(errors: Iterable[SplitError]) -> dict[str | None, list[Finding]]:
-    """The refusals of the analysis, which knows every call of a function, by node."""
-    found: dict[str | None, list[Finding]] = {}
-    for error in errors:
-        found.setdefault(error.node, []).append(of_error(error))
-    return found
 
 
 def _structure(read: OnnxModel) -> Iterator[SplitError]:

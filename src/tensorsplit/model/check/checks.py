@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorsplit.core.errors import KINDS
+from tensorsplit.core.errors import KINDS, Kind
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
@@ -13,22 +13,10 @@ SEVERITIES = (ERROR, WARNING, NOTE)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that `check` looks for.
+class Check(Kind):
+    """One thing that `check` looks for; its severity is ``error``, ``warning`` or ``note``."""
 
-    Attributes:
-        code: ``TS`` and three digits; never reused for something else.
-        severity: ``error``, ``warning`` or ``note``.
-        title: What it is, in a few words.
-        meaning: What the reader of the documentation needs to know beyond the title.
-        decisions: The decisions (D1-D23, see ``docs/errata.md``) behind it.
-    """
-
-    code: str
-    severity: str
-    title: str
-    meaning: str
-    decisions: tuple[str, ...] = ()
+    severity: str = ERROR
 
 
 CHECKS: dict[str, Check] = {}
@@ -36,7 +24,7 @@ CHECKS: dict[str, Check] = {}
 
 
 def _check(code: str, severity: str, title: str, meaning: str, *decisions: str) -> Check:
-    made = CHECKS[code] = Check(code, severity, title, meaning, decisions)
+    made = CHECKS[code] = Check(code, title, meaning, decisions, severity)
     return made
 
 
@@ -174,11 +162,5 @@ TARGET_DEPENDS = _check(
 )
 
 
-def title_of(code: str) -> str:
-    """The title of a check or a refusal."""
-    return CHECKS[code].title if code in CHECKS else KINDS[code].title
-
-
-def decisions_of(code: str) -> tuple[str, ...]:
-    """The decisions behind a check or a refusal."""
-    return CHECKS[code].decisions if code in CHECKS else KINDS[code].decisions
+REPORTED: dict[str, Kind] = dict(sorted({**KINDS, **CHECKS}.items()))
+"""Every refusal and every check, by its code and in the order of the codes."""

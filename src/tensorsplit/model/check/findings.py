@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tensorsplit.core.errors import KINDS, Kind, SplitError
+from tensorsplit.core.errors import SplitError
 from tensorsplit.model.check.checks import (
-    CHECKS,
     ERROR,
     NOTE,
+    REPORTED,
     SEVERITIES,
     WARNING,
     Check,
-    decisions_of,
-    title_of,
 )
 
 JSON_VERSION = 1
@@ -75,12 +73,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Everything that was found in a model.
-
-    Attributes:
-        findings: In the order of the nodes; the findings of one node are next to each other.
-        split_nodes: How many split nodes were looked at.
-    """
+    """Everything that was found in a model: the findings of one node are next to each other."""
 
     findings: tuple[Finding, ...]
     split_nodes: int
@@ -110,16 +103,11 @@ def of_check(
     return Finding(check.code, check.severity, node, message, fix, operator, parameter)
 
 
-def of_error(error: SplitError, node: str = "graph") -> Finding:
-    """The finding that a refusal amounts to.
-
-    Args:
-        error: The refusal.
-        node: The place, where the refusal does not name one.
-    """
-    place = error.node or node
+def of_error(error: SplitError) -> Finding:
+    """The finding that a refusal amounts to; of the graph where it names no node."""
+    node = error.node or "graph"
     return Finding(
-        error.code, ERROR, place, error.problem, error.fix, error.operator, error.parameter
+        error.code, ERROR, node, error.problem, error.fix, error.operator, error.parameter
     )
 
 
@@ -140,16 +128,11 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def by_node(report: CheckReport) -> Iterator[tuple[str, tuple[Finding, ...]]]:
-    """The findings of each node, in order."""
-    for node, findings in groupby(report.findings, key=lambda finding: finding.node):
-        yield node, tuple(findings)
-
-
 def as_text(report: CheckReport) -> str:
     """The report for people: the findings of each node, then a summary line."""
     blocks = []
-    for node, findings in by_node(report):
+    for node, found in groupby(report.findings, key=lambda finding: finding.node):
+        findings = list(found)
         operator = next((f.operator for f in findings if f.operator), None)
         lines = [f"{node} ({operator})" if operator else node]
         lines += [f"  {line}" for finding in findings for line in finding.lines]
@@ -158,14 +141,7 @@ def as_text(report: CheckReport) -> str:
 
 
 def as_json(report: CheckReport, model: str, target: str | None, version: str) -> str:
-    """The report as JSON; its fields are described in ``docs/check.md``.
-
-    Args:
-        report: What was found.
-        model: What to call the model, as a rule its path.
-        target: The engine that it was checked for, or None.
-        version: The version of this package.
-    """
+    """The report as JSON of the given version; ``docs/check.md`` describes its fields."""
     content = {
         "format": JSON_VERSION,
         "tool": {"name": "tensorsplit", "version": version},
@@ -181,13 +157,13 @@ def as_json(report: CheckReport, model: str, target: str | None, version: str) -
             {
                 "code": finding.code,
                 "severity": finding.severity,
-                "title": title_of(finding.code),
+                "title": REPORTED[finding.code].title,
                 "node": finding.node,
                 "operator": finding.operator,
                 "parameter": finding.parameter,
                 "message": finding.message,
                 "fix": finding.fix or None,
-                "decisions": list(decisions_of(finding.code)),
+                "decisions": list(REPORTED[finding.code].decisions),
             }
             for finding in report.findings
         ],
@@ -196,18 +172,11 @@ def as_json(report: CheckReport, model: str, target: str | None, version: str) -
 
 
 def as_sarif(report: CheckReport, model: str, version: str) -> str:
-    """The report as SARIF 2.1.0.
-
-    Args:
-        report: What was found.
-        model: The path of the model, or what to call it.
-        version: The version of this package.
-    """
-    rules = _rules()
-    places = {rule["id"]: index for index, rule in enumerate(rules)}
+    """The report as SARIF 2.1.0; the model is a path, or what to call it."""
+    places = {code: index for index, code in enumerate(REPORTED)}
     uri = _uri(model)
     run = {
-        "tool": {"driver": {"name": "tensorsplit", "version": version, "rules": rules}},
+        "tool": {"driver": {"name": "tensorsplit", "version": version, "rules": _rules()}},
         "artifacts": [{"location": {"uri": uri}, "roles": ["analysisTarget"]}],
         "columnKind": "unicodeCodePoints",
         "results": [_result(f, places[f.code], uri) for f in report.findings],
@@ -217,17 +186,15 @@ def as_sarif(report: CheckReport, model: str, version: str) -> str:
 
 def _rules() -> list[dict[str, Any]]:
     """Every check and every refusal as a rule; their severities are SARIF's own levels."""
-    levels = dict.fromkeys(KINDS, ERROR) | {code: c.severity for code, c in CHECKS.items()}
-    kinds: list[Kind | Check] = [*KINDS.values(), *CHECKS.values()]
     return [
         {
             "id": kind.code,
             "shortDescription": {"text": kind.title},
             "fullDescription": {"text": kind.meaning},
-            "defaultConfiguration": {"level": levels[kind.code]},
+            "defaultConfiguration": {"level": kind.severity if isinstance(kind, Check) else ERROR},
             "properties": {"tags": list(kind.decisions)},
         }
-        for kind in sorted(kinds, key=lambda kind: kind.code)
+        for kind in REPORTED.values()
     ]
 
 
@@ -244,17 +211,15 @@ def _result(finding: Finding, rule: int, uri: str) -> dict[str, Any]:
             {
                 "physicalLocation": {"artifactLocation": {"uri": uri, "index": 0}},
                 "logicalLocations": [
-                    {"name": _last(finding.node), "fullyQualifiedName": finding.node}
+                    {
+                        "name": finding.node.rsplit("/", 1)[-1] or finding.node,
+                        "fullyQualifiedName": finding.node,
+                    }
                 ],
             }
         ],
         "partialFingerprints": {"node/v1": hashlib.sha256(identity.encode()).hexdigest()},
     }
-
-
-def _last(node: str) -> str:
-    """The node's own name."""
-    return node.rsplit("/", 1)[-1] or node
 
 
 def _uri(model: str) -> str:

@@ -15,12 +15,7 @@ from tensorsplit.model.infer.sequence_operators import integer
 
 
 def sequence_findings(ref: NodeRef, facts: Facts) -> Iterator[Finding]:
-    """What is wrong with the tensors of a sequence that a node works on.
-
-    Args:
-        ref: The node; nothing is said of one that works on no sequence.
-        facts: What is known of the values of the model.
-    """
+    """What is wrong with the tensors of the sequence that a node works on, if it does."""
     inputs = [facts.of(value) for value in ref.node.inputs]
     if domain_name(ref.node.domain) != "" or not inputs or not isinstance(inputs[0], Sequence):
         return

@@ -21,14 +21,7 @@ _LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine}"
 
 
 def of_node(profile: Profile, ref: NodeRef, facts: Facts, *, is_layer: bool) -> Iterator[Finding]:
-    """What the engine does not do right of a node.
-
-    Args:
-        profile: What was measured of the engine.
-        ref: The node.
-        facts: What is known of the values of the model.
-        is_layer: Whether the node is a layer of an OpenVINO IR, which can't be lowered.
-    """
+    """What the engine does not do right of a node; layers of an IR can't be lowered."""
     if not is_layer:
         yield from of_features(profile, features_of(ref, facts), ref.path, _LOWER)
     elif profile.engine == "openvino":
@@ -36,7 +29,7 @@ def of_node(profile: Profile, ref: NodeRef, facts: Facts, *, is_layer: bool) -> 
 
 
 def of_model(profile: Profile, model: ir.Model, *, is_layer: bool) -> Iterator[Finding]:
-    """What the engine does not do right of the model as a whole; arguments as for `of_node`."""
+    """What the engine does not do right of the model as a whole."""
     if not is_layer:
         yield from of_features(profile, model_features(model), "graph", _LOWER)
     elif profile.engine != "openvino":
@@ -51,14 +44,7 @@ def of_model(profile: Profile, model: ir.Model, *, is_layer: bool) -> Iterator[F
 def of_features(
     profile: Profile, features: Mapping[str, Any], node: str, fix: str = ""
 ) -> Iterator[Finding]:
-    """What the engine does not do right of something with these features.
-
-    Args:
-        profile: What was measured of the engine.
-        features: The features.
-        node: The path of what has them.
-        fix: What to do, with ``{engine}`` for the engine's name.
-    """
+    """What the engine does not do right of a node or model; ``{engine}`` in the fix is its name."""
     for entry in profile.about(features):
         yield of_check(
             _check_of(entry),

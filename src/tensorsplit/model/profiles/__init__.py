@@ -6,7 +6,6 @@ vocabulary of `tensorsplit.model.features`. What an engine can't do is data here
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
@@ -40,9 +40,7 @@ class Limitation:
         feature: A feature of a node or a model.
         verdict: One of `VERDICTS`.
         extent: One of `EXTENTS`.
-        note: What was seen, in a sentence.
-        operators: The operator types, or versions such as ``onnx.Split-1``, that it was seen with;
-            empty for any.
+        operators: The types, or versions such as ``onnx.Split-1``, it was seen with; empty for any.
         values: The values of the feature that it was seen with; empty for any.
     """
 
@@ -55,13 +53,10 @@ class Limitation:
 
     def holds(self, features: Mapping[str, Any]) -> bool:
         """Whether it is about something with these features."""
+        operator = {features.get("operator"), features.get("version")}
         return (
             self.feature in features
-            and (
-                not self.operators
-                or features.get("operator") in self.operators
-                or features.get("version") in self.operators
-            )
+            and (not self.operators or not operator.isdisjoint(self.operators))
             and (not self.values or features[self.feature] in self.values)
         )
 
@@ -73,8 +68,7 @@ class Profile:
     Attributes:
         engine: The engine's name, or that of a target that can't be run.
         version: The version that was measured; empty for a target.
-        measured: Who measured, when and how; by name.
-        entries: What it was measured not to do right.
+        measured: Who measured, when and how.
     """
 
     engine: str
@@ -163,7 +157,7 @@ def _from_file(path: Path) -> Profile:
     """The profile in a file of the user's."""
     try:
         return _profile(*_engine_and_version(path.name), path.read_text("utf-8"))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise SplitError(
             USAGE,
             f"{path} holds no profile: {type(error).__name__}: {error}",
@@ -172,17 +166,12 @@ def _from_file(path: Path) -> Profile:
         ) from None
 
 
+@dataclass(frozen=True)
+class _File:
+    measured: dict[str, str]
+    entries: tuple[Limitation, ...]
+
+
 def _profile(engine: str, version: str, text: str) -> Profile:
-    content = json.loads(text)
-    entries = tuple(
-        Limitation(
-            entry["feature"],
-            entry["verdict"],
-            entry["extent"],
-            entry["note"],
-            tuple(entry.get("operators", ())),
-            tuple(entry.get("values", ())),
-        )
-        for entry in content["entries"]
-    )
-    return Profile(engine, version, content["measured"], entries)
+    content = msgspec.json.decode(text, type=_File)
+    return Profile(engine, version, content.measured, content.entries)
