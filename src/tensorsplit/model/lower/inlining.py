@@ -60,13 +60,13 @@ def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[_Key, str]:
     wanted: dict[_Key, str] = {}
     opset = domain_opsets(model.opset_imports).get("", 0)
     other = next((e for e in profile.entries if e.feature == "function_opset"), None)
-    for place in walk(model):
-        function = place.function
+    for ref in walk(model):
+        function = ref.function
         if function is None:
             continue
-        entries = profile.about(features_of(place, facts))
+        entries = profile.about(features_of(ref, facts))
         entry = next((entry for entry in entries if must_go(entry)), None)
-        if entry is None and place.opset != opset and is_onnx_split(place.node):
+        if entry is None and ref.opset != opset and is_onnx_split(ref.node):
             entry = other
         if entry is not None:
             wanted.setdefault(_key(function), entry.note)
@@ -83,42 +83,42 @@ def _to_opset(model: ir.Model, function: ir.Function) -> None:
     here = domain_opsets(function.opset_imports).get("", opset)
     if here == opset:
         return
-    for place in walk(model):
-        if place.function is function and domain_name(place.node.domain) == "":
-            _check_same(model, place, opset)
+    for ref in walk(model):
+        if ref.function is function and domain_name(ref.node.domain) == "":
+            _check_same(model, ref, opset)
     for domain in list(function.opset_imports):
         if domain_name(domain) == "":
             function.opset_imports[domain] = opset
 
 
-def _check_same(model: ir.Model, place: NodeRef, opset: int) -> None:
+def _check_same(model: ir.Model, ref: NodeRef, opset: int) -> None:
     """Refuse a node that means something else at another opset; a Split is rewritten."""
-    node = place.node
+    node = ref.node
     if is_onnx_split(node):
-        if in_force(node.op_type, place.opset) is not in_force(node.op_type, opset):
-            _rewrite(model, place, opset)
+        if in_force(node.op_type, ref.opset) is not in_force(node.op_type, opset):
+            _rewrite(model, ref, opset)
         return
     try:
         versions = {
-            onnx.defs.get_schema(node.op_type, at, "").since_version for at in (place.opset, opset)
+            onnx.defs.get_schema(node.op_type, at, "").since_version for at in (ref.opset, opset)
         }
     except onnx.defs.SchemaError:
-        versions = {place.opset, opset}
+        versions = {ref.opset, opset}
     if len(versions) > 1:
         raise refusal(
-            f"the function is written for opset {place.opset}, the model for {opset}, and the"
+            f"the function is written for opset {ref.opset}, the model for {opset}, and the"
             " operator differs between the two",
-            place,
+            ref,
             "convert the model to one opset first",
         )
 
 
-def _rewrite(model: ir.Model, place: NodeRef, opset: int) -> None:
+def _rewrite(model: ir.Model, ref: NodeRef, opset: int) -> None:
     """Give a Split without lengths, which are equal parts, lengths that are calculated."""
-    node, target = place.node, in_force(place.node.op_type, opset)
-    intent = bind(node, place.opset)
+    node, target = ref.node, in_force(ref.node.op_type, opset)
+    intent = bind(node, ref.opset)
     if intent.rule is not equal or intent.given is None:
-        raise refusal("the function's Split belongs to another opset", place, "convert the model")
+        raise refusal("the function's Split belongs to another opset", ref, "convert the model")
     if target.absent is equal:
         return
     make = Calculation(Names(model), opset, node.name or node.op_type)
@@ -126,6 +126,6 @@ def _rewrite(model: ir.Model, place: NodeRef, opset: int) -> None:
     dim = dimension(data, make.axis_of(node))
     lengths = equal(dim, intent.given)
     fit = make.make(fitting(dim, lengths, len(node.outputs), checks_sum=False))
-    place.scope.insert_before(node, make.nodes)
+    ref.scope.insert_before(node, make.nodes)
     node.resize_inputs(2)
     node.replace_input_with(1, fit)

@@ -108,22 +108,22 @@ def _check_ends(model: ir.Model, profile: Profile, report: LoweringReport) -> No
 def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport) -> bool:
     """Replace every SequenceMap that the target can't run by a Loop; whether there were any."""
     found = [
-        place
-        for place in walk(model)
-        if place.node.op_type == "SequenceMap" and domain_name(place.node.domain) == ""
+        ref
+        for ref in walk(model)
+        if ref.op_type == "SequenceMap" and domain_name(ref.node.domain) == ""
     ]
     needed = {
-        place.node: entry
-        for place in found
-        for entry in profile.about(features_of(place, facts))
+        ref.node: entry
+        for ref in found
+        for entry in profile.about(features_of(ref, facts))
         if must_go(entry)
     }
     names, edits = Names(model) if needed else None, Edits()
-    for place in reversed(found):
-        if names is not None and place.node in needed:
-            expand_map(place, facts, names, edits)
-            note = needed[place.node].note
-            report.changes.append(LoweredNode(place.path, "SequenceMap", "Loop", note))
+    for ref in reversed(found):
+        if names is not None and ref.node in needed:
+            expand_map(ref, facts, names, edits)
+            note = needed[ref.node].note
+            report.changes.append(LoweredNode(ref.path, "SequenceMap", "Loop", note))
     edits.finish()
     return bool(needed)
 
@@ -145,12 +145,12 @@ class SequenceGroups:
         self._parent: dict[ir.Value, ir.Value] = {}
         self.reasons: dict[ir.Value, Limitation] = {}
         found: list[tuple[ir.Value, Limitation]] = []
-        for place in walk(model):
-            values = self._values(place.node)
+        for ref in walk(model):
+            values = self._values(ref.node)
             self._join(values)
             if values:
-                self._join_bodies(place.node)
-                entries = profile.about(features_of(place, facts))
+                self._join_bodies(ref.node)
+                entries = profile.about(features_of(ref, facts))
                 needed = next((entry for entry in entries if must_go(entry)), None)
                 if needed is not None:
                     found.append((values[0], needed))
@@ -239,68 +239,68 @@ class Lowering:
         nodes, is_main = tuple(graph), graph is self.context.model.graph
         for index, node in enumerate(counted("lowering", nodes) if is_main else nodes):
             here = f"{path}/{node.name or f'{node.op_type}[{index}]'}"
-            place = NodeRef(node, here, self._opsets, graph, None)
+            ref = NodeRef(node, here, self._opsets, graph, None)
             try:
-                self._node(place)
+                self._node(ref)
             except SplitError as error:
                 raise error.located(node=here) from None
 
-    def _node(self, place: NodeRef) -> None:
-        node = place.node
+    def _node(self, ref: NodeRef) -> None:
+        node = ref.node
         own = domain_name(node.domain) == ""
-        features = features_of(place, self.context.facts)
+        features = features_of(ref, self.context.facts)
         entries = list(self.context.profile.about(features))
-        self._note(place, entries)
+        self._note(ref, entries)
         reason = self.groups.reason(node) if own else None
         if next(bodies(node), None) is not None:
-            if self._bodies(place) and reason is not None:
-                self.context.changed(place, "tensors in place of sequences", reason.note)
+            if self._bodies(ref) and reason is not None:
+                self.context.changed(ref, "tensors in place of sequences", reason.note)
         elif reason is not None and node.op_type in HANDLERS:
-            self._sequence(place, reason)
+            self._sequence(ref, reason)
         elif reason is not None:
             raise refusal(
                 f"a sequence goes through {node.op_type}, and sequences can't stay ({reason.note})",
-                place,
+                ref,
             )
         elif (own and is_onnx_split(node) and node.op_type not in SEQUENCE_OPERATORS) or (
             is_vendor_split(node)
         ):
             wanted = {entry.feature: entry.note for entry in entries if must_go(entry)}
             if wanted:
-                lower_split(self.context, place, wanted)
+                lower_split(self.context, ref, wanted)
                 self._had_vendor_splits |= not own
 
-    def _bodies(self, place: NodeRef) -> bool:
+    def _bodies(self, ref: NodeRef) -> bool:
         """Lower a node with bodies; whether it was replaced by another one."""
-        node = place.node
-        control = ControlFlow(place, self.context, self.groups.goes, self.sequences, self._walk)
+        node = ref.node
+        control = ControlFlow(self.context, ref, self.sequences, self.groups.goes, self._walk)
         own = domain_name(node.domain) == ""
         if own and node.op_type in _WITH_BODIES:
             return _WITH_BODIES[node.op_type](control)
         for label, body in bodies(node):
-            self._walk(body, f"{place.path}.{label}")
+            self._walk(body, f"{ref.path}.{label}")
         if any(map(self.groups.goes, (*node.inputs, *node.outputs))):
-            raise refusal(f"a sequence goes through {node.op_type}", place)
+            raise refusal(f"a sequence goes through {node.op_type}", ref)
         return False
 
-    def _sequence(self, place: NodeRef, reason: Limitation) -> None:
-        step = SequenceNode(self.context, place, self.sequences)
-        result = HANDLERS[place.node.op_type](step)
+    def _sequence(self, ref: NodeRef, reason: Limitation) -> None:
+        step = SequenceNode(self.context, ref, self.sequences)
+        result = HANDLERS[ref.op_type](step)
         if isinstance(result, str):
             became = result
         else:
-            self.sequences[place.node.outputs[0]] = result
+            self.sequences[ref.node.outputs[0]] = result
             became = (
                 "a tensor and where its parts start" if result.packed else "the parts themselves"
             )
-        self.context.changed(place, became, reason.note)
-        self.context.edits.retire(place.node)
+        self.context.changed(ref, became, reason.note)
+        self.context.edits.retire(ref.node)
 
-    def _note(self, place: NodeRef, entries: list[Limitation]) -> None:
+    def _note(self, ref: NodeRef, entries: list[Limitation]) -> None:
         profile = self.context.profile
         for entry in entries:
             if entry.feature == "element_type" and not entry.operators:
-                raise refusal(f"{profile.name} can't hold the data: {entry.note}", place)
+                raise refusal(f"{profile.name} can't hold the data: {entry.note}", ref)
             if not must_go(entry):
                 self.context.report.note(f"{profile.name}: {entry.note}")
 
@@ -308,6 +308,6 @@ class Lowering:
         """Leave no import behind of a domain whose nodes are all gone."""
         if not self._had_vendor_splits:
             return
-        used = {place.node.domain for place in walk(self.context.model)}
+        used = {ref.node.domain for ref in walk(self.context.model)}
         if DOMAIN not in used:
             self.context.model.graph.opset_imports.pop(DOMAIN, None)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -24,17 +25,18 @@ from tensorsplit.core.arithmetic import (
     total,
     value,
 )
-from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.lower.context import Context, InsertionPoint, refusal
-
-_T = TypeVar("_T")
+from tensorsplit.model.lower.context import InsertionPoint, refusal
+from tensorsplit.model.lower.split_nodes import length_of
 
 MAX_PARTS_OF_ONE_NODE = 4096
 """Sequences of more parts are split one part at a time, not by one node with so many outputs."""
+
+_DECLARE = "declare the shapes that are known, for example with infer_shapes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +57,21 @@ class PackedParts:
     """A sequence that is nothing but consecutive parts of one tensor.
 
     Attributes:
-        context: The lowering.
         point: Where nodes that all uses share are inserted; it comes before all of them.
         data: The tensor.
         layout: How the parts lie in it.
         sizes: Their lengths, as a length rule gives them.
-        stem: What the names of new nodes start with.
         dim: The dimension; None to look it up in the tensor.
         zero: Zero; the running model stops where it is used if the lengths do not fit.
     """
 
-    context: Context
     point: InsertionPoint
     data: ir.Value
     layout: Layout
     sizes: Numbers | Chunks
-    stem: str
     dim: Number = None
     zero: Number = 0
-    _shared: dict[str, Number] = field(default_factory=dict)
-    _values: dict[str, ir.Value] = field(default_factory=dict)
-    _parts: list[ir.Value] = field(default_factory=list)
+    _squeezed: dict[int, ir.Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.dim is None:
@@ -93,51 +89,53 @@ class PackedParts:
             return None
         return sizes if len(sizes) <= MAX_PARTS_OF_ONE_NODE else None
 
+    @property
+    def by_index(self) -> bool:
+        """Whether the target can take only single steps of the data, and no parts."""
+        return self.point.context.takes_by_index(self.data)
+
     def part(self, index: int) -> ir.Value:
         """One of the parts where their sizes are known; all come from one node."""
-        sizes = self.known_sizes
-        assert sizes is not None  # noqa: S101 - the caller looked
-        if not self._parts:
-            self._parts = self._build(lambda make: self._split(make, sizes))
         if not self.layout.dropped:
             return self._parts[index]
-        axis = self.layout.axis
-        return self._build_once(
-            f"squeezed {index}", lambda make: make.squeeze(self._parts[index], [axis])
-        )
+        if index not in self._squeezed:
+            made = self.point.squeeze(self._parts[index], [self.layout.axis])
+            self._squeezed[index] = made
+        return self._squeezed[index]
 
-    def _split(self, make: Calculation, sizes: tuple[int, ...]) -> list[ir.Value]:
-        context, axis = self.context, self.layout.axis
-        parts = make.parts(
+    @cached_property
+    def _parts(self) -> list[ir.Value]:
+        context, axis, sizes = self.point.context, self.layout.axis, self.known_sizes
+        assert sizes is not None  # noqa: S101 - the caller looked
+        parts = self.point.parts(
             self.data,
             axis,
             self.dim,
             sizes,
             len(sizes),
             checks_sum=context.checks_sum,
-            by_index=context.takes_by_index(self.data),
+            by_index=self.by_index,
         )
         for part, size in zip(parts, sizes, strict=True):
-            context.know(part, resized(context.tensor(self.data), axis, size))
+            context.facts.set(part, resized(context.tensor(self.data), axis, size))
         return parts
 
+    @cached_property
     def count(self) -> Number:
         """How many parts there are."""
-        if isinstance(self.sizes, Chunks):
-            return self._once("count", self.sizes.count)
-        return self._once("count", size_of(self.sizes) + self.zero)
+        sizes = self.sizes
+        count = sizes.count if isinstance(sizes, Chunks) else size_of(sizes) + self.zero
+        return calculated(self.point, count)
 
     def at(self, make: Calculation, index: Number) -> ir.Value:
         """One part; the running model stops where the index is out of range."""
-        count = self.count()
-        place = position(index, count, count - 1)
+        place = position(index, self.count, self.count - 1)
         if self.layout.dropped:
             return make.take(self.data, place, self.layout.axis)
         start, end = self._bounds(place)
-        by_index = self.context.takes_by_index(self.data)
-        if by_index and isinstance(self.sizes, Chunks):
-            end = minimum(end, self._once("dim", self.dim))
-        return make.slice(self.data, start, end, self.layout.axis, by_index=by_index)
+        if self.by_index and isinstance(self.sizes, Chunks):
+            end = minimum(end, self.end)
+        return make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
 
     def _bounds(self, place: Number) -> tuple[Number, Number]:
         """Where a part starts and ends; the end of the last chunk may lie behind the data's."""
@@ -145,9 +143,8 @@ class PackedParts:
         if step is not None:
             start = place * step + self.zero
             return start, start + step
-        lengths = self.lengths()
-        end = pick(self._once("ends", sums(lengths)), place)
-        return end - pick(lengths, place), end
+        end = pick(self._ends, place)
+        return end - pick(self.lengths, place), end
 
     def _step(self) -> Number | None:
         """The length of every part but perhaps the last, if there is such a length.
@@ -159,64 +156,66 @@ class PackedParts:
             return self.sizes.size
         if isinstance(self.sizes, tuple):
             return self.sizes[0] if len(set(self.sizes)) == 1 else None
-        held = self.sizes.operands[0] if self.sizes.operation == "value" else None
-        return self.sizes if self.context.tensor(held).shape == (1,) else None
+        source = self.sizes.operands[0] if self.sizes.operation == "value" else None
+        return self.sizes if self.point.context.tensor(source).shape == (1,) else None
 
-    def start(self, place: Number) -> Number:
+    def around(
+        self, make: Calculation, place: Number, following: Number
+    ) -> tuple[ir.Value, ir.Value]:
+        """The data before a position, and that from another position on."""
+        pieces = ((0, self._start(place)), (self._start(following), self.end))
+        before, after = (
+            make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
+            for start, end in pieces
+        )
+        return before, after
+
+    def _start(self, place: Number) -> Number:
         """Where the part at a position starts, or where the data ends for one behind the last."""
         if isinstance(self.sizes, Chunks):
-            return minimum(place * self.sizes.size, self._once("dim", self.dim))
-        return total(head(self.lengths(), place))
+            return minimum(place * self.sizes.size, self.end)
+        return total(head(self.lengths, place))
 
+    @cached_property
     def end(self) -> Number:
         """Where the data ends."""
-        return self._once("dim", self.dim)
+        return calculated(self.point, self.dim)
 
+    @cached_property
     def whole(self) -> ir.Value:
         """The tensor; the running model stops if the lengths do not fit it."""
         if is_known(self.zero):
             return self.data
-        return self._build_once("whole", self._whole)
-
-    def _whole(self, make: Calculation) -> ir.Value:
-        by_index = self.context.takes_by_index(self.data)
+        axis, by_index = self.layout.axis, self.by_index
         end = self.dim if by_index else TO_THE_END
-        made = make.slice(self.data, self.zero, end, self.layout.axis, by_index=by_index)
-        return self.context.know(made, self.context.tensor(self.data))
+        made = self.point.slice(self.data, self.zero, end, axis, by_index=by_index)
+        facts = self.point.context.facts
+        facts.set(made, facts.of(self.data))
+        return made
 
+    @cached_property
     def lengths(self) -> Numbers:
         """The length of each part as one list."""
         known = self.known_sizes
         if known is not None and is_known(self.zero):
             return known
         if not isinstance(self.sizes, Chunks):
-            return self._once("lengths", as_formula(self.sizes) + self.zero)
-        return self._once("lengths", value(self._build_once("chunks", self._chunks)))
+            return calculated(self.point, as_formula(self.sizes) + self.zero)
+        starts = self.point.range(0, self.end, self.sizes.size)
+        return calculated(self.point, minimum(self.dim - value(starts), self.sizes.size))
 
-    def _chunks(self, make: Calculation) -> ir.Value:
-        assert isinstance(self.sizes, Chunks)  # noqa: S101 - the caller looked
-        starts = make.range(0, self.end(), self.sizes.size)
-        return make.make(minimum(self.dim - value(starts), self.sizes.size))
+    @cached_property
+    def _ends(self) -> Numbers:
+        return calculated(self.point, sums(self.lengths))
 
     def tensors(self) -> list[ir.Value]:
         """The tensors that hold the sequence: the data, and the lengths unless all are 1."""
-        if self.layout.dropped:
-            return [self.whole()]
-        return [self.whole(), self._build(lambda make: make.make(self.lengths()))]
+        return [self.whole] if self.layout.dropped else [self.whole, self.point.make(self.lengths)]
 
-    def _once(self, key: str, number: Number) -> Number:
-        """A number, calculated where all uses can share it."""
-        if key not in self._shared:
-            self._shared[key] = self.context.calculate(self.point, self.stem, number)
-        return self._shared[key]
 
-    def _build_once(self, key: str, make: Callable[[Calculation], ir.Value]) -> ir.Value:
-        if key not in self._values:
-            self._values[key] = self._build(make)
-        return self._values[key]
-
-    def _build(self, make: Callable[[Calculation], _T]) -> _T:
-        return self.context.build(self.point, self.stem, make)
+def calculated(make: Calculation, number: Number) -> Number:
+    """A formula as the value that it is calculated to, once for all that use it."""
+    return value(make.make(number)) if isinstance(number, Formula) else number
 
 
 def resized(known: Tensor, axis: int, size: int | None) -> Tensor:
@@ -228,20 +227,8 @@ def resized(known: Tensor, axis: int, size: int | None) -> Tensor:
     return Tensor(known.element_type, tuple(shape))
 
 
-@dataclass(frozen=True, slots=True)
-class PackedPart:
-    """A part that is made only if something uses it.
-
-    Attributes:
-        packed: The parts that it is one of.
-        index: Which one.
-    """
-
-    packed: PackedParts
-    index: int
-
-
-Part: TypeAlias = "ir.Value | PackedPart"
+Part: TypeAlias = "ir.Value | Callable[[], ir.Value]"
+"""A tensor of a sequence, or what makes it where something uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +251,7 @@ class LoweredSequence:
         sizes = packed.known_sizes
         parts = None
         if sizes is not None:
-            parts = tuple(PackedPart(packed, index) for index in range(len(sizes)))
+            parts = tuple(partial(packed.part, index) for index in range(len(sizes)))
         return cls(parts, packed, fact)
 
     def tensors(self) -> list[ir.Value]:
@@ -274,13 +261,13 @@ class LoweredSequence:
     @staticmethod
     def tensor(part: Part) -> ir.Value:
         """The tensor of a part."""
-        return part.packed.part(part.index) if isinstance(part, PackedPart) else part
+        return part if isinstance(part, ir.Value) else part()
 
-    def layout(self, place: NodeRef, fact: Sequence | None = None) -> Layout:
+    def layout(self, ref: NodeRef, fact: Sequence | None = None) -> Layout:
         """How to lay out the sequence in one tensor.
 
         Args:
-            place: The node that needs it.
+            ref: The node that needs it.
             fact: What is known of every sequence that is to have the layout; the sequence's own
                 if None.
 
@@ -291,27 +278,19 @@ class LoweredSequence:
             return self.packed.layout
         part = (fact or self.fact).part
         if part is None:
-            raise refusal("nothing is known of the rank of the sequence's tensors", place, _DECLARE)
+            raise refusal("nothing is known of the rank of the sequence's tensors", ref, _DECLARE)
         vary = [axis for axis, dim in enumerate(part) if not is_known(dim)]
         if len(vary) > 1:
             raise refusal(
                 f"the sequence's tensors may differ in the dimensions {vary}, so that no one tensor"
                 " can hold them all",
-                place,
+                ref,
                 _DECLARE,
             )
         return Layout(vary[0], dropped=False) if vary else Layout(0, dropped=True)
 
-    def in_layout(
-        self, layout: Layout, context: Context, point: InsertionPoint, place: NodeRef
-    ) -> PackedParts:
-        """The sequence laid out in one tensor.
-
-        Args:
-            layout: How.
-            context: The lowering.
-            point: Where to insert the nodes that do it.
-            place: The node that needs it.
+    def in_layout(self, layout: Layout, point: InsertionPoint, ref: NodeRef) -> PackedParts:
+        """The sequence laid out in one tensor, for a node that needs it.
 
         Raises:
             SplitError: TS513 if it is laid out in another way, or has no tensors and no known
@@ -320,63 +299,43 @@ class LoweredSequence:
         if self.packed is not None and self.packed.layout == layout:
             return self.packed
         if self.parts is None:
-            raise refusal("the sequence's tensors follow each other along another axis", place)
-        stem = place.node.name or place.node.op_type
-        parts = self.tensors()
-        sizes: Numbers | Chunks
+            raise refusal("the sequence's tensors follow each other along another axis", ref)
+        parts, axis = self.tensors(), layout.axis
+        if not parts:
+            shape, element_type = self._empty_shape(layout, ref)
+            data = point.empty(shape, axis, element_type)
+        elif layout.dropped:
+            data = point.concat([point.unsqueeze(part, [axis]) for part in parts], axis)
+        else:
+            data = point.concat(parts, axis)
         if layout.dropped:
-            sizes = Chunks(len(parts), len(parts), 1)
-        else:
-            sizes = tuple(_length(context, part, layout.axis) for part in parts)
-            sizes = context.calculate(point, stem, listed(sizes))
-        if parts:
-            data = context.build(point, stem, lambda make: _joined(make, parts, layout))
-        else:
-            shape, element_type = self._empty_shape(layout, place)
-            data = context.build(
-                point, stem, lambda make: make.empty(shape, layout.axis, element_type)
-            )
-        dim = len(parts) if layout.dropped else None
-        return PackedParts(context, point, data, layout, sizes, stem, dim)
+            chunks = Chunks(len(parts), len(parts), 1)
+            return PackedParts(point, data, layout, chunks, len(parts))
+        sizes = listed(tuple(length_of(point.context, part, axis) for part in parts))
+        return PackedParts(point, data, layout, calculated(point, sizes))
 
-    def _empty_shape(self, layout: Layout, place: NodeRef) -> tuple[list[int], ir.DataType]:
+    def _empty_shape(self, layout: Layout, ref: NodeRef) -> tuple[list[int], ir.DataType]:
         """The shape of a tensor that holds no tensors at all."""
         part, element_type = self.fact.part, self.fact.element_type
         if part is None or element_type is None:
-            raise refusal("an empty sequence has neither shape nor type", place, _DECLARE)
-        shape = list(part)
-        if layout.dropped:
-            shape.insert(layout.axis, 0)
-        else:
-            shape[layout.axis] = 0
+            raise refusal("an empty sequence has neither shape nor type", ref, _DECLARE)
+        shape = _with_axis(part, layout, 0)
         if not are_known(shape):
             text = f"the shape {part} of an empty sequence's tensors is open"
-            raise refusal(text, place, _DECLARE)
+            raise refusal(text, ref, _DECLARE)
         return shape, element_type
 
 
-_DECLARE = "declare the shapes that are known, for example with infer_shapes"
-
-
-def _length(context: Context, part: ir.Value, axis: int) -> Number:
-    shape = context.tensor(part).shape
-    if shape is not None and is_known(shape[axis]):
-        return shape[axis]
-    return dimension(part, axis)
-
-
-def _joined(make: Calculation, parts: list[ir.Value], layout: Layout) -> ir.Value:
-    held = [make.unsqueeze(part, [layout.axis]) for part in parts] if layout.dropped else parts
-    return make.concat(held, layout.axis)
+def _with_axis(part: Iterable[Dim], layout: Layout, size: int | None) -> list[Dim]:
+    """The shape of a tensor that holds parts of a shape."""
+    shape = list(part)
+    shape[layout.axis : layout.axis + (not layout.dropped)] = [size]
+    return shape
 
 
 def tensor_fact(fact: Sequence, layout: Layout) -> Tensor:
     """What is known of the tensor that holds a sequence."""
     if fact.part is None:
         return Tensor(fact.element_type)
-    shape = [dim if is_known(dim) else None for dim in fact.part]
-    if layout.dropped:
-        shape.insert(layout.axis, None)
-    else:
-        shape[layout.axis] = None
-    return Tensor(fact.element_type, tuple(shape))
+    part = [dim if is_known(dim) else None for dim in fact.part]
+    return Tensor(fact.element_type, tuple(_with_axis(part, layout, None)))

@@ -24,39 +24,30 @@ from tensorsplit.model.lower.packed_parts import (
     PackedParts,
     tensor_fact,
 )
-from tensorsplit.model.lower.sequence_nodes import LoweredSequences
+from tensorsplit.model.lower.sequence_nodes import LoweredSequences, SequenceNode
 
 LowerBody: TypeAlias = Callable[[ir.Graph, str], None]
 """Lowers a body, whose path is given."""
 
 
-@dataclass(frozen=True)
-class ControlFlow:
-    """A node with bodies, and what lowering it needs.
+class ControlFlow(SequenceNode):
+    """A node with bodies.
 
     Attributes:
-        place: The node.
-        context: The lowering.
         goes: Whether a value is a sequence that must go.
-        sequences: What stands for each of them.
         lower_body: What lowers a body.
     """
 
-    place: NodeRef
-    context: Context
-    goes: Callable[[ir.Value | None], bool]
-    sequences: LoweredSequences
-    lower_body: LowerBody
-
-    def sequence(self, held: ir.Value) -> LoweredSequence:
-        """What stands for a sequence.
-
-        Raises:
-            SplitError: TS513 if nothing does.
-        """
-        if held not in self.sequences:
-            raise refusal("a sequence comes from an operator that can't be lowered", self.place)
-        return self.sequences[held]
+    def __init__(
+        self,
+        context: Context,
+        ref: NodeRef,
+        sequences: LoweredSequences,
+        goes: Callable[[ir.Value | None], bool],
+        lower_body: LowerBody,
+    ) -> None:
+        super().__init__(context, ref, sequences)
+        self.goes, self.lower_body = goes, lower_body
 
     def given_out(
         self, sequence: LoweredSequence, layout: Layout | None, body: ir.Graph
@@ -68,17 +59,17 @@ class ControlFlow:
             layout: How it is laid out in one tensor; None for each tensor by itself.
             body: The body.
         """
-        point = InsertionPoint(body, None)
+        point = InsertionPoint(self.context, self.stem, body, None)
         if layout is None:
             values = sequence.tensors()
         else:
-            values = sequence.in_layout(layout, self.context, point, self.place).tensors()
-        return [self._inside(held, body, point) for held in values]
-
-    def _inside(self, held: ir.Value, body: ir.Graph, point: InsertionPoint) -> ir.Value:
-        if held.producer() is not None and held.graph is body and not held.is_graph_output():
-            return held
-        return self.context.build(point, "body", lambda make: make.op("Identity", [held]))
+            values = sequence.in_layout(layout, point, self.ref).tensors()
+        return [
+            made
+            if made.producer() is not None and made.graph is body and not made.is_graph_output()
+            else point.op("Identity", [made])
+            for made in values
+        ]
 
     def taken_back(
         self, values: list[ir.Value], layout: Layout | None, fact: Sequence, point: InsertionPoint
@@ -93,8 +84,7 @@ class ControlFlow:
         """
         if layout is None:
             return LoweredSequence(tuple(values), None, fact)
-        stem = self.place.node.name or self.place.node.op_type
-        packed = PackedParts(self.context, point, values[0], layout, (), stem)
+        packed = PackedParts(point, values[0], layout, ())
         packed.sizes = Chunks(packed.dim, packed.dim, 1) if layout.dropped else value(values[1])
         return LoweredSequence.of(packed, Sequence(fact.element_type, fact.part))
 
@@ -102,23 +92,21 @@ class ControlFlow:
         self, old: ir.Value, fact: Sequence, layout: Layout | None, count: int
     ) -> list[ir.Value]:
         """Values for the tensors that stand for a sequence on one side of the node."""
-        return [self._new_value(old, fact, layout, position) for position in range(count)]
-
-    def _new_value(
-        self, old: ir.Value, fact: Sequence, layout: Layout | None, position: int
-    ) -> ir.Value:
-        made = ir.Value(name=self.context.names.fresh(f"{old.name or 'sequence'}_tensor"))
         if layout is None:
-            known = Tensor(fact.element_type)
-        elif position == 1:
-            known = Tensor(ir.DataType.INT64, (None,))
+            known = [Tensor(fact.element_type)] * count
         else:
-            known = tensor_fact(fact, layout)
-        if known.element_type is not None:
-            made.type = ir.TensorType(known.element_type)
-        if known.shape is not None:
-            made.shape = ir.Shape(known.shape)
-        return self.context.know(made, known)
+            known = [tensor_fact(fact, layout), Tensor(ir.DataType.INT64, (None,))][:count]
+        made = []
+        for tensor in known:
+            name = self.context.names.fresh(f"{old.name or 'sequence'}_tensor")
+            new = ir.Value(name=name)
+            if tensor.element_type is not None:
+                new.type = ir.TensorType(tensor.element_type)
+            if tensor.shape is not None:
+                new.shape = ir.Shape(tensor.shape)
+            self.context.facts.set(new, tensor)
+            made.append(new)
+        return made
 
     def copy(self, old: ir.Value) -> ir.Value:
         """A value for an output that stays what it was."""
@@ -127,7 +115,7 @@ class ControlFlow:
 
     def replace(self, inputs: list[ir.Value | None], outputs: list[ir.Value]) -> InsertionPoint:
         """Put a node with other inputs and outputs behind the old one; gives the point behind."""
-        old = self.place.node
+        old, graph = self.node, graph_of(self.node)
         new = ir.Node(
             old.domain,
             old.op_type,
@@ -138,10 +126,9 @@ class ControlFlow:
             doc_string=old.doc_string,
             metadata_props=dict(old.metadata_props),
         )
-        graph = graph_of(old)
         graph.insert_after(old, new)
         self.context.edits.retire(old)
-        return InsertionPoint(graph, new, behind=True)
+        return InsertionPoint(self.context, self.stem, graph, new, behind=True)
 
 
 def lower_if(control: ControlFlow) -> bool:
@@ -150,10 +137,10 @@ def lower_if(control: ControlFlow) -> bool:
     Raises:
         SplitError: TS513 if the branches lay their sequences out in ways that don't agree.
     """
-    node, place = control.place.node, control.place
+    node, ref = control.ref.node, control.ref
     branches = [body for _, body in bodies(node)]
     for label, body in bodies(node):
-        control.lower_body(body, f"{place.path}.{label}")
+        control.lower_body(body, f"{ref.path}.{label}")
     if not any(map(control.goes, node.outputs)):
         return False
     given: list[list[ir.Value]] = [[] for _ in branches]
@@ -196,8 +183,8 @@ def _common_layout(
     if len(layouts) == 1:
         return layouts.pop()
     if any(each.parts is None for each in sequences):
-        raise refusal("the branches split their sequences along different axes", control.place)
-    return LoweredSequence((), None, fact).layout(control.place)
+        raise refusal("the branches split their sequences along different axes", control.ref)
+    return LoweredSequence((), None, fact).layout(control.ref)
 
 
 @dataclass(frozen=True)
@@ -225,16 +212,16 @@ def lower_loop(control: ControlFlow) -> bool:
     Raises:
         SplitError: TS513 for a body that does not fit, or a sequence that no tensor can hold.
     """
-    node, place = control.place.node, control.place
+    node, ref = control.ref.node, control.ref
     label, body = next(iter(bodies(node)))
     count = len(node.inputs) - 2
     if count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
-        raise refusal("the body does not fit the loop", place, "repair the model")
+        raise refusal("the body does not fit the loop", ref, "repair the model")
     carried = [
         _carry(control, body, index) if control.goes(node.inputs[index + 2]) else None
         for index in range(count)
     ]
-    control.lower_body(body, f"{place.path}.{label}")
+    control.lower_body(body, f"{ref.path}.{label}")
     if not any(carried):
         return False
     _rewire(control, body, carried)
@@ -243,7 +230,7 @@ def lower_loop(control: ControlFlow) -> bool:
 
 def _rewire(control: ControlFlow, body: ir.Graph, carried: list[_Carried | None]) -> None:
     """Give the loop and its body tensors where they had sequences."""
-    node, count = control.place.node, len(carried)
+    node, count = control.ref.node, len(carried)
     inputs, inside, outside = list(node.inputs[:2]), list(body.inputs[:2]), [body.outputs[0]]
     made: list[tuple[ir.Value, list[ir.Value]]] = []
     for index, carry in enumerate(carried):
@@ -269,7 +256,7 @@ def _rewire(control: ControlFlow, body: ir.Graph, carried: list[_Carried | None]
         behind = control.replace(inputs, outputs)
     else:  # it only handed sequences on
         control.context.edits.retire(node)
-        behind = InsertionPoint(graph_of(node), node, behind=True)
+        behind = control.point  # of no use: nothing was made
     for index, (old, new) in enumerate(made):
         carry = carried[index] if index < count else None
         if carry is None:
@@ -282,21 +269,20 @@ def _rewire(control: ControlFlow, body: ir.Graph, carried: list[_Carried | None]
 
 def _carry(control: ControlFlow, body: ir.Graph, index: int) -> _Carried:
     """Set up a sequence that a loop carries, before its body is lowered."""
-    context, place = control.context, control.place
-    start = place.node.inputs[index + 2]
+    context, ref = control.context, control.ref
+    start = ref.node.inputs[index + 2]
     assert start is not None  # noqa: S101 - a value that goes
     sequence = control.sequence(start)
     inside, end = body.inputs[index + 2], body.outputs[index + 1]
     if _passes(end, inside):
         control.sequences[inside] = sequence
         return _Carried(sequence, sequence.fact, None, [], [])
-    fact = _carried_fact(context, sequence, (end, place.node.outputs[index], inside))
-    layout = sequence.layout(place, fact)
-    point = InsertionPoint(graph_of(place.node), place.node)
+    fact = _carried_fact(context, sequence, (end, ref.node.outputs[index], inside))
+    layout = sequence.layout(ref, fact)
     known = LoweredSequence(sequence.parts, sequence.packed, fact)
-    starts = known.in_layout(layout, context, point, place).tensors()
+    starts = known.in_layout(layout, control.point, ref).tensors()
     values = control.new_values(inside, fact, layout, len(starts))
-    first = InsertionPoint(body, next(iter(body)))
+    first = InsertionPoint(context, control.stem, body, next(iter(body)))
     control.sequences[inside] = control.taken_back(values, layout, fact, first)
     return _Carried(sequence, fact, layout, starts, values)
 
@@ -322,11 +308,11 @@ def _passes(end: ir.Value, start: ir.Value) -> bool:
     return True
 
 
-def expand_map(place: NodeRef, facts: Facts, names: Names, edits: Edits) -> None:
+def expand_map(ref: NodeRef, facts: Facts, names: Names, edits: Edits) -> None:
     """Replace a SequenceMap by the loop that the standard defines it by.
 
     Args:
-        place: The node.
+        ref: The node.
         facts: What is known of the values of the model.
         names: New names.
         edits: Where to leave the node for removal.
@@ -334,16 +320,16 @@ def expand_map(place: NodeRef, facts: Facts, names: Names, edits: Edits) -> None
     Raises:
         SplitError: TS513 if the type of what the body makes is not declared.
     """
-    node = place.node
+    node = ref.node
     body = next((graph for _, graph in bodies(node)), None)
     graph = node.graph
     if body is None or not isinstance(graph, ir.Graph) or len(body.inputs) != len(node.inputs):
-        raise refusal("its body does not fit it", place, "repair the model")
-    make = Builder(names, place.opset, node.name or "SequenceMap")
+        raise refusal("its body does not fit it", ref, "repair the model")
+    make = Builder(names, ref.opset, node.name or "SequenceMap")
     length = make.op("SequenceLength", [node.inputs[0]])
-    starts = [_start(make, held, place) for held in body.outputs]
+    starts = [_start(make, held, ref) for held in body.outputs]
     always = make.constant(True, np.bool_)
-    _fill(body, node, facts, names, place.opset)
+    _fill(body, node, facts, names, ref.opset)
     loop = ir.Node(
         "",
         "Loop",
@@ -359,9 +345,9 @@ def expand_map(place: NodeRef, facts: Facts, names: Names, edits: Edits) -> None
     edits.retire(node)
 
 
-def _start(make: Builder, held: ir.Value, place: NodeRef) -> ir.Value:
+def _start(make: Builder, held: ir.Value, ref: NodeRef) -> ir.Value:
     if held.dtype is None:
-        raise refusal(f"the type of '{held.name}' is not declared", place, "declare it")
+        raise refusal(f"the type of '{held.name}' is not declared", ref, "declare it")
     return make.op("SequenceEmpty", [], {"dtype": int(held.dtype)})
 
 
@@ -389,7 +375,10 @@ def _fill(body: ir.Graph, node: ir.Node, facts: Facts, names: Names, opset: int)
         outputs.append(last.op("SequenceInsert", [carried, made]))
         outputs[-1].type, outputs[-1].shape = carried.type, carried.shape
     outputs[0].type, outputs[0].shape = going.type, going.shape
-    InsertionPoint(body, next(iter(body), None)).insert(first.nodes)
+    if len(body):
+        body.insert_before(body[0], first.nodes)
+    else:
+        body.extend(first.nodes)
     body.extend(last.nodes)
     body.inputs[:] = [number, going, *before]
     body.outputs[:] = outputs
@@ -414,30 +403,30 @@ def give_out(context: Context, old: ir.Value, sequence: LoweredSequence) -> None
     node, stem, packed = old.producer(), old.name or "output", sequence.packed
     if node is None or (packed is None and not sequence.parts):
         raise refusal(f"the output '{old.name}' is a sequence without tensors", None)
-    point = InsertionPoint(context.model.graph, node, behind=True)
+    point = InsertionPoint(context, stem, context.model.graph, node, behind=True)
     if sequence.parts:
-        parts = sequence.tensors()
-        made = context.build(point, stem, lambda make: make.op("SequenceConstruct", parts))
+        made = point.op("SequenceConstruct", sequence.tensors())
     else:
         assert packed is not None  # noqa: S101 - one of the two is there
-        made = context.build(point, stem, lambda make: _collected(make, packed, stem))
+        made = _collected(point, packed)
     context.stand_in(old, made)
 
 
-def _collected(make: Calculation, packed: PackedParts, stem: str) -> ir.Value:
+def _collected(make: InsertionPoint, packed: PackedParts) -> ir.Value:
     """A loop that puts one part after the other into a sequence."""
-    element_type = packed.context.tensor(packed.data).element_type
+    element_type, stem = make.context.tensor(packed.data).element_type, make.stem
     if element_type is None:
         raise refusal(f"the element type of the output '{stem}' is not known", None, "declare it")
-    count = make.scalar(packed.count())
+    count = make.scalar(packed.count)
     empty = make.op("SequenceEmpty", [], {"dtype": int(element_type)})
-    body = _collecting_body(packed, element_type, stem)
+    body = _collecting_body(make.context, packed, element_type, stem)
     always = make.constant(True, np.bool_)
     return make.op("Loop", [count, always, empty], {"body": body})
 
 
-def _collecting_body(packed: PackedParts, element_type: ir.DataType, stem: str) -> ir.Graph:
-    context = packed.context
+def _collecting_body(
+    context: Context, packed: PackedParts, element_type: ir.DataType, stem: str
+) -> ir.Graph:
     names, sequence = context.names, ir.SequenceType(ir.TensorType(element_type))
     number = _loop_value(names, f"{stem}_number", ir.DataType.INT64)
     going = _loop_value(names, f"{stem}_going", ir.DataType.BOOL)
