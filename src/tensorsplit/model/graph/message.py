@@ -34,6 +34,7 @@ from tensorsplit.model.graph.nodes import (
     check_depth,
     domain_name,
     function_label,
+    malformed,
     node_path,
     restore_outputs,
     scopes,
@@ -237,7 +238,7 @@ def _check_structure(model: ModelProto) -> None:
     for function in model.functions:
         key = domain_name(function.domain), function.name, function.overload
         if key in functions:
-            raise _malformed(
+            raise malformed(
                 "there are two functions of this name", "rename one", function_label(function)
             )
         functions.add(key)
@@ -245,7 +246,7 @@ def _check_structure(model: ModelProto) -> None:
         names = _check_names(listed)
         for name in listed.graph.output if isinstance(listed.graph, FunctionProto) else ():
             if name not in names:
-                raise _malformed(f"nothing produces the output {show(name)}", "", listed.path)
+                raise malformed(f"nothing produces the output {show(name)}", "", listed.path)
         for tensor in _tensors(listed.graph):
             try:
                 check_tensor(tensor)
@@ -259,7 +260,7 @@ def _check_names(listed: NodeList) -> set[str]:
         seen: set[str] = set()
         for name in given:
             if not name or name in seen:
-                raise _malformed(
+                raise malformed(
                     f"the {kind} {show(name)} is there twice or has no name",
                     "name each once",
                     listed.path,
@@ -269,7 +270,7 @@ def _check_names(listed: NodeList) -> set[str]:
     for index, node in enumerate(listed.graph.node):
         for name in node.output:
             if name and name in names:
-                raise _malformed(
+                raise malformed(
                     f"{show(name)} is produced twice", "rename one of them", listed.path_of(index)
                 )
             names.add(name)
@@ -285,7 +286,7 @@ def check_attributes(node: NodeProto) -> None:
     names = [attribute.name for attribute in node.attribute]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise _malformed(f"it has the attribute {show(twice)} more than once", "give it once")
+        raise malformed(f"it has the attribute {show(twice)} more than once", "give it once")
 
 
 def _inputs(graph: GraphProto | FunctionProto) -> list[str]:
@@ -455,7 +456,3 @@ def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
             except Exception:  # noqa: BLE001, S112 - onnx-ir raises of many kinds
                 continue
             yield NodeRef(made, listed.path_of(index), listed.opsets, nowhere, None)
-
-
-def _malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
-    return SplitError(MALFORMED_MODEL, problem, fix, node=path)

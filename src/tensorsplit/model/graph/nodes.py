@@ -142,15 +142,17 @@ def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
                 yield f"{attribute.name}[{index}]", graph
 
 
+def malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
+    """The refusal of a graph that contradicts itself or the standard (TS502)."""
+    return SplitError(MALFORMED_MODEL, problem, fix, node=path)
+
+
 def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
     """Refuse nesting beyond a limit (TS502)."""
     if depth > limit:
-        raise SplitError(
-            MALFORMED_MODEL,
-            f"bodies and function calls are nested more than {limit} deep",
-            "nest them less",
-            node=path if len(path) < 200 else f"{path[:100]}...{path[-80:]}",
-        )
+        shown = path if len(path) < 200 else f"{path[:100]}...{path[-80:]}"
+        problem = f"bodies and function calls are nested more than {limit} deep"
+        raise malformed(problem, "nest them less", shown)
 
 
 def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
@@ -331,9 +333,8 @@ def as_proto(node: ir.Node) -> NodeProto:
     try:
         proto = ir.serde.serialize_node(node)
     except ir.serde.SerdeError as error:
-        raise SplitError(
-            MALFORMED_MODEL, f"the node can't be understood ({show(str(error))})", "repair it"
-        ) from error
+        problem = f"the node can't be understood ({show(str(error))})"
+        raise malformed(problem, "repair it") from error
     restore_outputs(node, proto)
     return proto
 

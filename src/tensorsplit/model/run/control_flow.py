@@ -14,8 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.core.errors import NODE_FAILED, SplitError
-from tensorsplit.model.run.program import Block, Step
+from tensorsplit.model.run.program import Block, Step, node_failed
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -33,7 +32,7 @@ def _run_if(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     block = step.blocks[chosen]
     _check_arguments(block, 0)
     if len(block.outputs) != len(step.node.outputs):
-        raise _failed(
+        raise node_failed(
             f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.outputs)}",
             "give both as many",
         )
@@ -75,7 +74,9 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     values = list(inputs)
     lengths = values.pop(0) if step.opset < 9 else None
     if not 1 <= count <= len(values):
-        raise _failed(f"num_scan_inputs is {count} of {len(values)} inputs", "name at least one")
+        raise node_failed(
+            f"num_scan_inputs is {count} of {len(values)} inputs", "name at least one"
+        )
     states, scanned = values[:-count], values[-count:]
     _check_arguments(body, len(values))
     _check_outputs(step, body, len(states))
@@ -105,10 +106,10 @@ def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     body = step.blocks["body"]
     first = inputs[0]
     if not isinstance(first, list):
-        raise _failed("the first input is no sequence", "give a sequence")
+        raise node_failed("the first input is no sequence", "give a sequence")
     if any(isinstance(value, list) and len(value) != len(first) for value in inputs):
         lengths = [len(value) for value in inputs if isinstance(value, list)]
-        raise _failed(f"the sequences have {lengths} samples", "give as many of each")
+        raise node_failed(f"the sequences have {lengths} samples", "give as many of each")
     _check_arguments(body, len(inputs))
     results = [
         run(body, [v[i] if isinstance(v, list) else v for v in inputs]) for i in range(len(first))
@@ -124,11 +125,13 @@ def _scan_batch(
     back = _flags(step, "directions", len(scanned))
     sizes = {value.shape[:2] for value in scanned}
     if len(sizes) != 1 or len(next(iter(sizes))) != 2:
-        raise _failed(f"the scan inputs have the batches and lengths {sorted(sizes)}", "align them")
+        raise node_failed(
+            f"the scan inputs have the batches and lengths {sorted(sizes)}", "align them"
+        )
     batch, longest = next(iter(sizes))
     counts = [longest] * batch if lengths is None else lengths.tolist()
     if len(counts) != batch or not all(0 <= n <= longest for n in counts) or not batch:
-        raise _failed(f"sequence_lens is {counts} for {batch} rows of {longest}", "fit them")
+        raise node_failed(f"sequence_lens is {counts} for {batch} rows of {longest}", "fit them")
     rows = []
     for row, length in enumerate(counts):
         slices = [_slices(v[row][:length], 0, b) for v, b in zip(scanned, back, strict=True)]
@@ -149,7 +152,7 @@ def _scan(
 ) -> tuple[list[Any], list[list[Any]]]:
     lengths = sorted({len(parts) for parts in slices})
     if len(lengths) > 1:
-        raise _failed(f"the scanned axes have lengths {lengths}", "make them equal")
+        raise node_failed(f"the scanned axes have lengths {lengths}", "make them equal")
     collected: list[list[Any]] = [[] for _ in range(len(body.outputs) - len(states))]
     for elements in zip(*slices, strict=True):
         states = _collect(run(body, [*states, *elements]), len(states), collected)
@@ -165,7 +168,9 @@ def _collect(results: list[Any], count: int, collected: list[list[Any]]) -> list
 
 def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
     if not isinstance(value, np.ndarray) or not -value.ndim <= axis < value.ndim:
-        raise _failed(f"there is no axis {axis} to scan in one of the inputs", "give one it has")
+        raise node_failed(
+            f"there is no axis {axis} to scan in one of the inputs", "give one it has"
+        )
     head: tuple[Any, ...] = (slice(None),) * (axis % value.ndim)
     parts = [value[(*head, i, ...)] for i in range(value.shape[axis])]
     return parts[::-1] if backward else parts
@@ -185,32 +190,34 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     }
     if len(kinds) > 1 or _NO_TENSOR in kinds:
         shown = ", ".join(sorted(kinds)[:4])
-        raise _failed(
+        raise node_failed(
             f"the iterations give an output as {shown}", "give tensors of one type and shape"
         )
     rank = parts[0].ndim + 1
     if not -rank <= axis < rank:
-        raise _failed(f"an output of rank {rank} has no axis {axis}", "give one it has")
+        raise node_failed(f"an output of rank {rank} has no axis {axis}", "give one it has")
     return np.stack(parts, axis)
 
 
 def _empty(declared: ir.Value, axis: int) -> Array:
     if declared.dtype in (None, ir.DataType.UNDEFINED):
-        raise _failed(
+        raise node_failed(
             "there is no iteration, and the body declares no element type for an output",
             "declare it",
         )
     dtype = object if declared.dtype == ir.DataType.STRING else declared.dtype.numpy()
     dims = [max(0, dim) if isinstance(dim, int) else 0 for dim in declared.shape or ()]
     if not -len(dims) - 1 <= axis <= len(dims):
-        raise _failed(f"an output of rank {len(dims) + 1} has no axis {axis}", "give one it has")
+        raise node_failed(
+            f"an output of rank {len(dims) + 1} has no axis {axis}", "give one it has"
+        )
     dims.insert(axis + len(dims) + 1 if axis < 0 else axis, 0)
     return np.zeros(dims, dtype)
 
 
 def _check_arguments(body: Block, count: int) -> None:
     if len(body.inputs) != count:
-        raise _failed(
+        raise node_failed(
             f"the body has {len(body.inputs)} inputs, but is passed {count} values",
             "give it one input for each",
         )
@@ -220,7 +227,7 @@ def _check_outputs(step: Step, body: Block, carried: int) -> None:
     """The body returns what is carried, and at least as many outputs as the node names."""
     extra = 1 if step.op_type == "Loop" else 0
     if len(body.outputs) < max(carried, len(step.node.outputs) + extra):
-        raise _failed(
+        raise node_failed(
             f"the body has {len(body.outputs)} outputs, with {carried} of them carried, and the"
             f" node {len(step.node.outputs)}",
             "give the body an output for each",
@@ -231,7 +238,7 @@ def _check_ends(body: Block, obeys: bool) -> None:
     """Refuse a loop whose condition stays true forever."""
     if obeys and _varies(body):
         return
-    raise _failed("the loop never ends", "give a trip count, or a condition that changes")
+    raise node_failed("the loop never ends", "give a trip count, or a condition that changes")
 
 
 def _varies(body: Block) -> bool:
@@ -255,7 +262,7 @@ def _varies(body: Block) -> bool:
 def _single(value: Any, dtype: type, what: str) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.size != 1:
         seen = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else _NO_TENSOR
-        raise _failed(f"{what} is {seen}", f"give one element of type {np.dtype(dtype)}")
+        raise node_failed(f"{what} is {seen}", f"give one element of type {np.dtype(dtype)}")
     return value.item()
 
 
@@ -274,19 +281,15 @@ def _ints(step: Step, name: str, count: int) -> list[int]:
         return [0] * count
     values = list(step.attributes[name].as_ints())
     if len(values) != count:
-        raise _failed(f"{name} has {len(values)} entries", f"give {count}")
+        raise node_failed(f"{name} has {len(values)} entries", f"give {count}")
     return values
 
 
 def _flags(step: Step, name: str, count: int) -> list[bool]:
     values = _ints(step, name, count)
     if not set(values) <= {0, 1}:
-        raise _failed(f"{name} is {values[:12]}", "give 0 (forward) or 1 (backward) for each")
+        raise node_failed(f"{name} is {values[:12]}", "give 0 (forward) or 1 (backward) for each")
     return [value == 1 for value in values]
-
-
-def _failed(problem: str, fix: str) -> SplitError:
-    return SplitError(NODE_FAILED, problem, fix)
 
 
 OPERATORS: Mapping[str, Callable[[Step, Sequence[Any], RunBody], list[Any]]] = {

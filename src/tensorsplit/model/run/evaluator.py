@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.errors import NODE_FAILED, SplitError, short_name
+from tensorsplit.core.errors import SplitError, short_name
 from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.infer.validation import validate
 from tensorsplit.model.run import control_flow, operators
-from tensorsplit.model.run.program import Block, Step, compile_model
+from tensorsplit.model.run.program import Block, Step, compile_model, node_failed
 
 
 def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,20 +96,13 @@ class _Frame:
         except SplitError as error:
             raise error.located(node=step.path) from error.__cause__
         except Exception as error:  # third-party operators may raise anything
-            raise SplitError(
-                NODE_FAILED,
-                f"{short_name(step.op_type)} failed on {_described(inputs)} ({_reason(error)})",
-                "give it what its opset allows",
-                node=step.path,
-            ) from error
+            problem = f"{short_name(step.op_type)} failed on {_described(inputs)}"
+            failed = node_failed(f"{problem} ({_reason(error)})", "give it what its opset allows")
+            raise failed.located(node=step.path) from error
         count = len(step.node.outputs)
         if len(outputs) < count:
-            raise SplitError(
-                NODE_FAILED,
-                f"{short_name(step.op_type)} gave {len(outputs)} of {count} outputs",
-                "name no more than it has",
-                node=step.path,
-            )
+            problem = f"{short_name(step.op_type)} gave {len(outputs)} of {count} outputs"
+            raise node_failed(problem, "name no more than it has").located(node=step.path)
         return outputs[:count]
 
     def _run(self, step: Step, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -21,7 +21,6 @@ from onnx.reference.op_run import OpRun, RefAttrName
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import (
-    NODE_FAILED,
     OPERAND_TYPE,
     SEQUENCE_INDEX,
     UNSUPPORTED_NODE,
@@ -32,7 +31,7 @@ from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.message import check_attributes
 from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
 from tensorsplit.model.graph.tensors import read_tensor
-from tensorsplit.model.run.program import Step
+from tensorsplit.model.run.program import Step, node_failed
 
 _Attributes: TypeAlias = Mapping[str, ir.Attr]
 
@@ -146,8 +145,7 @@ def _flattened(call: _Call) -> list[Any]:
     """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
     data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
-        raise SplitError(
-            NODE_FAILED,
+        raise node_failed(
             f"the axis is {axis}, but the data has rank {data.ndim}",
             f"give an axis in [{-data.ndim}, {data.ndim}]",
         )
@@ -167,8 +165,7 @@ def _aligned(call: _Call) -> list[Any]:
     broadcast = call.attribute("broadcast")
     single = right.size == 1 and right.ndim <= left.ndim
     if not (left.shape == right.shape or (broadcast and (single or covered == right.shape))):
-        raise SplitError(
-            NODE_FAILED,
+        raise node_failed(
             f"the operands have shapes {left.shape} and {right.shape}",
             "make them equal, or a part of the first, with broadcast = 1 and its axis",
         )
@@ -182,8 +179,7 @@ def _per_channel(call: _Call) -> list[Any]:
     data, slope = call.inputs
     if slope.size != 1 and data.ndim > 1:
         if slope.shape != (data.shape[1],):
-            raise SplitError(
-                NODE_FAILED,
+            raise node_failed(
                 f"the slope has shape {slope.shape} for data of shape {data.shape}",
                 "give one number, or one for each channel",
             )
@@ -234,8 +230,7 @@ def _multiplied(call: _Call) -> list[Any]:
     right = right.T if call.attribute("transB") else right
     product = left @ right
     if added.shape != product.shape and not call.attribute("broadcast"):
-        raise SplitError(
-            NODE_FAILED,
+        raise node_failed(
             f"C has shape {added.shape}, but the product has {product.shape}",
             "make them equal, or give broadcast = 1",
         )
@@ -284,10 +279,9 @@ def _sequence_insert(inputs: Sequence[Any]) -> Any:
     """SequenceInsert: the sequence with a tensor before a position, by default at the end."""
     sequence, tensor = _sequence(inputs[0]), inputs[1]
     if not isinstance(tensor, np.ndarray):
-        raise SplitError(NODE_FAILED, "what is to be inserted is no tensor", "give a tensor")
+        raise node_failed("what is to be inserted is no tensor", "give a tensor")
     if sequence and element_type(sequence[0]) != element_type(tensor):
-        raise SplitError(
-            NODE_FAILED,
+        raise node_failed(
             f"a tensor of {element_type(tensor)} can't join one of {element_type(sequence[0])}",
             "give a tensor of the sequence's own type",
         )
@@ -310,13 +304,13 @@ def _optional_has_element(inputs: Sequence[Any]) -> Any:
 def _optional_get_element(inputs: Sequence[Any]) -> Any:
     """OptionalGetElement: what the optional holds."""
     if inputs[0] is None:
-        raise SplitError(NODE_FAILED, "the optional is empty", "ask OptionalHasElement first")
+        raise node_failed("the optional is empty", "ask OptionalHasElement first")
     return inputs[0]
 
 
 def _sequence(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise SplitError(NODE_FAILED, "the input is no sequence", "give a sequence of tensors")
+        raise node_failed("the input is no sequence", "give a sequence of tensors")
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.core.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.core.errors import NODE_FAILED, UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.binding import UNKNOWN, bind
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.nodes import (
@@ -29,6 +29,7 @@ from tensorsplit.model.graph.nodes import (
     function_label,
     held_by,
     is_split,
+    malformed,
     model_opsets,
     node_path,
     scopes_in,
@@ -138,6 +139,11 @@ class Block:
         return part
 
 
+def node_failed(problem: str, fix: str) -> SplitError:
+    """The refusal of a node whose inputs or bodies it can't run on (TS510)."""
+    return SplitError(NODE_FAILED, problem, fix)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a node stands, and what is in force there."""
@@ -160,7 +166,7 @@ def compile_model(model: OnnxModel) -> Block:
             TS502, TS504, TS509 for a model that is not well-formed or can't be run.
     """
     if not model.model.graph.outputs:
-        raise _malformed("the graph has no outputs", "name what it computes", "graph")
+        raise malformed("the graph has no outputs", "name what it computes", "graph")
     place = _Place("graph", model_opsets(model.model))
     return _Compiler(model.model).graph(model.model.graph, place, is_body=False)
 
@@ -190,7 +196,7 @@ class _Compiler:
         function = self._functions.get(key)
         if function is None:
             if key[:2] in self._names:
-                raise _malformed(
+                raise malformed(
                     f"the function {show(node.op_type)} has no overload {show(node.overload)}",
                     "name one that the model defines",
                 )
@@ -200,7 +206,7 @@ class _Compiler:
             ("outputs", node.outputs, function.outputs),
         ):
             if len(given) > len(declared):
-                raise _malformed(
+                raise malformed(
                     f"the call has {len(given)} {what}",
                     f"the {function_label(function)} has {len(declared)}",
                 )
@@ -219,7 +225,7 @@ class _Compiler:
             return self._specialised[key]
         limit = len(self._functions) + _MAX_SPECIALISED
         if len(self._specialised) >= limit:
-            raise _malformed(
+            raise malformed(
                 f"functions are called in more than {limit} different ways",
                 "call them with fewer attributes",
                 call.path,
@@ -246,11 +252,11 @@ class _Compiler:
             self._known.update(node.outputs)
         for value in block.outputs:
             if value not in self._known:
-                raise _malformed(f"nothing produces the output {show(value.name)}", "", place.path)
+                raise malformed(f"nothing produces the output {show(value.name)}", "", place.path)
         block.captures |= set(block.outputs) - own
         _plan_release(block)
         if block.weight > MAX_STEPS:
-            raise _malformed(
+            raise malformed(
                 f"functions expand to more than {MAX_STEPS} nodes", "call them less", place.path
             )
         return block
@@ -264,7 +270,7 @@ class _Compiler:
                 raise _unproduced(value)
         domain = domain_name(node.domain)
         if domain not in place.opsets:
-            raise _malformed(
+            raise malformed(
                 f"there is no opset import for the domain {show(domain or 'ai.onnx')}", "import it"
             )
         opset = place.opsets[domain]
@@ -320,7 +326,7 @@ def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[t
             continue
         to = attribute.ref_attr_name or ""
         if passed is None:
-            raise _malformed(
+            raise malformed(
                 f"the attribute {show(name)} refers to {show(to)} of a function, but the node is"
                 " in none",
                 "give its value",
@@ -342,7 +348,7 @@ def _passed(
     declared = function.attributes
     for name in attributes:
         if name not in declared:
-            raise _malformed(
+            raise malformed(
                 f"the {function_label(function)} has no attribute {show(name)}",
                 f"its attributes are {', '.join(map(show, sorted(declared)[:12])) or 'none'}",
                 path,
@@ -366,7 +372,7 @@ def _functions(model: ir.Model) -> dict[_Key, ir.Function]:
     }
     for (domain, name, _), function in found.items():
         if domain == "" and name in FAMILY:
-            raise _malformed(
+            raise malformed(
                 f"the function redefines the operator {name}",
                 "give it a domain of its own",
                 function_label(function),
@@ -379,7 +385,7 @@ def _functions(model: ir.Model) -> dict[_Key, ir.Function]:
         TopologicalSorter(calls).prepare()
     except CycleError as error:
         caller = function_label(found[error.args[1][0]])
-        raise _malformed("the function calls itself", "ONNX has no recursion", caller) from None
+        raise malformed("the function calls itself", "ONNX has no recursion", caller) from None
     return found
 
 
@@ -390,7 +396,7 @@ def _key(node: ir.Node) -> _Key:
 def _constant(step: Step) -> Constant:
     held = held_by(step.attributes)
     if held is None:
-        raise _malformed(f"Constant has {len(step.attributes)} values", "give it exactly one")
+        raise malformed(f"Constant has {len(step.attributes)} values", "give it exactly one")
     return Constant(step.node.outputs[0].name or "", held, step.path)
 
 
@@ -424,9 +430,5 @@ def _check_node(step: Step) -> None:
 
 def _unproduced(value: ir.Value) -> SplitError:
     if value.producer() is not None:
-        return _malformed(f"{show(value.name)} is read before it is produced", "sort the nodes")
-    return _malformed(f"nothing produces its input {show(value.name)}", "")
-
-
-def _malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
-    return SplitError(MALFORMED_MODEL, problem, fix, node=path)
+        return malformed(f"{show(value.name)} is read before it is produced", "sort the nodes")
+    return malformed(f"nothing produces its input {show(value.name)}", "")
