@@ -25,6 +25,7 @@ from tensorsplit.conformance.runner import Subject, output_names
 
 _WIDTH = 96
 _LONG_DOCSTRING = re.compile(r'("""[^"\n]+)\n\n[^"]*"""')
+_MODULES = ("base64", "ml_dtypes", "onnx", "onnx.parser", "onnx.printer")
 _SHOWS_OUTPUTS = '''
 def bits(value):
     """What must be equal: element type, shape and bits."""
@@ -58,14 +59,7 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     built = case.build(seed)
     is_tool = chosen.adapter.kind == "tool"
     adapter = _sources_of(chosen.adapter.call)
-    pieces = [
-        *_head(case, built, chosen),
-        "from __future__ import annotations",
-        *sorted({*adapter.imports, *_imports(case, built, is_tool=is_tool)}),
-        "",
-        *adapter.definitions,
-        *_model(case, built, chosen),
-    ]
+    pieces = [*adapter.definitions, *_model(case, built, chosen)]
     name = _name(chosen.adapter.call)
     if is_tool:
         call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
@@ -73,9 +67,13 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
         pieces += _dict("INPUTS", built.inputs)
         pieces.append(f"OUTPUTS = {list(output_names(case.model_format, built))!r}")
         call = f"results = {name}(MODEL, WEIGHTS, INPUTS, OUTPUTS)"
-    pieces += [*_expected(built, is_tool=is_tool), "", call]
     shown = _SHOWS_OUTPUTS if built.expected is not None else _SHOWS_ACCEPTANCE
-    return "\n".join(pieces) + "\n" + (_SHOWS_MODEL if is_tool else shown)
+    pieces += [*_expected(built, is_tool=is_tool), "", call, _SHOWS_MODEL if is_tool else shown]
+    body = "\n".join(pieces)
+    used = {f"import {name}" for name in _MODULES if f"{name}." in body}
+    imports = sorted({"import numpy as np", *used, *adapter.imports})
+    head = [*_head(case, built, chosen), "from __future__ import annotations", *imports, ""]
+    return "\n".join([*head, body])
 
 
 class _Sources:
@@ -167,20 +165,6 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     yield f"# pip install onnx numpy {needed or ' '.join(subject.adapter.packages)}"
 
 
-def _imports(case: Case, built: Built, *, is_tool: bool) -> Iterator[str]:
-    values = [*built.inputs.values(), *(built.expected or {}).values()]
-    if not all(map(_is_native, _arrays(values))):
-        yield "import ml_dtypes"
-    yield "import numpy as np"
-    if case.model_format == "onnx":
-        yield "import onnx"
-        yield "import onnx.parser"
-    else:
-        yield "import base64"
-    if is_tool:
-        yield "import onnx.printer"
-
-
 def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     """The model: as onnx's own text where that says all of it."""
     weights = f'base64.b64decode("{base64.b64encode(built.weights).decode()}")'
@@ -193,7 +177,6 @@ def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     if text is not None:
         yield f"MODEL = onnx.parser.parse_model('''\n{text}\n''').SerializeToString()"
     else:
-        yield "import base64"
         yield "MODEL = base64.b64decode("
         yield from (f'    "{line}"' for line in textwrap.wrap(base64.b64encode(data).decode(), 88))
         yield ")"
@@ -284,11 +267,3 @@ def _is_plain(array: np.ndarray[Any, Any]) -> bool:
         return array.dtype.kind in "iub"
     again = np.array(array.reshape(-1).tolist(), array.dtype)
     return bool(np.isfinite(array).all()) and again.tobytes() == array.tobytes()
-
-
-def _arrays(values: list[Any]) -> Iterator[np.ndarray[Any, Any]]:
-    for value in values:
-        if isinstance(value, list):
-            yield from _arrays(value)
-        elif value is not None:
-            yield np.asarray(value)

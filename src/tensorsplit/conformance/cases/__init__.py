@@ -23,11 +23,9 @@ def all_cases() -> tuple[Case, ...]:
 
 
 def find(patterns: Iterable[str]) -> tuple[Case, ...]:
-    """The cases whose id matches one of the patterns, sorted by id.
+    """The cases, sorted by id, whose id matches a pattern; without patterns, every case.
 
-    Args:
-        patterns: Shell patterns, in which ``*`` stands for slashes too; none at all means every
-            case.
+    They are shell patterns, in which ``*`` stands for slashes too.
     """
     wanted = tuple(patterns)
     return tuple(

@@ -280,7 +280,7 @@ def _edges() -> Iterator[Case]:
             ("many-strings", (7, 1, 9, 3), {"element_type": text}),
         ]
         for name, sizes, fields in rows:
-            said = {"outputs": len(sizes), **lengths_of(operator, sizes), **fields}
+            said = {**lengths_of(operator, sizes), **fields}
             yield _edge(operator, name, "outputs", sizes=sizes, **said)
     for operator in SEQUENCES:
         yield from _edges_of_sequences(operator)
@@ -289,7 +289,7 @@ def _edges() -> Iterator[Case]:
     for opset, (dim, sizes), unnamed in product(
         OPSETS["onnx.Split-18"], ((6, (2, 2, 2)), (7, (3, 3, 1))), ((0,), (2,))
     ):
-        said = {"attributes": {"num_outputs": 3}, "outputs": 3, "unnamed": unnamed, "opset": opset}
+        said = {"attributes": {"num_outputs": 3}, "unnamed": unnamed, "opset": opset}
         name = f"count-3of{dim}-unnamed-{unnamed[0]}"
         yield _edge("onnx.Split-18", name, "count", "outputs", sizes=sizes, **said)
 
@@ -303,9 +303,9 @@ def _edge(
     """A split of a vector by its lengths, but for what is told."""
     opset = draw(f"opset {operator} {key or name}", OPSETS[operator])
     declared = fields.get("declared", ())
-    model = SplitModel(
-        **{"operator": operator, "opset": opset, "shape": (sum(sizes),), "sizes": sizes, **fields}
-    )
+    outputs = 1 if operator in SEQUENCES else len(sizes)
+    said = {"opset": opset, "shape": (sum(sizes),), "sizes": sizes, "outputs": outputs, **fields}
+    model = SplitModel(operator=operator, **said)
     decision = "D17" if model.element_type == "string" else "D14" if "beyond" in name else ""
     if "default" in name:
         decision = "D20"
@@ -330,7 +330,6 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
             key=str(sizes),
             declared=declared,
             operand=CaseOperand(sizes, "runtime", declared=("L",)),
-            outputs=1 if is_sequence else len(sizes),
             use="SequenceAt" if is_sequence else "",
             option=(tuple(range(len(sizes))), False) if is_sequence else None,
         )
@@ -342,7 +341,6 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
         opset=OPSETS[operator][-1],
         declared=("N",),
         operand=CaseOperand((2, 4), "overridable", default=(2, 3)),
-        outputs=1 if is_sequence else 2,
         use="output" if is_sequence else "",
     )
 

@@ -101,12 +101,9 @@ def cases() -> Iterator[Case]:
     yield from _everywhere("onnx.Split-1", _floats())
     for operator in SEQUENCES:
         yield from _somewhere(operator, _chunks())
-        yield from _everywhere(operator, _no_lengths_or_chunk())
         yield from _positions(operator)
-    for operator in INPUT_SPLITS:
-        yield from _everywhere(operator, _no_lengths())
     for operator in (*INPUT_SPLITS, *SEQUENCES):
-        yield from _everywhere(operator, _overridden())
+        yield from _everywhere(operator, (*_no_lengths(operator), *_overridden()))
     yield from _of_other_versions()
 
 
@@ -210,14 +207,9 @@ def _floats() -> Iterator[RefusedNode]:
     for (name, lengths), form in product(rows.items(), ("initializer", "runtime")):
         operand = CaseOperand(lengths, form, "float")
         yield _row(f"float-{name}", "floats", "D12", operand=operand, outputs=2)
-    yield _row(
-        "attribute-and-input",
-        "lengths-attribute floats",
-        "D12",
-        attributes={"split": (2, 4)},
-        operand=CaseOperand((2.0, 4.0), "initializer", "float"),
-        outputs=2,
-    )
+    operand = CaseOperand((2.0, 4.0), "initializer", "float")
+    both: dict[str, Any] = {"attributes": {"split": (2, 4)}, "operand": operand}
+    yield _row("attribute-and-input", "lengths-attribute floats", "D12", outputs=2, **both)
 
 
 def _chunks() -> Iterator[RefusedNode]:
@@ -244,9 +236,7 @@ def _axes(operator: str) -> Iterator[RefusedNode]:
 
 _NOT_ALLOWED = {
     "onnx.Split-1": ("int32", "int64", "string"),
-    "onnx.Split-2": ("bfloat16",),
-    "onnx.Split-11": ("bfloat16",),
-    "onnx.SplitToSequence-11": ("bfloat16",),
+    **dict.fromkeys(("onnx.Split-2", "onnx.Split-11", "onnx.SplitToSequence-11"), ("bfloat16",)),
 }
 """Element types that the page of a version does not list, and a later version's does."""
 
@@ -256,29 +246,21 @@ def _types(operator: str) -> Iterator[RefusedNode]:
         yield _row("type", "types", element_type=element_type, **_two(operator))
 
 
-def _no_lengths() -> Iterator[RefusedNode]:
-    """What is no 1-D list of int64, at Split."""
-    for form in ("initializer", "runtime"):
-        for name, operand in {
-            "lengths-i32": CaseOperand((2, 4), form, "int32"),
-            "lengths-float": CaseOperand((2.0, 4.0), form, "float"),
-            "lengths-scalar": CaseOperand(6, form),
-            "lengths-2d": CaseOperand(((2, 4),), form),
-        }.items():
-            outputs = 1 if name == "lengths-scalar" else 2
-            yield _row(name, "lengths-type", operand=operand, outputs=outputs)
-
-
-def _no_lengths_or_chunk() -> Iterator[RefusedNode]:
-    """What is neither a number nor a list of int32 or int64, at SplitToSequence."""
-    for form in ("initializer", "runtime"):
-        for name, operand in {
-            "lengths-i16": CaseOperand((2, 4), form, "int16"),
-            "lengths-float": CaseOperand((2.0, 4.0), form, "float"),
-            "chunk-float": CaseOperand(2.0, form, "float"),
-            "lengths-2d": CaseOperand(((2, 4),), form),
-        }.items():
-            yield _row(name, "lengths-or-chunk", operand=operand)
+def _no_lengths(operator: str) -> Iterator[RefusedNode]:
+    """What Split does not take for lengths, or SplitToSequence for lengths or the length of one."""
+    is_split = operator in SPLITS
+    rows: list[tuple[str, Any, str, int]] = [
+        ("lengths-float", (2.0, 4.0), "float", 2),
+        ("lengths-2d", ((2, 4),), "int64", 2),
+    ]
+    if is_split:
+        rows += [("lengths-i32", (2, 4), "int32", 2), ("lengths-scalar", 6, "int64", 1)]
+    else:
+        rows += [("lengths-i16", (2, 4), "int16", 1), ("chunk-float", 2.0, "float", 1)]
+    for (name, value, kind, outputs), form in product(rows, ("initializer", "runtime")):
+        key = "lengths-type" if is_split else "lengths-or-chunk"
+        operand = CaseOperand(value, form, kind)
+        yield _row(name, key, operand=operand, outputs=outputs if is_split else 1)
 
 
 def _positions(operator: str) -> Iterator[Case]:

@@ -75,12 +75,7 @@ class _IrWriter:
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """The files of a case.
-
-    Args:
-        model: What the model says.
-        rng: Where the elements come from.
-    """
+    """The files of a case, with elements drawn from `rng`."""
     writer = _IrWriter()
     x = data.values(model.element_type, model.shape, rng, model.extreme)
     given = writer.parameter("x", model.element_type, x, model.declared_shape)

@@ -6,14 +6,14 @@ made of (Identity, the control flow itself) is kept to what every engine runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.helper import make_graph, make_node, make_opsetid, make_tensor_value_info
 
 from tensorsplit.conformance import data, oracle
@@ -45,13 +45,8 @@ def _if(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) 
     taken = branches[0 if scope.feeds[cond] else 1].outputs
     outputs = [_renamed(value, prefix, place) for place, value in enumerate(taken)]
     graphs = [_graph(name, branch) for name, branch in zip(("then", "else"), branches, strict=True)]
-    node = make_node(
-        "If",
-        [cond],
-        [value.name for value in outputs],
-        then_branch=graphs[0],
-        else_branch=graphs[1],
-    )
+    bodies = {"then_branch": graphs[0], "else_branch": graphs[1]}
+    node = make_node("If", [cond], [value.name for value in outputs], **bodies)
     return Fragment([node], outputs)
 
 
@@ -83,18 +78,11 @@ def _loop(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str
             *(value.info() for value in body.outputs),
         ],
     )
-    node = make_node(
-        "Loop",
-        [
-            scope.initializer("turns", np.array(_TURNS)),
-            scope.initializer("always", np.array(True)),
-            *(x.name, other.name),
-            *starts,
-        ],
-        [f"{prefix}last_u", f"{prefix}last_v", *(value.name for value in outputs)],
-        body=graph,
-    )
-    return Fragment([node], outputs)
+    turns = scope.initializer("turns", np.array(_TURNS))
+    always = scope.initializer("always", np.array(True))
+    last = [f"{prefix}last_u", f"{prefix}last_v", *(value.name for value in outputs)]
+    inputs = [turns, always, x.name, other.name, *starts]
+    return Fragment([make_node("Loop", inputs, last, body=graph)], outputs)
 
 
 def _scan(model: SplitModel, scope: Scope, inside: Inside, x: Value, prefix: str) -> Fragment:
@@ -146,10 +134,8 @@ def _to_references(model: SplitModel, nodes: list[NodeProto]) -> dict[str, Any]:
         if node.op_type == model.op_type:
             for attribute in node.attribute:
                 values[attribute.name] = helper.get_attribute_value(attribute)
-                reference = AttributeProto(
-                    name=attribute.name, type=attribute.type, ref_attr_name=attribute.name
-                )
-                attribute.CopyFrom(reference)
+                name, kind = attribute.name, attribute.type
+                attribute.CopyFrom(AttributeProto(name=name, type=kind, ref_attr_name=name))
     return values
 
 
@@ -168,44 +154,30 @@ def _renamed(value: Value, prefix: str, place: int) -> Value:
 
 def _start(scope: Scope, value: Value, name: str) -> str:
     """What a loop would give for a part if its body never ran."""
-    if value.expected is None:
-        shape = tuple(dim if isinstance(dim, int) else 1 for dim in value.shape)
-    else:
-        shape = value.expected.shape
+    shape = tuple(dim if isinstance(dim, int) else 1 for dim in value.shape)
+    shape = shape if value.expected is None else value.expected.shape
     array = data.values(value.element_type, shape, scope.rng)
     return scope.input(name, value.element_type, array, value.shape)
 
 
-def free_names(nodes: list[NodeProto]) -> list[str]:
-    """The names that nodes use and none of them makes, in the order of their first use."""
-    made: set[str] = set()
+def free_names(nodes: Iterable[NodeProto], inputs: Iterable[ValueInfoProto] = ()) -> list[str]:
+    """The names that nodes use and neither they nor inputs make, in the order of first use."""
+    made = {entry.name for entry in inputs}
     found: dict[str, None] = {}
     for node in nodes:
-        inner = [a.g for a in node.attribute if a.HasField("g")]
-        wanted = [*node.input, *(name for graph in inner for name in _names_of(graph))]
+        bodies = [free_names(a.g.node, a.g.input) for a in node.attribute if a.HasField("g")]
+        wanted = itertools.chain(node.input, *bodies)
         found.update(dict.fromkeys(name for name in wanted if name and name not in made))
         made.update(node.output)
     return list(found)
 
 
-def _names_of(graph: GraphProto) -> list[str]:
-    own = {entry.name for entry in graph.input}
-    return [name for name in free_names(list(graph.node)) if name not in own]
-
-
-_BODIES: Mapping[str, Callable[[SplitModel, Scope, Inside, Value, str], Fragment]] = (
-    MappingProxyType({"if": _if, "loop": _loop, "scan": _scan, "function": _function})
-)
+_BODIES = {"if": _if, "loop": _loop, "scan": _scan, "function": _function}
 """What makes each place, but for the main graph."""
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """The files of a case.
-
-    Args:
-        model: What the model says.
-        rng: Where the elements come from.
-    """
+    """The files of a case, with elements drawn from `rng`."""
     scope = Scope(rng)
     make = partial(_split, model, scope)
     for place in reversed(model.places):

@@ -207,18 +207,14 @@ def operand_name(scope: Scope, operand: CaseOperand, prefix: str) -> tuple[list[
     array = operand.array(operand.value)
     if operand.form == "constant":
         return [constant(f"{prefix}split", array)], f"{prefix}split"
-    if operand.form == "initializer":
-        return [], scope.initializer("split", array)
-    fed = None
-    if operand.form == "runtime":
-        fed = array
-    elif operand.default is None:
-        scope.initializer("split", array)
-    else:
-        scope.initializer("split", operand.array(operand.default))
-        fed = array
-    shape = array.shape if operand.declared is None else operand.declared
-    return [], scope.input("split", operand.element_type, fed, shape)
+    if operand.form != "runtime":
+        default = operand.value if operand.default is None else operand.default
+        scope.initializer("split", operand.array(default))
+    if operand.form != "initializer":
+        is_fed = operand.form == "runtime" or operand.default is not None
+        shape = array.shape if operand.declared is None else operand.declared
+        scope.input("split", operand.element_type, array if is_fed else None, shape)
+    return [], "split"
 
 
 def to_model(

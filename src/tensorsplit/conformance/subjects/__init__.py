@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -85,96 +85,94 @@ def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adap
     return Adapter(call, (module.partition(".")[0],), modules=(module,), kind="tool", **rest)
 
 
-SUBJECTS: Mapping[str, Adapter] = MappingProxyType(
-    {
-        "numpy": Adapter(
-            runtimes.run_numpy,
-            ("tensorsplit",),
-            formats=("onnx", "ir"),
-            says=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
-        ),
-        "onnx-reference": Adapter(
-            adapters.run_onnx_reference,
-            ("onnx",),
-            modules=("onnx.reference",),
-            lacks=(NotImplementedError,),
-            says="^No implementation for operator",
-        ),
-        "onnxruntime": Adapter(
-            adapters.run_onnxruntime,
-            ("onnxruntime",),
-            modules=("onnxruntime",),
-            says=r"NOT_IMPLEMENTED : Could not find an implementation"
-            r"|is not currently registered or supported|only \*guarantees\* support for models"
-            r" stamped with official released onnx opset versions",
-        ),
-        "openvino": Adapter(
-            adapters.run_openvino,
-            ("openvino",),
-            formats=("onnx", "ir"),
-            modules=("openvino",),
-            says=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
-            r"|Unsupported data type|does not support string|can ?not be created for string data",
-        ),
-        "tvm": Adapter(
-            runtimes.run_tvm,
-            ("apache-tvm",),
-            modules=("tvm.relax.frontend.onnx",),
-            says=r"unknown dtype|Operator \w+ not implemented"
-            r"|operators are not supported for frontend ONNX",
-        ),
-        "iree": Adapter(
-            runtimes.run_iree,
-            ("iree-base-compiler", "iree-base-runtime"),
-            modules=("iree.compiler.extras.onnx_importer", "iree.runtime"),
-            says=r"conversion of dtype '!torch\.\w+' to builtin tensor element type",
-        ),
-        "opencv": Adapter(
-            runtimes.run_opencv,
-            ("opencv-python-headless",),
-            modules=("cv2",),
-            says=r"data type = \w+ is not supported|unsupported datatype"
-            r"|Can't create layer \"[^\"]*\" of type",
-        ),
-        "tract": Adapter(
-            runtimes.run_tract,
-            ("tract",),
-            modules=("tract",),
-            says=r"Unknown DatumType|Unimplemented\("
-            r'|can only concatenate str \(not "numpy\.dtypes',  # about NumPy's type, gone wrong
-        ),
-        "tinygrad": Adapter(
-            runtimes.run_tinygrad,
-            ("tinygrad",),
-            lacks=(NotImplementedError,),
-            says="is not a valid OnnxDataType",
-        ),
-        "onnx2torch": Adapter(
-            runtimes.run_onnx2torch,
-            ("onnx2torch", "torch"),
-            modules=("torch", "onnx2torch"),
-            lacks=(NotImplementedError,),
-        ),
-        "jaxonnxruntime": Adapter(
-            runtimes.run_jaxonnxruntime,
-            ("jaxonnxruntime", "jax"),
-            modules=("jax", "jaxonnxruntime.call_onnx"),
-            lacks=(NotImplementedError,),
-            says="is not a valid JAX array type",
-        ),
-        "onnx-shape-inference": _tool(
-            rewriters.infer_shapes, "onnx.shape_inference", states_shapes=True
-        ),
-        "onnx-version-converter": _tool(rewriters.convert_by_onnx, "onnx.version_converter"),
-        "onnxscript-converter": _tool(
-            rewriters.convert_by_onnxscript, "onnxscript.version_converter", downwards=False
-        ),
-        "onnxscript-optimizer": _tool(rewriters.optimize_by_onnxscript, "onnxscript.optimizer"),
-        "onnxslim": _tool(rewriters.slim, "onnxslim"),
-        "onnxsim": _tool(rewriters.simplify, "onnxsim"),
-        "onnxoptimizer": _tool(rewriters.optimize_by_onnxoptimizer, "onnxoptimizer"),
-    }
-)
+SUBJECTS: Mapping[str, Adapter] = {
+    "numpy": Adapter(
+        runtimes.run_numpy,
+        ("tensorsplit",),
+        formats=("onnx", "ir"),
+        says=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
+    ),
+    "onnx-reference": Adapter(
+        adapters.run_onnx_reference,
+        ("onnx",),
+        modules=("onnx.reference",),
+        lacks=(NotImplementedError,),
+        says="^No implementation for operator",
+    ),
+    "onnxruntime": Adapter(
+        adapters.run_onnxruntime,
+        ("onnxruntime",),
+        modules=("onnxruntime",),
+        says=r"NOT_IMPLEMENTED : Could not find an implementation"
+        r"|is not currently registered or supported|only \*guarantees\* support for models"
+        r" stamped with official released onnx opset versions",
+    ),
+    "openvino": Adapter(
+        adapters.run_openvino,
+        ("openvino",),
+        formats=("onnx", "ir"),
+        modules=("openvino",),
+        says=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
+        r"|Unsupported data type|does not support string|can ?not be created for string data",
+    ),
+    "tvm": Adapter(
+        runtimes.run_tvm,
+        ("apache-tvm",),
+        modules=("tvm.relax.frontend.onnx",),
+        says=r"unknown dtype|Operator \w+ not implemented"
+        r"|operators are not supported for frontend ONNX",
+    ),
+    "iree": Adapter(
+        runtimes.run_iree,
+        ("iree-base-compiler", "iree-base-runtime"),
+        modules=("iree.compiler.extras.onnx_importer", "iree.runtime"),
+        says=r"conversion of dtype '!torch\.\w+' to builtin tensor element type",
+    ),
+    "opencv": Adapter(
+        runtimes.run_opencv,
+        ("opencv-python-headless",),
+        modules=("cv2",),
+        says=r"data type = \w+ is not supported|unsupported datatype"
+        r"|Can't create layer \"[^\"]*\" of type",
+    ),
+    "tract": Adapter(
+        runtimes.run_tract,
+        ("tract",),
+        modules=("tract",),
+        says=r"Unknown DatumType|Unimplemented\("
+        r'|can only concatenate str \(not "numpy\.dtypes',  # about NumPy's type, gone wrong
+    ),
+    "tinygrad": Adapter(
+        runtimes.run_tinygrad,
+        ("tinygrad",),
+        lacks=(NotImplementedError,),
+        says="is not a valid OnnxDataType",
+    ),
+    "onnx2torch": Adapter(
+        runtimes.run_onnx2torch,
+        ("onnx2torch", "torch"),
+        modules=("torch", "onnx2torch"),
+        lacks=(NotImplementedError,),
+    ),
+    "jaxonnxruntime": Adapter(
+        runtimes.run_jaxonnxruntime,
+        ("jaxonnxruntime", "jax"),
+        modules=("jax", "jaxonnxruntime.call_onnx"),
+        lacks=(NotImplementedError,),
+        says="is not a valid JAX array type",
+    ),
+    "onnx-shape-inference": _tool(
+        rewriters.infer_shapes, "onnx.shape_inference", states_shapes=True
+    ),
+    "onnx-version-converter": _tool(rewriters.convert_by_onnx, "onnx.version_converter"),
+    "onnxscript-converter": _tool(
+        rewriters.convert_by_onnxscript, "onnxscript.version_converter", downwards=False
+    ),
+    "onnxscript-optimizer": _tool(rewriters.optimize_by_onnxscript, "onnxscript.optimizer"),
+    "onnxslim": _tool(rewriters.slim, "onnxslim"),
+    "onnxsim": _tool(rewriters.simplify, "onnxsim"),
+    "onnxoptimizer": _tool(rewriters.optimize_by_onnxoptimizer, "onnxoptimizer"),
+}
 """The built-in subjects by name, engines first."""
 
 
@@ -263,8 +261,6 @@ def load(name: str) -> Adapter:
 
 def title(name: str) -> str:
     """What a subject is called in reports: a file by its stem, a module by its last part."""
-    if name in SUBJECTS:
-        return name
     return Path(name).stem if _is_path(name) else name.rpartition(".")[2]
 
 
