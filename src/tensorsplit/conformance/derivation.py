@@ -19,9 +19,9 @@ was seen with, with its value, or with both. An entry is one condition.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tensorsplit.conformance.document import Result
 from tensorsplit.model.features import NODE_FEATURES
@@ -65,54 +65,30 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A case that an engine ran.
+    """A case that an engine ran."""
 
-    Attributes:
-        result: What came of it.
-        conditions: What it asked for.
-        is_legal: Whether the standard gives it a meaning.
-        is_rare: Whether it has a dimension of 0.
-        narrows: The element type, if the result is wrong and nothing but 64 bits in 32.
-    """
-
-    result: Result
-    conditions: frozenset[Condition]
-    is_legal: bool = True
-    is_rare: bool = False
-    narrows: str = ""
+    result: Result  # what came of it
+    conditions: frozenset[Condition]  # what it asked for
+    is_legal: bool = True  # whether the standard gives it a meaning
+    is_rare: bool = False  # whether it has a dimension of 0
+    narrows: str = ""  # the element type, if the result is wrong and nothing but 64 bits in 32
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A condition under which an engine fails.
+    """A condition under which an engine fails."""
 
-    Attributes:
-        condition: The condition.
-        verdict: Of `tensorsplit.model.profiles.VERDICTS`.
-        extent: Of `tensorsplit.model.profiles.EXTENTS`.
-        failed: How many of the cases that it is about failed.
-        cases: How many cases it is about: those under the condition that no finding before it
-            explains.
-        example: The result of one that failed.
-    """
-
-    condition: Condition
-    verdict: str
-    extent: str
-    failed: int
+    condition: Condition  # the condition
+    verdict: str  # of `tensorsplit.model.profiles.VERDICTS`
+    extent: str  # of `tensorsplit.model.profiles.EXTENTS`
+    failed: int  # how many of the cases that it is about failed
+    # how many cases it is about: those under the condition that no finding before it explains
     cases: int
-    example: Result
+    example: Result  # the result of one that failed
 
 
 def derive(observations: Sequence[Observation]) -> tuple[list[Explanation], list[Observation]]:
-    """What an engine does not do right.
-
-    Args:
-        observations: What came of the cases.
-
-    Returns:
-        The findings, and the failures that none of them explains.
-    """
+    """What an engine does not do right, and the failures that this does not explain."""
     found = list(_narrowing(observations))
     left = [entry for entry in observations if entry.is_legal and not entry.narrows]
     for search in (_always, _mostly):
@@ -153,40 +129,36 @@ def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]
 def _always(left: Sequence[Observation]) -> Explanation | None:
     """The condition under which nothing works that explains most of what is left."""
     under = _under(left)
-    best: Condition | None = None
-    for condition, entries in under.items():
-        if not all(map(_fails, entries)):
-            continue
-        beside = next((under[item] for item in _operators(condition) if item in under), left)
+
+    def is_chance(condition: Condition) -> bool:
+        """Whether as many cases might fail of those of the same operator without it."""
+        operators = [Condition(feature, value=condition.operator) for feature in _OPERATORS]
+        beside = next((under[operator] for operator in operators if operator in under), left)
         others = [entry for entry in beside if condition not in entry.conditions]
-        if others and _share(others) ** len(entries) > _CHANCE:
-            continue
-        if best is None or _rank(condition, under) > _rank(best, under):
-            best = condition
-    return None if best is None else _finding(best, "all", under[best])
+        return bool(others) and _share(others) ** len(under[condition]) > _CHANCE
 
-
-def _operators(condition: Condition) -> tuple[Condition, ...]:
-    """The conditions that are nothing but the operator of this one."""
-    return tuple(Condition(feature, value=condition.operator) for feature in _OPERATORS)
-
-
-def _rank(condition: Condition, under: Mapping[Condition, Sequence[Observation]]) -> Any:
-    return len(under[condition]), *condition.generality
+    ranks = {
+        condition: (len(entries), *condition.generality)
+        for condition, entries in under.items()
+        if all(map(_fails, entries)) and not is_chance(condition)
+    }
+    if not ranks:
+        return None
+    best = max(ranks, key=ranks.__getitem__)
+    return _finding(best, "all", under[best])
 
 
 def _mostly(left: Sequence[Observation]) -> Explanation | None:
     """The condition that has most to do with what is left."""
-    under = {
-        condition: entries
-        for condition, entries in _under(left).items()
-        if _weight(condition, entries)
+    under = _under(left)
+    ranks = {
+        condition: (weight, *condition.generality)
+        for condition, entries in under.items()
+        if (weight := _weight(condition, entries))
     }
-    if not under:
+    if not ranks:
         return None
-    best = max(
-        under, key=lambda condition: (_weight(condition, under[condition]), *condition.generality)
-    )
+    best = max(ranks, key=ranks.__getitem__)
     rare = all(entry.is_rare for entry in under[best] if _fails(entry))
     return _finding(best, "edge" if rare else "some", under[best])
 
@@ -205,9 +177,8 @@ def _weight(condition: Condition, entries: Sequence[Observation]) -> float:
 
 
 def _narrowing(observations: Sequence[Observation]) -> Iterator[Explanation]:
-    narrowed = [entry for entry in observations if entry.narrows]
-    for value in sorted(Counter(entry.narrows for entry in narrowed)):
-        entries = [entry for entry in narrowed if entry.narrows == value]
+    for value in sorted({entry.narrows for entry in observations} - {""}):
+        entries = [entry for entry in observations if entry.narrows == value]
         yield _finding(Condition("wide_values", value=value), "values", entries)
 
 

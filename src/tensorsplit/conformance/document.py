@@ -47,17 +47,11 @@ _FIX = "give a file that tensorsplit conformance --format json -o FILE has writt
 
 @dataclass(frozen=True, slots=True)
 class SubjectInfo:
-    """An engine or a tool that was run.
+    """An engine or a tool that was run."""
 
-    Attributes:
-        name: Its name, such as ``onnxruntime``.
-        kind: ``engine`` or ``tool``.
-        versions: The version of each of its packages.
-    """
-
-    name: str
-    kind: str
-    versions: dict[str, str]
+    name: str  # its name, such as ``onnxruntime``
+    kind: str  # ``engine`` or ``tool``
+    versions: dict[str, str]  # the version of each of its packages
 
     @property
     def version(self) -> str:
@@ -67,33 +61,21 @@ class SubjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one case with one subject.
-
-    Attributes:
-        case: The case's id.
-        subject: The subject's name.
-        verdict: One of `VERDICTS`.
-        detail: What was seen, in one or two sentences; empty for a pass.
-        signal: The signal that ended the process, such as ``SIGFPE``.
-        output: The output that is wrong, with its position in a sequence, such as ``parts[2]``.
-        index: The first index at which the values differ.
-        expected: The value there that the standard asks for, as text.
-        seen: The value that was seen there, as text.
-        memory: Whether memory outside a buffer was read or written, as far as it can be known.
-        deviation: The id of the known deviation that the result belongs to.
-    """
+    """What came of one case with one subject."""
 
     case: str
     subject: str
-    verdict: str
-    detail: str = ""
-    signal: str = ""
+    verdict: str  # one of `VERDICTS`
+    detail: str = ""  # what was seen, in one or two sentences; empty for a pass
+    signal: str = ""  # the signal that ended the process, such as ``SIGFPE``
+    # the output that is wrong, with its position in a sequence, such as ``parts[2]``
     output: str = ""
-    index: tuple[int, ...] = ()
-    expected: str = ""
-    seen: str = ""
+    index: tuple[int, ...] = ()  # the first index at which the values differ
+    expected: str = ""  # the value there that the standard asks for, as text
+    seen: str = ""  # the value that was seen there, as text
+    # whether memory outside a buffer was read or written, as far as it can be known
     memory: bool = False
-    deviation: str = ""
+    deviation: str = ""  # the id of the known deviation that the result belongs to
 
     @property
     def is_deviation(self) -> bool:
@@ -110,20 +92,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A run.
+    """A run."""
 
-    Attributes:
-        suite: ``version`` of this package, ``cases`` (how many) and ``seed``.
-        measured: ``by`` whom, ``date``, ``system``, ``python`` and ``cpu``.
-        subjects: What was run.
-        cases: What was asked of it.
-        results: What came of each case with each subject, by case and then subject.
-    """
-
-    suite: dict[str, Any]
-    measured: dict[str, str]
-    subjects: tuple[SubjectInfo, ...]
-    cases: tuple[CaseInfo, ...]
+    suite: dict[str, Any]  # ``version`` of this package, ``cases`` (how many) and ``seed``
+    measured: dict[str, str]  # ``by`` whom, ``date``, ``system``, ``python`` and ``cpu``
+    subjects: tuple[SubjectInfo, ...]  # what was run
+    cases: tuple[CaseInfo, ...]  # what was asked of it
+    # what came of each case with each subject, by case and then subject
     results: tuple[Result, ...] = field(default=())
 
     def deviations(self) -> Iterator[Result]:
@@ -141,14 +116,9 @@ class Document:
 
     @classmethod
     def from_json(cls, content: Any) -> Document:
-        """The document of what `json.loads` gave.
+        """The document of what `json.loads` gave; SplitError TS703 if it is none.
 
-        Args:
-            content: What was read; anything, it is checked. Fields that it does not know are of a
-                newer version of this package.
-
-        Raises:
-            SplitError: TS703 if it is no such document.
+        Fields that it does not know are of a newer version of this package.
         """
         try:
             document = msgspec.convert(content, cls)
@@ -165,14 +135,7 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """Read a run, compressed or not.
-
-    Args:
-        path: A file that ``tensorsplit conformance --format json`` has written.
-
-    Raises:
-        SplitError: TS703 if it can't be read or is no such document.
-    """
+    """Read a run, compressed or not; SplitError TS703 if it can't be read or is none."""
     try:
         octets = path.read_bytes()
         if octets.startswith(_MAGIC):
@@ -187,10 +150,7 @@ def read(path: Path) -> Document:
 def octets_of(text: str, path: Path) -> bytes:
     """What is written to a file for a text: compressed if its name ends in ``.gz``.
 
-    Args:
-        text: The text.
-        path: The file. Neither its name nor the time gets into what is written, so that the same
-            text gives the same file.
+    The same text gives the same file: neither its name nor the time gets into it.
     """
     octets = text.encode()
     return gzip.compress(octets, mtime=0) if path.suffix == _COMPRESSED else octets
@@ -199,13 +159,8 @@ def octets_of(text: str, path: Path) -> bytes:
 def merged(documents: Sequence[Document]) -> Document:
     """One document from several: engines that can't be installed together are run one by one.
 
-    Args:
-        documents: The runs, at least one. The first has all cases; the others may have some of
-            them. What is said of when and where is that of the first.
-
-    Raises:
-        SplitError: TS703 if a run has another seed or version of the suite than the first, or a
-            case that the first has not; if a subject is in two.
+    The first has all cases, and says when and where. SplitError TS703 if another has a case, a seed
+    or a version of the suite that the first has not, or a subject is in two.
     """
     first, *rest = documents
     cases = {case.id: case for case in first.cases}

@@ -28,34 +28,25 @@ _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 
 @dataclass(frozen=True, slots=True)
 class CaseTask:
-    """What a subject is asked to do.
+    """What a subject is asked to do."""
 
-    Attributes:
-        case: The id of the case.
-        request: Makes the arguments of `tensorsplit.conformance.subjects.perform`, but the first.
-    """
-
-    case: str
+    case: str  # the id of the case
+    # makes the arguments of `tensorsplit.conformance.subjects.perform`, but the first
     request: Callable[[], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of a task.
+    """What came of a task."""
 
-    Attributes:
-        result: The outputs by name that an engine gave, or the model that a tool made; None where
-            it refused or died.
-        refusal: The words of a refusal; None where there was none.
-        unsupported: Whether it was a refusal of the element type or the operator altogether.
-        death: How its process died.
-        affected: The later case that died of what this one did; empty if it was this one itself.
-    """
-
+    # the outputs by name that an engine gave, or the model that a tool made; None where it refused
+    # or died
     result: Any = None
-    refusal: str | None = None
+    refusal: str | None = None  # the words of a refusal; None where there was none
+    # whether it was a refusal of the element type or the operator altogether
     unsupported: bool = False
-    death: ProcessDied | None = None
+    death: ProcessDied | None = None  # how its process died
+    # the later case that died of what this one did; empty if it was this one itself
     affected: str = ""
 
 

@@ -29,25 +29,16 @@ FILE = "known.json"
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A known deviation.
+    """A known deviation."""
 
-    Attributes:
-        id: A name that stays.
-        subject: Who deviates.
-        versions: The versions that do, as pip writes them: ``>=1.31.1,<1.33``.
-        verdicts: The verdicts it shows as; several where memory decides.
-        cases: Patterns of the cases that show it (see `patterns.matches`); each of them does.
-        seen: What was seen.
-        link: An issue of the project it belongs to, where there is one.
-    """
-
-    id: str
-    subject: str
-    versions: str
-    verdicts: tuple[str, ...]
+    id: str  # a name that stays
+    subject: str  # who deviates
+    versions: str  # the versions that do, as pip writes them: ``>=1.31.1,<1.33``
+    verdicts: tuple[str, ...]  # the verdicts it shows as; several where memory decides
+    # patterns of the cases that show it (see `patterns.matches`); each of them does
     cases: tuple[str, ...]
-    seen: str
-    link: str = ""
+    seen: str  # what was seen
+    link: str = ""  # an issue of the project it belongs to, where there is one
 
     def __post_init__(self) -> None:
         SpecifierSet(self.versions)  # which raises a ValueError for anything else
@@ -69,14 +60,10 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A known deviation that does not occur as it is said to.
+    """A known deviation that does not occur as it is said to."""
 
-    Attributes:
-        deviation: The entry of the file.
-        cases: The cases that should show it and don't; empty if it matches none of the suite.
-    """
-
-    deviation: Deviation
+    deviation: Deviation  # the entry of the file
+    # the cases that should show it and don't; empty if it matches none of the suite
     cases: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -89,17 +76,11 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A run beside the known deviations.
+    """A run beside the known deviations."""
 
-    Attributes:
-        document: The run, each deviation with the id of the entry that it belongs to.
-        new: The deviations that belong to none, worst first.
-        stale: The entries that say too much.
-    """
-
-    document: Document
-    new: tuple[Result, ...]
-    stale: tuple[Stale, ...]
+    document: Document  # the run, each deviation with the id of the entry that it belongs to
+    new: tuple[Result, ...]  # the deviations that belong to none, worst first
+    stale: tuple[Stale, ...]  # the entries that say too much
 
     @property
     def is_fine(self) -> bool:
@@ -108,14 +89,7 @@ class Comparison:
 
 
 def load(path: Path | None = None) -> tuple[Deviation, ...]:
-    """Read known deviations.
-
-    Args:
-        path: The file; that of this package if None.
-
-    Raises:
-        SplitError: TS703 if it holds none.
-    """
+    """The known deviations of a file, or of this package; SplitError TS703 if it holds none."""
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
         return msgspec.convert(json.loads(text), _File).deviations
@@ -137,24 +111,15 @@ def dumps(deviations: Iterable[Deviation]) -> str:
 def compare(
     document: Document, known: Iterable[Deviation], suite: Collection[str] = ()
 ) -> Comparison:
-    """Compare a run with what is known.
-
-    Args:
-        document: The run.
-        known: The known deviations.
-        suite: The ids of all cases there are, of which the run may have only some.
-    """
+    """Compare a run, which may have only some of the cases of the suite, with what is known."""
     versions = {subject.name: subject.version for subject in document.subjects}
-    entries = [
-        entry
-        for entry in known
-        if entry.subject in versions and entry.covers(versions[entry.subject])
-    ]
     results = {(result.case, result.subject): result for result in document.results}
     names = [case.id for case in document.cases]
     owners: dict[tuple[str, str], str] = {}
     stale = []
-    for entry in entries:
+    for entry in known:
+        if entry.subject not in versions or not entry.covers(versions[entry.subject]):
+            continue
         cases = matching(names, entry.cases)
         fixed = [name for name in cases if not _shows(results.get((name, entry.subject)), entry)]
         if fixed or not (cases or matching(suite, entry.cases)):
@@ -178,13 +143,8 @@ def _shows(result: Result | None, entry: Deviation) -> bool:
 def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, ...]:
     """Known deviations that fit a run, for a person to review.
 
-    Args:
-        document: The run; a whole one, or what it leaves out is taken as it was.
-        known: The deviations known so far. What is not about a subject of the run stays; an entry
-            that a new version no longer shows at all ends before that version.
-
-    Returns:
-        The entries; those that are new are named by their subject and a number.
+    What the run does not show otherwise stays; an entry that a new version no longer shows at all
+    ends before that version. New entries are named by their subject and a number.
     """
     comparison = compare(document, known)
     names = {case.id for case in document.cases}

@@ -6,18 +6,17 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, reduce
+from itertools import chain
 from operator import and_
 
 _SAMPLES = 8
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a case is meant by a pattern.
+    """Whether the id of a case is meant by a pattern.
 
-    Args:
-        name: The case's id.
-        pattern: Segments between slashes, as many as the id has; in each, ``*`` stands for any
-            characters and ``{a,b}`` for one of those between the commas, which may hold ``*``.
+    A pattern has segments between slashes, as many as the id; in each, ``*`` stands for any
+    characters and ``{a,b}`` for one of those between the commas, which may hold ``*``.
     """
     return _compiled(pattern).fullmatch(name) is not None
 
@@ -35,22 +34,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def covering(wanted: Collection[str], others: Collection[str]) -> tuple[str, ...]:
-    """Patterns that match all of some ids and none of others.
-
-    Args:
-        wanted: The ids to match.
-        others: The ids that must not match.
-
-    Returns:
-        Patterns, few but not always the fewest there are; sorted.
-    """
+    """Patterns that match all of some ids and none of others: few, if not the fewest; sorted."""
     by_length: dict[int, list[str]] = defaultdict(list)
     for name in sorted({*wanted, *others}):
         by_length[name.count("/")].append(name)
-    found = [
-        pattern for names in by_length.values() for pattern in _covering(names, frozenset(wanted))
-    ]
-    return tuple(sorted(_merged(found)))
+    kept = frozenset(wanted)
+    found = (_merged(_covering(names, kept)) for names in by_length.values())
+    return tuple(sorted(chain.from_iterable(found)))
 
 
 def _covering(names: list[str], wanted: Collection[str]) -> Iterator[str]:
@@ -102,23 +92,18 @@ def _generalised(segment: str) -> Iterator[str]:
     yield segment
 
 
-def _merged(patterns: list[str]) -> list[str]:
+def _merged(patterns: Iterable[str]) -> Iterator[str]:
     """Patterns that differ in one segment only, as one pattern with alternatives."""
-    left = sorted(set(patterns))
-    for place in range(max((pattern.count("/") + 1 for pattern in left), default=0)):
-        groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for pattern in left:
-            segments = pattern.split("/")
-            if place >= len(segments):
-                groups[(pattern,)].append("")
-                continue
-            groups[*segments[:place], "", *segments[place + 1 :]].append(segments[place])
-        left = []
-        for key, alternatives in groups.items():
-            if alternatives == [""] and "" not in key:
-                left.append(key[0])
-                continue
-            words = [word for text in alternatives for word in text.strip("{}").split(",")]
-            joined = words[0] if len(words) == 1 else "{" + ",".join(sorted(set(words))) + "}"
-            left.append("/".join((*key[:place], joined, *key[place + 1 :])))
-    return left
+    left = [tuple(pattern.split("/")) for pattern in sorted(patterns)]
+    for place in range(len(left[0]) if left else 0):
+        groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for segments in left:
+            others = segments[:place] + segments[place + 1 :]
+            groups[others].add(segments[place])
+        left = [
+            (*others[:place], "{" + ",".join(sorted(found)) + "}", *others[place:])
+            if len(found) > 1
+            else (*others[:place], *found, *others[place:])
+            for others, found in groups.items()
+        ]
+    return map("/".join, left)

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,10 @@ _LEFT_OUT = ("opset",)
 
 
 def profile_files(document: Document) -> Iterator[tuple[str, str]]:
-    """The profile of each engine of a run.
+    """The profile of each engine of a run: the file's name, ``ENGINE-VERSION.json``, and text.
 
-    Args:
-        document: The run. Its cases must be of this version of the package, and as many as there
-            are: what no case shows is taken over from the newest profile there is.
-
-    Yields:
-        The name of a file, ``ENGINE-VERSION.json``, and its text.
+    The run must have all cases of this version of the package: what no case shows is taken over
+    from the newest profile there is.
     """
     conditions = _conditions(document)
     cases = {case.id: case for case in document.cases}
@@ -126,19 +123,11 @@ def _conditions(document: Document) -> dict[str, frozenset[Condition]]:
 
 
 def conditions_of(data: bytes) -> frozenset[Condition]:
-    """What a model asks of an engine.
-
-    Args:
-        data: The serialised ONNX model.
-    """
+    """What a serialised ONNX model asks of an engine."""
     model = open_model(onnx.load_from_string(data)).model
     facts = analyse(model)
-    found: set[Condition] = set()
-    for place in walk(model):
-        features = features_of(place, facts)
-        found.update(_of_features(features))
-    found.update(_of_features(model_features(model)))
-    return frozenset(found)
+    features = [features_of(place, facts) for place in walk(model)]
+    return frozenset(chain.from_iterable(map(_of_features, [*features, model_features(model)])))
 
 
 def _of_features(features: Mapping[str, Any]) -> Iterator[Condition]:

@@ -38,19 +38,12 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A subject of a run.
+    """A subject of a run."""
 
-    Attributes:
-        source: As `tensorsplit.conformance.subjects.load` takes it.
-        title: What it is called in the document.
-        adapter: Its adapter.
-        seconds: How long it may take for one case.
-    """
-
-    source: str
-    title: str
-    adapter: subjects.Adapter
-    seconds: float = SECONDS
+    source: str  # as `tensorsplit.conformance.subjects.load` takes it
+    title: str  # what it is called in the document
+    adapter: subjects.Adapter  # its adapter
+    seconds: float = SECONDS  # how long it may take for one case
 
     @classmethod
     def of(cls, name: str, seconds: float = SECONDS) -> Subject:

@@ -85,21 +85,14 @@ class ProcessDied(Exception):  # noqa: N818 - what happened, in the past tense
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the process answers.
+    """What the process answers."""
 
-    Attributes:
-        result: What the adapter returned, if none of the others is set.
-        refusal: Why the engine refused, in its own words.
-        unsupported: Whether it said that it lacks the element type, operator or opset altogether.
-        missing: Why the engine can't be imported.
-        error: A refusal of this package's own.
-    """
-
-    result: Any = None
-    refusal: str | None = None
+    result: Any = None  # what the adapter returned, if none of the others is set
+    refusal: str | None = None  # why the engine refused, in its own words
+    # whether it said that it lacks the element type, operator or opset altogether
     unsupported: bool = False
-    missing: str | None = None
-    error: SplitError | None = None
+    missing: str | None = None  # why the engine can't be imported
+    error: SplitError | None = None  # a refusal of this package's own
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Reply:

@@ -13,17 +13,11 @@ from tensorsplit.conformance.document import Document, Result, SubjectInfo
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A verdict as the reports show it; wrong data from foreign memory is an outcome of its own.
+    """A verdict as the reports show it; wrong data from foreign memory is an outcome of its own."""
 
-    Attributes:
-        key: How it is written in a link, and in the class of a style.
-        style: Its style in a terminal.
-        meaning: What it means, in one sentence.
-    """
-
-    key: str
-    style: str
-    meaning: str
+    key: str  # how it is written in a link, and in the class of a style
+    style: str  # its style in a terminal
+    meaning: str  # what it means, in one sentence
 
     @property
     def title(self) -> str:
@@ -71,12 +65,9 @@ _AGAIN = re.compile(r"(,[^,]+)\1+")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often each outcome came up.
+    """How often each outcome came up."""
 
-    Attributes:
-        numbers: One for each of `OUTCOMES`.
-    """
-
+    # one for each of `OUTCOMES`
     numbers: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
 
     @property
@@ -102,17 +93,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Deviations of one subject that are alike: of one outcome, and described in the same words.
+    """Deviations of one subject that are alike: of one outcome, and described in the same words."""
 
-    Attributes:
-        outcome: The outcome of all its cases.
-        subject: Who deviates.
-        results: The deviations by case id, at least one.
-    """
-
-    outcome: Outcome
-    subject: SubjectInfo
-    results: tuple[Result, ...]
+    outcome: Outcome  # the outcome of all its cases
+    subject: SubjectInfo  # who deviates
+    results: tuple[Result, ...]  # the deviations by case id, at least one
 
     @property
     def news(self) -> int:
