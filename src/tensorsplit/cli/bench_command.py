@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tensorsplit.cli.files import write_files
-from tensorsplit.cli.screen import examples, format_option, say, show, write
+from tensorsplit.cli.screen import FINDINGS, examples, format_option, say, show, write
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
     from tensorsplit.bench.figures import Figures
     from tensorsplit.bench.workloads import Workload
-
-WRONG = 1
 
 _File = click.Path(dir_okay=False, path_type=Path)
 
@@ -88,7 +86,7 @@ def bench(
     figures = Figures(describe(effort), measured)
     _save(figures, style, output)
     if figures.wrong:
-        ctx.exit(WRONG)
+        ctx.exit(FINDINGS)
 
 
 def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tensorsplit.cli.files import write_files
 from tensorsplit.cli.screen import (
+    FINDINGS,
+    Command,
     complain,
     examples,
     format_option,
@@ -30,15 +32,14 @@ if TYPE_CHECKING:
     from tensorsplit.conformance.document import Document
     from tensorsplit.conformance.known import Comparison, Deviation
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-DEVIATES = 1
 ALL = "all"
 _MOST_LISTED = 20
 _WIDTH = 100
 
 
-def _file_option(*names: str, text: str, metavar: str = "FILE", **more: Any) -> Callable[[_F], _F]:
+def _file_option(
+    *names: str, text: str, metavar: str = "FILE", **more: Any
+) -> Callable[[Command], Command]:
     return click.option(*names, metavar=metavar, type=click.Path(path_type=Path), help=text, **more)
 
 
@@ -150,7 +151,7 @@ def conformance(
     _write(_shown(document, style, engines, deviations), out, files)
     _list_unexpected(comparison)
     if not comparison.is_fine:
-        ctx.exit(DEVIATES)
+        ctx.exit(FINDINGS)
 
 
 def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:

@@ -52,8 +52,8 @@ def _draft(target: Path, content: Writer | bytes | str, drafts: dict[Path, Path]
     """Write the content into a file of its own beside the target, down to the disk."""
     if target.is_dir():
         raise SplitError(UNWRITABLE, f"{target} is a folder", "give the name of a file")
-    drafts[target] = path = _new_file(target.parent)
-    with path.open("wb") as file:
+    with _new_file(target.parent) as file:
+        drafts[target] = path = Path(file.name)
         if callable(content):
             content(file)
         else:
@@ -64,10 +64,10 @@ def _draft(target: Path, content: Writer | bytes | str, drafts: dict[Path, Path]
     path.chmod(mode & 0o777)
 
 
-def _new_file(folder: Path) -> Path:
-    handle, name = tempfile.mkstemp(prefix=".tensorsplit-", suffix=".part", dir=folder)
-    os.close(handle)
-    return Path(name)
+def _new_file(folder: Path) -> IO[bytes]:
+    return tempfile.NamedTemporaryFile(
+        prefix=".tensorsplit-", suffix=".part", dir=folder, delete=False
+    )
 
 
 def _make_folder(folder: Path, made: list[Path]) -> None:
@@ -184,7 +184,8 @@ def _bring(source: Path, target: Path, may_copy: bool, brought: list[Path]) -> N
 
 
 def _copy(source: Path, target: Path) -> None:
-    draft = _new_file(target.parent)
+    with _new_file(target.parent) as file:
+        draft = Path(file.name)
     try:
         shutil.copyfile(source, draft)
         draft.replace(target)

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from tensorsplit.cli.parsing import parse_shape
+from tensorsplit.cli.screen import Command
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ INPUT_SHAPE_OPTION = click.option(
 )
 
 _T = TypeVar("_T")
-_F = TypeVar("_F", bound=Callable[..., Any])
 _HEADER = 4096
 _MAGIC = b"\x93NUMPY"
 _FLOAT8 = (b"'descr': '<f1'", b"'descr': '|V1'")
@@ -42,7 +42,7 @@ _SEQUENCE_LENGTH = 3
 _LARGEST = 100
 
 
-def input_option(text: str) -> Callable[[_F], _F]:
+def input_option(text: str) -> Callable[[Command], Command]:
     """The option ``--input``, passed on as `written`."""
     return click.option("--input", "-i", "written", metavar="NAME=FILE", multiple=True, help=text)
 

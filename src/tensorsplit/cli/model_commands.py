@@ -20,7 +20,7 @@ from tensorsplit.cli.input_files import (
     read_feeds,
     read_input_shapes,
 )
-from tensorsplit.cli.screen import examples, format_option, progress_of, say, show, write
+from tensorsplit.cli.screen import FINDINGS, examples, format_option, progress_of, say, show, write
 from tensorsplit.core.errors import SplitError, printable
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tensorsplit.model.graph.reading import OnnxModel
     from tensorsplit.model.lower import LoweringReport
 
-FOUND = 1
-MISMATCH = 1
 _MOST_CHANGES = 40
 _MOST_NAMES = 6
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -102,7 +100,7 @@ def check(ctx: click.Context, model: str, target: str | None, style: str, strict
     else:
         say(*reports.as_text(report).splitlines())
     if report.count("error") or (strict and report.count("warning")):
-        ctx.exit(FOUND)
+        ctx.exit(FINDINGS)
 
 
 def _coloured(report: str) -> Iterator[Text]:
@@ -262,7 +260,7 @@ def lower(
         _tell(report, opened.original, made)
         say(*verdict)
     if not same:
-        ctx.exit(MISMATCH)
+        ctx.exit(FINDINGS)
     output.write(made)
 
 

@@ -14,15 +14,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import Writer, write_files
-from tensorsplit.cli.input_files import input_option, read_feeds
-from tensorsplit.cli.screen import examples, say
+from tensorsplit.cli.input_files import Array, input_option, read_feeds
+from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from tensorsplit.engines.compare import Difference
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-
-MISMATCH = 1
 ARCHIVE = "outputs.npz"
 
 _WHOLE = 64
@@ -136,7 +133,7 @@ def run(
         same = same and all(_is_near(difference, tolerance) for difference in found)
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
     if not same:
-        ctx.exit(MISMATCH)
+        ctx.exit(FINDINGS)
 
 
 def _verdict(

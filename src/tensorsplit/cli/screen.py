@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress, TaskID
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FINDINGS = 1
+"""The exit status for findings of error level, a mismatch, or a case that is not as recorded."""
 
 _LONGEST_MESSAGE = 2000
 _REDRAWN = 0.05
@@ -30,7 +33,7 @@ def examples(*commands: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  tensorsplit {command}" for command in commands)))
 
 
-def format_option(*formats: str, text: str = "How to write it.") -> Callable[[_F], _F]:
+def format_option(*formats: str, text: str = "How to write it.") -> Callable[[Command], Command]:
     """The option ``--format``, passed on as `style`; the first of the formats is the default."""
     return click.option(
         "--format",

@@ -169,7 +169,7 @@ def _fill(stretch: Stretch) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _Drawing:
     """Where everything is."""
 
     plan: Plan
@@ -200,7 +200,7 @@ class _Frame:
         return _rect(self.point(main[0], cross[0]), size, css)
 
 
-def _frame(plan: Plan, run: Sequence[Stretch], top: int) -> _Frame:
+def _frame(plan: Plan, run: Sequence[Stretch], top: int) -> _Drawing:
     gaps = _GAP * (len(run) - 1)
     across = is_across(plan)
     if across:
@@ -214,7 +214,7 @@ def _frame(plan: Plan, run: Sequence[Stretch], top: int) -> _Frame:
     bands = extents(run, room, [0 if stretch.empty else _LEAST_BAND for stretch in run])
     blocks = extents(run, room, [_LEAST_BLOCK] * len(run))
     starts = list(accumulate((length + _GAP for length in blocks), initial=start))
-    return _Frame(
+    return _Drawing(
         plan,
         run,
         across,
@@ -226,7 +226,7 @@ def _frame(plan: Plan, run: Sequence[Stretch], top: int) -> _Frame:
     )
 
 
-def _part(frame: _Frame, number: int) -> Iterator[str]:
+def _part(frame: _Drawing, number: int) -> Iterator[str]:
     """A part: in the tensor, taken out of it, and the link between the two."""
     stretch, band, block = frame.run[number], frame.bands[number : number + 2], frame.blocks[number]
     near, far = frame.tensor[1], frame.parts[0]
@@ -248,7 +248,7 @@ def _part(frame: _Frame, number: int) -> Iterator[str]:
         yield _label(x, frame.parts[1] + 15, size, "middle")
 
 
-def _grid(frame: _Frame) -> Iterator[str]:
+def _grid(frame: _Drawing) -> Iterator[str]:
     """The elements of the tensor, if they are few enough to be seen."""
     start, end = frame.bands[0], frame.bands[-1]
     dim = frame.plan.input_shape[frame.plan.axis]
@@ -264,7 +264,7 @@ def _grid(frame: _Frame) -> Iterator[str]:
             yield frame.line((start, at), (end, at), "grid")
 
 
-def _axes(frame: _Frame, y: int) -> Iterator[str]:
+def _axes(frame: _Drawing, y: int) -> Iterator[str]:
     """The names of the two axes, each beside its direction."""
     main, other = _axis(frame.plan, frame.plan.axis), other_axis(frame.plan)
     cross = "" if other is None else _axis(frame.plan, other)
@@ -282,7 +282,7 @@ def _axis(plan: Plan, axis: int) -> str:
     return f"axis {axis} ({shortened(dim_text(plan.input_shape[axis]), _LONGEST_DIM)})"
 
 
-def _offsets(frame: _Frame) -> Iterator[str]:
+def _offsets(frame: _Drawing) -> Iterator[str]:
     """The offsets at the borders of the parts, as far as there is room between them."""
     dim = dim_text(frame.plan.input_shape[frame.plan.axis])
     end = (frame.bands[-1], shortened(dim, _LONGEST_OFFSET))
@@ -301,7 +301,7 @@ def _offsets(frame: _Frame) -> Iterator[str]:
             yield _label(x, y + 4, offset, "tick end")
 
 
-def _room(frame: _Frame, offset: str) -> int:
+def _room(frame: _Drawing, offset: str) -> int:
     """What an offset takes of the split axis."""
     return (len(offset) + 1) * _CHAR if frame.across else _LINE
 

@@ -163,8 +163,7 @@ def _down(plan: Plan, run: Sequence[Stretch], width: int, box: _Box) -> Iterator
         yield [(" " * indent, ""), (_axis_label(plan, other, box.right, box), _QUIET)]
     gutter = label
     for number, (stretch, cell, height) in enumerate(zip(run, cells, heights, strict=True)):
-        joints = box.top if number == 0 else box.middle
-        rule = _rule([inner], box.line, joints)
+        rule = _rule([inner], box.line, box.middle if number else box.top)
         yield [(" " * indent + rule, ""), (f" {dim_text(stretch.offset)}", "")]
         for row in range(height):
             yield [
