@@ -18,12 +18,7 @@ _FIRST_WITH_VALUE_INTS = 12
 
 
 def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[VersionStep, Adapter]:
-    """Adapters by step.
-
-    Args:
-        rows: Operators, separated by spaces; the opset of the newer version; the adapters up and
-            down, None for a direction that needs none.
-    """
+    """Adapters by step, of rows of operators, the newer version, and adapters up and down."""
     return {
         VersionStep(name, boundary, is_up): adapter
         for names, boundary, up, down in rows

@@ -14,11 +14,7 @@ from tensorsplit.model.graph.nodes import as_proto, bodies
 
 
 def replace_by_definition(node: NodeConversion) -> bool:
-    """Replace a node by the nodes of its operator's definition.
-
-    Returns:
-        Whether there is a definition that can be used.
-    """
+    """Replace a node by its operator's definition, if there is one that can be used."""
     before, conversion = node.step.before, node.conversion
     entry = schema(node.step.op_type, before)
     linked = any(attribute.is_ref() for attribute in node.node.attributes.values())

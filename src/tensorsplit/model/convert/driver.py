@@ -42,11 +42,7 @@ def newest_opset() -> int:
 
 
 def check_opset(opset: object) -> int:
-    """An opset that models can be converted to.
-
-    Raises:
-        SplitError: TS101 for what is none.
-    """
+    """An opset that models can be converted to (TS101 for what is none)."""
     number = as_index(opset)
     if number is None or not 1 <= number <= newest_opset():
         raise SplitError(
@@ -59,22 +55,14 @@ def check_opset(opset: object) -> int:
 
 
 class ToOpset(ir.passes.InPlacePass):
-    """Converts a model to another opset.
-
-    Args:
-        target: An opset that `check_opset` let pass.
-    """
+    """Converts a model to an opset that `check_opset` let pass."""
 
     def __init__(self, target: int) -> None:
         self.target = target
 
     @collector_paused()
     def call(self, model: ir.Model) -> ir.passes.PassResult:
-        """Convert a model in place.
-
-        Raises:
-            SplitError: As `tensorsplit.convert`.
-        """
+        """Convert a model in place; refuses as `tensorsplit.convert`."""
         if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
             model.opset_imports[""] = 1
         imports = _imports(model)
@@ -196,11 +184,7 @@ def _convert(node: NodeConversion) -> None:
 
 
 def _convert_other(node: NodeConversion) -> None:
-    """Bring a node of another operator to the target, version by version.
-
-    Raises:
-        SplitError: TS512 where it is not expressible in a version on the way.
-    """
+    """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
     if not exists(node.op_type, node.opset):
         raise node.refusal(

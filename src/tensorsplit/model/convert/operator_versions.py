@@ -19,7 +19,6 @@ class VersionStep(NamedTuple):
     """From one version of an operator to the next one, up or down.
 
     Attributes:
-        op_type: The operator.
         boundary: The opset that introduced the newer one of the two.
         up: Whether it goes to the newer one.
     """
@@ -63,20 +62,14 @@ def schema(op_type: str, opset: int) -> Any:
 @lru_cache(maxsize=4096)
 def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
     """The next version on the way to the target; None if there is none in between."""
-    versions = _versions()[op_type]
-    if target > opset:
-        newer = [version for version in versions if opset < version <= target]
-        return VersionStep(op_type, newer[0], True) if newer else None
-    left = [version for version in versions if target < version <= opset]
-    return VersionStep(op_type, left[-1], False) if left else None
+    up = target > opset
+    low, high = sorted((opset, target))
+    between = [version for version in _versions()[op_type] if low < version <= high]
+    return VersionStep(op_type, between[0 if up else -1], up) if between else None
 
 
 def check_node(node: ir.Node, opset: int) -> None:
-    """Refuse a node that its own opset does not allow.
-
-    Raises:
-        SplitError: TS502.
-    """
+    """Refuse a node that its own opset does not allow (TS502)."""
     own = schema(node.op_type, opset)
 
     check_schema(own, opset, node.attributes, _given(node), len(node.outputs))
@@ -222,10 +215,8 @@ def _bindings(node: ir.Node, before: Any, after: Any) -> Iterator[tuple[Any, ir.
 
 
 def _allowed(schema: Any, type_str: str) -> frozenset[str]:
-    for constraint in schema.type_constraints:
-        if constraint.type_param_str == type_str:
-            return frozenset(constraint.allowed_type_strs)
-    return frozenset({type_str})
+    found = (c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == type_str)
+    return frozenset(next(found, [type_str]))
 
 
 def _type_name(facts: Facts, value: ir.Value) -> str | None:

@@ -33,47 +33,39 @@ def inline(model: ir.Model, facts: Facts, profile: Profile, report: LoweringRepo
     if not wanted:
         return False
     for function in model.functions.values():
-        if _key(function) in wanted:
+        if function.identifier() in wanted:
             _to_opset(model, function)
     try:
-        InlinePass(lambda function: _key(function) in wanted)(model)
+        InlinePass(lambda function: function.identifier() in wanted)(model)
     except Exception as error:
         raise refusal(f"a function can't be inlined: {error}", None) from error
     for key, reason in wanted.items():
-        name = "::".join(part for part in key[:2])
-        report.changes.append(LoweredNode(f"function {name}", key[1], "inlined", reason))
+        domain, name, _ = key
+        report.changes.append(LoweredNode(f"function {domain}::{name}", name, "inlined", reason))
     return True
 
 
-_Key = tuple[str, str, str]
-
-
-def _key(function: ir.Function) -> _Key:
-    return (function.domain, function.name, function.overload)
-
-
-def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[_Key, str]:
+def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[ir.OperatorIdentifier, str]:
     """The functions to inline, each with the reason."""
     whole = next((e for e in profile.entries if e.feature == "local_function" and must_go(e)), None)
     if whole is not None:
-        return {_key(function): whole.note for function in model.functions.values()}
-    wanted: dict[_Key, str] = {}
+        return {function.identifier(): whole.note for function in model.functions.values()}
+    wanted: dict[ir.OperatorIdentifier, str] = {}
     opset = domain_opsets(model.opset_imports).get("", 0)
     other = next((e for e in profile.entries if e.feature == "function_opset"), None)
     for ref in walk(model):
         function = ref.function
         if function is None:
             continue
-        entries = profile.about(features_of(ref, facts))
-        entry = next((entry for entry in entries if must_go(entry)), None)
+        entry = next(filter(must_go, profile.about(features_of(ref, facts))), None)
         if entry is None and ref.opset != opset and is_onnx_split(ref.node):
             entry = other
         if entry is not None:
-            wanted.setdefault(_key(function), entry.note)
+            wanted.setdefault(function.identifier(), entry.note)
     for function in model.functions.values():
         ends = (*function.inputs, *function.outputs)
         if any(is_sequence(value, facts) for value in ends) and wanted:
-            wanted.setdefault(_key(function), "it passes a sequence on")
+            wanted.setdefault(function.identifier(), "it passes a sequence on")
     return wanted
 
 

@@ -19,8 +19,10 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     domain_name,
+    domain_opsets,
     is_onnx_split,
     is_vendor_split,
+    node_path,
     walk,
 )
 from tensorsplit.model.graph.progress import counted
@@ -51,15 +53,12 @@ from tensorsplit.model.profiles import Limitation, Profile, load
 
 @collector_paused()
 def lower_graph(model: ir.Model, target: str, version: str | None = None) -> LoweringReport:
-    """Lower a model in place.
+    """Lower a model in place; after a refusal it may be half changed.
 
     Args:
-        model: The model, which is changed; after a refusal it may be half changed.
+        model: The model.
         target: An engine, or ``portable``.
         version: The version of the engine; the installed one if None.
-
-    Returns:
-        What was changed, and what could not be.
 
     Raises:
         SplitError: As `lower`.
@@ -118,23 +117,20 @@ def _expand_maps(model: ir.Model, facts: Facts, profile: Profile, report: Loweri
         for entry in profile.about(features_of(ref, facts))
         if must_go(entry)
     }
-    names, edits = Names(model) if needed else None, Edits()
+    if not needed:
+        return False
+    names, edits = Names(model), Edits()
     for ref in reversed(found):
-        if names is not None and ref.node in needed:
+        if ref.node in needed:
             expand_map(ref, facts, names, edits)
             note = needed[ref.node].note
             report.changes.append(LoweredNode(ref.path, "SequenceMap", "Loop", note))
     edits.finish()
-    return bool(needed)
+    return True
 
 
 class SequenceGroups:
     """The sequences of a model, in groups that can only be lowered together.
-
-    Args:
-        model: The model.
-        facts: What is known of its values.
-        profile: What the target can't do.
 
     Attributes:
         reasons: Why each group must go, by its representative.
@@ -150,8 +146,7 @@ class SequenceGroups:
             self._join(values)
             if values:
                 self._join_bodies(ref.node)
-                entries = profile.about(features_of(ref, facts))
-                needed = next((entry for entry in entries if must_go(entry)), None)
+                needed = next(filter(must_go, profile.about(features_of(ref, facts))), None)
                 if needed is not None:
                     found.append((values[0], needed))
         for value, entry in found:
@@ -159,11 +154,8 @@ class SequenceGroups:
 
     def reason(self, node: ir.Node) -> Limitation | None:
         """Why the sequences of a node must go; None if they may stay."""
-        for value in self._values(node):
-            entry = self.reasons.get(self._root(value))
-            if entry is not None:
-                return entry
-        return None
+        found = (self.reasons.get(self._root(value)) for value in self._values(node))
+        return next((entry for entry in found if entry is not None), None)
 
     def goes(self, value: ir.Value | None) -> bool:
         """Whether a value is a sequence that must go."""
@@ -205,14 +197,7 @@ _WITH_BODIES = {"If": lower_if, "Loop": lower_loop}
 
 
 class Lowering:
-    """One pass over a model whose facts are known.
-
-    Args:
-        model: The model.
-        facts: What is known of its values.
-        profile: What the target can't do.
-        report: Where to note what was done.
-    """
+    """One pass over a model whose facts are known."""
 
     def __init__(
         self, model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport
@@ -221,9 +206,7 @@ class Lowering:
         self.groups = SequenceGroups(model, facts, profile)
         self.sequences: LoweredSequences = {}
         self._had_vendor_splits = False
-        self._opsets = {
-            domain_name(domain): version for domain, version in model.opset_imports.items()
-        }
+        self._opsets = domain_opsets(model.opset_imports)
 
     def run(self) -> None:
         """Lower the main graph and its bodies; functions that need it were inlined."""
@@ -238,7 +221,7 @@ class Lowering:
     def _walk(self, graph: ir.Graph, path: str) -> None:
         nodes, is_main = tuple(graph), graph is self.context.model.graph
         for index, node in enumerate(counted("lowering", nodes) if is_main else nodes):
-            here = f"{path}/{node.name or f'{node.op_type}[{index}]'}"
+            here = node_path(path, node, index)
             ref = NodeRef(node, here, self._opsets, graph, None)
             try:
                 self._node(ref)

@@ -108,27 +108,52 @@ class ControlFlow(SequenceNode):
             made.append(new)
         return made
 
-    def copy(self, old: ir.Value) -> ir.Value:
-        """A value for an output that stays what it was."""
+    def kept(self, old: ir.Value) -> Output:
+        """An output that stays what it was."""
         name = self.context.names.fresh(f"{old.name or 'output'}_new")
-        return ir.Value(name=name, type=old.type, shape=old.shape)
+        return Output(old, [ir.Value(name=name, type=old.type, shape=old.shape)], None, None)
 
-    def replace(self, inputs: list[ir.Value | None], outputs: list[ir.Value]) -> InsertionPoint:
-        """Put a node with other inputs and outputs behind the old one; gives the point behind."""
-        old, graph = self.node, graph_of(self.node)
+    def replace(self, inputs: list[ir.Value | None], outputs: list[Output]) -> None:
+        """Put a node with other inputs and outputs behind the old one."""
+        old, graph, context = self.node, graph_of(self.node), self.context
+        context.edits.retire(old)
+        if not outputs:
+            return
         new = ir.Node(
             old.domain,
             old.op_type,
             inputs,
             list(old.attributes.values()),
-            outputs=outputs,
+            outputs=[made for output in outputs for made in output.new],
             name=old.name,
             doc_string=old.doc_string,
             metadata_props=dict(old.metadata_props),
         )
         graph.insert_after(old, new)
-        self.context.edits.retire(old)
-        return InsertionPoint(self.context, self.stem, graph, new, behind=True)
+        behind = InsertionPoint(context, self.stem, graph, new, behind=True)
+        for output in outputs:
+            if output.fact is None:
+                context.stand_in(output.old, output.new[0])
+            else:
+                sequence = self.taken_back(output.new, output.layout, output.fact, behind)
+                self.sequences[output.old] = sequence
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a node with bodies, and what takes its place.
+
+    Attributes:
+        old: The output.
+        new: One value for it, or the tensors that stand for the sequence.
+        fact: What is known of the sequence; None if it is none, or one that stays.
+        layout: How the tensors hold the sequence; None if each is one of its tensors.
+    """
+
+    old: ir.Value
+    new: list[ir.Value]
+    fact: Sequence | None
+    layout: Layout | None
 
 
 def lower_if(control: ControlFlow) -> bool:
@@ -137,38 +162,33 @@ def lower_if(control: ControlFlow) -> bool:
     Raises:
         SplitError: TS513 if the branches lay their sequences out in ways that don't agree.
     """
-    node, ref = control.ref.node, control.ref
+    node = control.node
     branches = [body for _, body in bodies(node)]
     for label, body in bodies(node):
-        control.lower_body(body, f"{ref.path}.{label}")
+        control.lower_body(body, f"{control.ref.path}.{label}")
     if not any(map(control.goes, node.outputs)):
         return False
     given: list[list[ir.Value]] = [[] for _ in branches]
-    made: list[tuple[ir.Value, Layout | None, list[ir.Value]]] = []
+    made: list[Output] = []
     for index, old in enumerate(node.outputs):
-        columns = [[body.outputs[index]] for body in branches]
-        layout, new = None, [control.copy(old)]
+        ends = [body.outputs[index] for body in branches]
+        columns = [[end] for end in ends]
+        output = control.kept(old)
         if control.goes(old):
-            sequences = [control.sequence(body.outputs[index]) for body in branches]
-            fact = control.context.sequence(old)
+            sequences, fact = list(map(control.sequence, ends)), control.context.sequence(old)
             layout = _common_layout(control, sequences, fact)
             columns = [
                 control.given_out(sequence, layout, body)
                 for sequence, body in zip(sequences, branches, strict=True)
             ]
             new = control.new_values(old, fact, layout, len(columns[0]))
+            output = Output(old, new, fact, layout)
         for outputs, column in zip(given, columns, strict=True):
             outputs.extend(column)
-        made.append((old, layout, new))
+        made.append(output)
     for outputs, body in zip(given, branches, strict=True):
         body.outputs[:] = outputs
-    behind = control.replace(list(node.inputs), [held for _, _, new in made for held in new])
-    for old, layout, new in made:
-        if control.goes(old):
-            fact = control.context.sequence(old)
-            control.sequences[old] = control.taken_back(new, layout, fact, behind)
-        else:
-            control.context.stand_in(old, new[0])
+    control.replace(list(node.inputs), made)
     return True
 
 
@@ -189,21 +209,20 @@ def _common_layout(
 
 @dataclass(frozen=True)
 class _Carried:
-    """A sequence that a loop carries.
+    """A value that a loop carries.
 
     Attributes:
-        sequence: What it starts as.
-        fact: What is known of it before, in and behind every round.
-        layout: How tensors hold it; None if the loop only hands it on.
-        start: The tensors that it starts as.
-        inside: The tensors that a round starts with.
+        start: What it starts as: itself, the tensors of a sequence, or nothing for a sequence that
+            the loop only hands on.
+        inside: What a round starts with.
+        fact: What is known of a sequence that must go before, in and behind every round.
+        layout: How tensors hold it.
     """
 
-    sequence: LoweredSequence
-    fact: Sequence
-    layout: Layout | None
-    start: list[ir.Value]
+    start: list[ir.Value | None]
     inside: list[ir.Value]
+    fact: Sequence | None = None
+    layout: Layout | None = None
 
 
 def lower_loop(control: ControlFlow) -> bool:
@@ -212,79 +231,53 @@ def lower_loop(control: ControlFlow) -> bool:
     Raises:
         SplitError: TS513 for a body that does not fit, or a sequence that no tensor can hold.
     """
-    node, ref = control.ref.node, control.ref
+    node = control.node
     label, body = next(iter(bodies(node)))
     count = len(node.inputs) - 2
     if count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
-        raise refusal("the body does not fit the loop", ref, "repair the model")
-    carried = [
-        _carry(control, body, index) if control.goes(node.inputs[index + 2]) else None
-        for index in range(count)
-    ]
-    control.lower_body(body, f"{ref.path}.{label}")
-    if not any(carried):
+        raise refusal("the body does not fit the loop", control.ref, "repair the model")
+    carried = [_carry(control, body, index) for index in range(count)]
+    control.lower_body(body, f"{control.ref.path}.{label}")
+    if not any(map(control.goes, node.inputs[2:])):
         return False
-    _rewire(control, body, carried)
+    inputs, inside, outside = list(node.inputs[:2]), list(body.inputs[:2]), [body.outputs[0]]
+    made: list[Output] = []
+    for index, carry in enumerate(carried):
+        old, end = node.outputs[index], body.outputs[index + 1]
+        inputs += carry.start
+        inside += carry.inside
+        if carry.fact is not None:
+            outside += control.given_out(control.sequence(end), carry.layout, body)
+            new = control.new_values(old, carry.fact, carry.layout, len(carry.start))
+            made.append(Output(old, new, carry.fact, carry.layout))
+        elif carry.start:
+            outside.append(end)
+            made.append(control.kept(old))
+    body.inputs[:] = inside
+    body.outputs[:] = [*outside, *body.outputs[count + 1 :]]
+    control.replace(inputs, [*made, *map(control.kept, node.outputs[count:])])
     return True
 
 
-def _rewire(control: ControlFlow, body: ir.Graph, carried: list[_Carried | None]) -> None:
-    """Give the loop and its body tensors where they had sequences."""
-    node, count = control.ref.node, len(carried)
-    inputs, inside, outside = list(node.inputs[:2]), list(body.inputs[:2]), [body.outputs[0]]
-    made: list[tuple[ir.Value, list[ir.Value]]] = []
-    for index, carry in enumerate(carried):
-        old, end = node.outputs[index], body.outputs[index + 1]
-        if carry is None:
-            inputs.append(node.inputs[index + 2])
-            inside.append(body.inputs[index + 2])
-            outside.append(end)
-            made.append((old, [control.copy(old)]))
-        elif carry.layout is None:
-            made.append((old, []))
-        else:
-            inputs += carry.start
-            inside += carry.inside
-            outside += control.given_out(control.sequence(end), carry.layout, body)
-            made.append((old, control.new_values(old, carry.fact, carry.layout, len(carry.start))))
-    outside += body.outputs[count + 1 :]
-    made += [(old, [control.copy(old)]) for old in node.outputs[count:]]
-    body.inputs[:] = inside
-    body.outputs[:] = outside
-    outputs = [held for _, new in made for held in new]
-    if outputs:
-        behind = control.replace(inputs, outputs)
-    else:  # it only handed sequences on
-        control.context.edits.retire(node)
-        behind = control.point  # of no use: nothing was made
-    for index, (old, new) in enumerate(made):
-        carry = carried[index] if index < count else None
-        if carry is None:
-            control.context.stand_in(old, new[0])
-        elif carry.layout is None:
-            control.sequences[old] = carry.sequence
-        else:
-            control.sequences[old] = control.taken_back(new, carry.layout, carry.fact, behind)
-
-
 def _carry(control: ControlFlow, body: ir.Graph, index: int) -> _Carried:
-    """Set up a sequence that a loop carries, before its body is lowered."""
+    """Set up a value that a loop carries, before its body is lowered."""
     context, ref = control.context, control.ref
-    start = ref.node.inputs[index + 2]
-    assert start is not None  # noqa: S101 - a value that goes
-    sequence = control.sequence(start)
+    start, old = ref.input(index + 2), ref.node.outputs[index]
     inside, end = body.inputs[index + 2], body.outputs[index + 1]
+    if not control.goes(start):
+        return _Carried([start], [inside])
+    sequence = control.sequence(start)
     if _passes(end, inside):
-        control.sequences[inside] = sequence
-        return _Carried(sequence, sequence.fact, None, [], [])
-    fact = _carried_fact(context, sequence, (end, ref.node.outputs[index], inside))
+        control.sequences[inside] = control.sequences[old] = sequence
+        return _Carried([], [])
+    fact = _carried_fact(context, sequence, (end, old, inside))
     layout = sequence.layout(ref, fact)
     known = LoweredSequence(sequence.parts, sequence.packed, fact)
     starts = known.in_layout(layout, control.point, ref).tensors()
     values = control.new_values(inside, fact, layout, len(starts))
     first = InsertionPoint(context, control.stem, body, next(iter(body)))
     control.sequences[inside] = control.taken_back(values, layout, fact, first)
-    return _Carried(sequence, fact, layout, starts, values)
+    return _Carried([*starts], values, fact, layout)
 
 
 def _carried_fact(
@@ -310,12 +303,6 @@ def _passes(end: ir.Value, start: ir.Value) -> bool:
 
 def expand_map(ref: NodeRef, facts: Facts, names: Names, edits: Edits) -> None:
     """Replace a SequenceMap by the loop that the standard defines it by.
-
-    Args:
-        ref: The node.
-        facts: What is known of the values of the model.
-        names: New names.
-        edits: Where to leave the node for removal.
 
     Raises:
         SplitError: TS513 if the type of what the body makes is not declared.
@@ -391,11 +378,6 @@ def _loop_value(names: Names, name: str, dtype: ir.DataType) -> ir.Value:
 
 def give_out(context: Context, old: ir.Value, sequence: LoweredSequence) -> None:
     """Make a sequence of the tensors that stand for it, in the place of an output of the model.
-
-    Args:
-        context: The lowering.
-        old: The output.
-        sequence: What stands for it.
 
     Raises:
         SplitError: TS513 if it is empty, or of a type that is not known.
