@@ -18,6 +18,7 @@ from onnx.backend.test.runner import Runner
 
 import tensorsplit
 from tensorsplit import SplitError, backend
+from tests.model.ir_files import cut_file
 
 _FAMILY = {"Split", "SplitToSequence"}
 _KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
@@ -160,6 +161,11 @@ def test_a_default_may_be_left_out_or_overridden() -> None:
     assert ready.run([X])[0].shape == (2,)
     with pytest.raises(SplitError, match="TS302"):
         ready.run([X, np.array([5, 2])])
+
+
+def test_an_openvino_ir_runs(tmp_path: Path) -> None:
+    outputs = backend.prepare(cut_file().save(tmp_path)).run([np.zeros((6, 8), np.float32)])
+    assert [part.shape for part in outputs] == [(2, 8), (4, 8)]
 
 
 def test_a_wrong_split_node_is_refused() -> None:

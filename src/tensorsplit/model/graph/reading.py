@@ -24,7 +24,6 @@ from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.core.errors import (
     INPUT_SHAPE,
     INPUT_TYPE,
-    MALFORMED_MODEL,
     MISSING_INPUT,
     UNKNOWN_INPUT,
     UNREADABLE_MODEL,
@@ -38,7 +37,13 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import check_text, read_message, write_message
-from tensorsplit.model.graph.nodes import VENDOR_FAMILY, node_path, scopes, tensors
+from tensorsplit.model.graph.nodes import (
+    VENDOR_FAMILY,
+    malformed,
+    node_path,
+    scopes,
+    tensors,
+)
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name, folder_of
 
@@ -84,12 +89,9 @@ class OnnxModel:
         except SplitError:
             raise
         except Exception as error:  # onnx-ir raises of many kinds for such graphs
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"the graph can't be understood ({type(error).__name__}: {show(str(error))})",
-                "repair the model",
-                node="graph",
-            ) from error
+            reason = f"{type(error).__name__}: {show(str(error))}"
+            problem = f"the graph can't be understood ({reason})"
+            raise malformed(problem, "repair the model", "graph") from error
         if self.openvino is not None:
             _drop_undefined(made.graph)
         for scope in scopes(made):
@@ -116,9 +118,7 @@ class OnnxModel:
         declared = tuple(_declared(value, value.name in defaults) for value in graph.input)
         names = {entry.name for entry in declared}
         if len(names) < len(declared):
-            raise SplitError(
-                MALFORMED_MODEL, "two inputs have one name", "rename one", node="graph"
-            )
+            raise malformed("two inputs have one name", "rename one", "graph")
         return declared
 
     def check_runs_here(self) -> None:
@@ -161,12 +161,9 @@ class OnnxModel:
         try:
             return write_message(self.model, self.original)
         except Exception as error:  # onnx-ir raises of many kinds for what it can't write
-            raise SplitError(
-                MALFORMED_MODEL,
-                f"the graph can't be written ({type(error).__name__}: {show(str(error))})",
-                "repair the model",
-                node="graph",
-            ) from error
+            reason = f"{type(error).__name__}: {show(str(error))}"
+            problem = f"the graph can't be written ({reason})"
+            raise malformed(problem, "repair the model", "graph") from error
 
 
 def _drop_undefined(graph: ir.Graph) -> None:
@@ -445,9 +442,7 @@ def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, A
         raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
     if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are no strings")
-    if entry.shape is not None and not (
-        _fits(entry.shape, array.shape) and _lies_in(entry.ranges, array.shape)
-    ):
+    if not _fits(entry, array.shape):
         raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")
     return array
 
@@ -459,16 +454,15 @@ def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array.byteswap().view(array.dtype.newbyteorder("="))
 
 
-def _fits(declared: tuple[int | str | None, ...], shape: tuple[int, ...]) -> bool:
-    return len(declared) == len(shape) and all(
-        not isinstance(dim, int) or dim == seen for dim, seen in zip(declared, shape, strict=True)
-    )
-
-
-def _lies_in(ranges: tuple[Range, ...] | None, shape: tuple[int, ...]) -> bool:
-    return ranges is None or all(
-        low <= size and (high is None or size <= high)
-        for size, (low, high) in zip(shape, ranges, strict=True)
+def _fits(entry: DeclaredInput, shape: tuple[int, ...]) -> bool:
+    if entry.shape is None:
+        return True
+    if len(entry.shape) != len(shape):
+        return False
+    dims = zip(entry.shape, shape, entry.ranges or ((0, None),) * len(shape), strict=True)
+    return all(
+        low <= size and (high is None or size <= high) and (not isinstance(dim, int) or dim == size)
+        for dim, size, (low, high) in dims
     )
 
 
