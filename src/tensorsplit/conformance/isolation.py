@@ -55,12 +55,7 @@ class Cancelled(Exception):  # noqa: N818 - what happened, in the past tense
 
 
 class IsolatedRunner:
-    """Tries the tasks of one subject.
-
-    Args:
-        subject: As `tensorsplit.conformance.subjects.load` takes it.
-        seconds: How long it may take for a case.
-    """
+    """Tries the tasks of one subject, as `tensorsplit.conformance.subjects.load` takes it."""
 
     def __init__(self, subject: str, seconds: float = SECONDS) -> None:
         self.subject = subject
@@ -76,9 +71,6 @@ class IsolatedRunner:
 
     def batch(self, tasks: Sequence[CaseTask]) -> Iterator[tuple[str, Attempt]]:
         """Try tasks, one after the other in one process as long as it lives.
-
-        Args:
-            tasks: The tasks.
 
         Yields:
             The id of a case and what came of it; once more for a case that turns out to have

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,12 +20,7 @@ import onnx
 from tensorsplit import __version__
 from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
-from tensorsplit.conformance.document import (
-    SKIPPED,
-    Document,
-    Result,
-    SubjectInfo,
-)
+from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
 from tensorsplit.conformance.isolation import SECONDS, Attempt, CaseTask, IsolatedRunner
 
 _BATCH = 100
@@ -47,11 +43,7 @@ class Subject:
 
     @classmethod
     def of(cls, name: str, seconds: float = SECONDS) -> Subject:
-        """The subject of a name, a path or a module.
-
-        Raises:
-            SplitError: TS601, TS602.
-        """
+        """The subject of a name, a path or a module; SplitError TS601, TS602 if there is none."""
         source = str(Path(name).absolute()) if name.endswith(".py") else name
         return cls(source, subjects.title(name), subjects.load(name), seconds)
 
@@ -73,8 +65,7 @@ class Subject:
     def request(self, case: Case, built: Built) -> tuple[Any, ...]:
         """What `tensorsplit.conformance.subjects.perform` is called with, after the name."""
         outputs = output_names(case.model_format, built)
-        target = self.target_opset(case)
-        return self.model(built), built.weights, built.inputs, outputs, target
+        return self.model(built), built.weights, built.inputs, outputs, self.target_opset(case)
 
     def judge(self, case: Case, built: Built, attempt: Attempt) -> Result:
         """The verdict on what it did with a case."""
@@ -96,7 +87,7 @@ def run(
     jobs: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Document:
-    """Run cases with subjects.
+    """Run cases with subjects; two runs with the same seed differ in nothing but the date.
 
     Args:
         chosen: The subjects.
@@ -105,9 +96,6 @@ def run(
         jobs: How many processes run at a time; as many as there are processors, but not more than
             8, if None.
         progress: Is called after each case of each subject, from several threads in turn.
-
-    Returns:
-        The document; two runs with the same seed differ in nothing but the date.
 
     Raises:
         SplitError: TS601 or TS602 for a subject that can't be used at all.
@@ -176,27 +164,21 @@ class _Run:
             raise
         finally:
             pool.shutdown()
-        for case in self._cases:
-            for subject in self._chosen:
-                yield found[case.id, subject.title]
+        for case, subject in product(self._cases, self._chosen):
+            yield found[case.id, subject.title]
 
     def _batches(self) -> Iterator[tuple[Subject, list[Case]]]:
         """The work, in an order in which the subjects take turns."""
-        robust = [case for case in self._cases if case.element_type != _FRAGILE]
-        fragile = [case for case in self._cases if case.element_type == _FRAGILE]
-        for group in (robust, fragile):
+        for is_fragile in (False, True):
+            group = [case for case in self._cases if (case.element_type == _FRAGILE) == is_fragile]
             for start in range(0, len(group), _BATCH):
                 for subject in self._chosen:
                     yield subject, group[start : start + _BATCH]
 
     def _batch(self, subject: Subject, cases: list[Case]) -> dict[tuple[str, str], Result]:
         readable = [case for case in cases if case.model_format in subject.adapter.formats]
-        found = {
-            case.id: Result(case.id, subject.title, SKIPPED)
-            for case in cases
-            if case not in readable
-        }
-        self._advance(len(found))
+        found = {case.id: Result(case.id, subject.title, SKIPPED) for case in cases}
+        self._advance(len(cases) - len(readable))
         found |= self._tried(subject, readable)
         strings = [case for case in readable if case.element_type == _FRAGILE]
         if any(_may_have_damaged(found[case.id]) for case in strings):
@@ -223,10 +205,9 @@ class _Run:
 
     def _build(self, case: Case) -> Built:
         """The files of a case, which every subject needs once."""
-        built = self._built.get(case.id)
-        if built is None:
-            built = self._built[case.id] = case.build(self._seed)
-        return built
+        if case.id not in self._built:
+            self._built[case.id] = case.build(self._seed)
+        return self._built[case.id]
 
     def _advance(self, count: int) -> None:
         with self._lock:

@@ -40,13 +40,13 @@ def judge(
     states_shapes: bool = False,
     about_types: bool = False,
 ) -> Result:
-    """Judge what a subject did.
+    """Judge what a subject did with a case.
 
     Args:
         case: The case's id.
         subject: The subject's name.
-        built: The model that it was given, with inputs and what the standard asks for.
-        attempt: What came of it.
+        built: The case's files.
+        attempt: What came of them.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
         about_types: Whether an element type is what is wrong with the model.
     """
@@ -74,10 +74,8 @@ def _of_death(passed: Result, death: ProcessDied, affected: str) -> Result:
     detail = f"the process {death}"
     if affected:
         detail += f", while it ran {affected}, which lives where this case did not run before"
-    memory = (
-        bool(affected) or death.signal in _MEMORY_SIGNALS or bool(_HEAP.search(death.stderr_tail))
-    )
-    return replace(passed, verdict="crash", detail=detail, signal=death.signal, memory=memory)
+    memory = affected or death.signal in _MEMORY_SIGNALS or _HEAP.search(death.stderr_tail)
+    return replace(passed, verdict="crash", detail=detail, signal=death.signal, memory=bool(memory))
 
 
 def _of_refusal(passed: Result, built: Built, attempt: Attempt, *, about_types: bool) -> Result:
@@ -136,7 +134,7 @@ def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
     twice is no error of memory.)
     """
     data = max(map(_elements, built.inputs.values()), default=0)
-    if _elements(outputs) <= max(data, _elements(built.expected)) or not data:
+    if not data or _elements(outputs) <= max(data, _elements(built.expected)):
         return False
     there = {item for array in _arrays(built.inputs) for item in _items(array)}
     return any(not there.issuperset(_items(array)) for array in _arrays(outputs))
@@ -185,11 +183,7 @@ def _shape(value: Any) -> str:
 
 
 def undeclared(model: bytes) -> bytes:
-    """A model that says of its outputs only what they are, so that their shapes are inferred.
-
-    Args:
-        model: The serialised model.
-    """
+    """A serialised model without the shapes of its outputs, so that they are inferred."""
     proto = onnx.load_from_string(model)
     del proto.graph.value_info[:]
     for output in proto.graph.output:
@@ -216,11 +210,13 @@ def _of_meaning(passed: Result, built: Built, proto: onnx.ModelProto) -> Result:
 
 def _of_statements(passed: Result, built: Built, proto: onnx.ModelProto) -> Result:
     if built.expected is None:
-        stated = [output for output in proto.graph.output if _is_known(output)]
-        if not stated:
+        stated = {output.name: _dims(output) for output in proto.graph.output}
+        known = [
+            f"{name} {_text(dims)}" for name, dims in stated.items() if None not in (dims or [None])
+        ]
+        if not known:
             return passed
-        texts = ", ".join(f"{output.name} {_text(_dims(output))}" for output in stated)
-        detail = f"it should refuse, but states the shape of {texts}"
+        detail = f"it should refuse, but states the shape of {', '.join(known)}"
         return replace(passed, verdict="accepted-but-illegal", detail=detail)
     for output in proto.graph.output:
         for detail, expected, seen in _differences(output, built.expected.get(output.name)):
@@ -237,25 +233,18 @@ def _of_statements(passed: Result, built: Built, proto: onnx.ModelProto) -> Resu
 
 def _differences(output: onnx.ValueInfoProto, value: Any) -> Iterator[tuple[str, str, str]]:
     """Where what is stated does not hold: of what, what it is, and what is stated."""
-    stated = _tensor_type(output.type)
+    stated = _tensor_type(output.type).elem_type
     dims = _dims(output)
     for array in value if isinstance(value, list) else [value]:
-        kind = _element_type(array)
-        if stated.elem_type not in (0, kind):
-            yield "element type", _type_name(kind), _type_name(stated.elem_type)
-        if dims is not None and not _fits(dims, np.shape(array)):
-            yield "shape", str(list(np.shape(array))), _text(dims)
-
-
-def _fits(dims: list[int | None], shape: tuple[int, ...]) -> bool:
-    return len(dims) == len(shape) and all(
-        dim is None or dim == size for dim, size in zip(dims, shape, strict=True)
-    )
-
-
-def _is_known(output: onnx.ValueInfoProto) -> bool:
-    dims = _dims(output)
-    return dims is not None and None not in dims
+        kind, shape = _element_type(array), list(np.shape(array))
+        if stated not in (0, kind):
+            yield "element type", _type_name(kind), _type_name(stated)
+        if dims is None:
+            continue
+        if len(dims) != len(shape) or any(
+            dim not in (None, size) for dim, size in zip(dims, shape, strict=True)
+        ):
+            yield "shape", str(shape), _text(dims)
 
 
 def _dims(output: onnx.ValueInfoProto) -> list[int | None] | None:
@@ -286,4 +275,4 @@ def _type_name(number: int) -> str:
 
 
 def _text(dims: list[int | None] | None) -> str:
-    return "[" + ", ".join("?" if dim is None else str(dim) for dim in dims or ()) + "]"
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims or ())}]"

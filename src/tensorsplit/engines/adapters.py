@@ -25,14 +25,7 @@ class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what
 def run_onnx_reference(
     model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Run a model in onnx's reference evaluator, with its own split operators.
-
-    Args:
-        model: The path of an ONNX model, or its bytes.
-        weights: Nothing; what other formats have in a second file.
-        inputs: What is fed, by name.
-        outputs: The names of the outputs.
-    """
+    """Run an ONNX model, by its path or bytes, in onnx's reference evaluator; no weights."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 
@@ -111,11 +104,7 @@ def run_openvino(
 ) -> dict[str, Any]:
     """Run an ONNX model or an IR in OpenVINO, on the CPU.
 
-    Args:
-        model: The path of a model, its bytes, or the text of an IR.
-        weights: What the ``.bin`` file of an IR holds, if `model` is its text.
-        inputs: What is fed, by name.
-        outputs: The names of the outputs.
+    The weights are what the ``.bin`` file of an IR holds, where the model is the text of the IR.
     """
     import openvino
 
@@ -133,10 +122,7 @@ def run_openvino(
 def openvino_tensors(network: Any, model: str | bytes, inputs: Mapping[str, Any]) -> dict[int, Any]:
     """What is fed to OpenVINO, by the position of the input.
 
-    Args:
-        network: OpenVINO's model.
-        model: What it was read from.
-        inputs: Arrays by the name of the input's layer, or one of its tensor's names.
+    Inputs have the name of their layer, or one of the names of its tensor.
     """
     names = [
         next((name for name in port.names if name in inputs), port.get_node().get_friendly_name())
@@ -194,12 +180,7 @@ def from_openvino(tensor: Any) -> Any:
 
 
 def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """What is fed, in the order in which an engine takes it.
-
-    Args:
-        model: What the engine is given.
-        inputs: Values by name. What the engine dropped because nothing uses it is left out.
-        names: The names of the engine's inputs.
+    """What is fed, in the order of the engine's own inputs, without what it dropped as unused.
 
     Raises:
         LookupError: If the engine has made a constant of an input that is fed another value, which
@@ -220,9 +201,5 @@ def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str])
 
 
 def is_ir(model: bytes) -> bool:
-    """Whether a model is the text of an IR, and not a serialised ONNX model.
-
-    Args:
-        model: What an engine is given.
-    """
+    """Whether a model is the text of an IR, and not a serialised ONNX model."""
     return model.lstrip().startswith(b"<")

@@ -107,14 +107,7 @@ def compare(
 def differences(
     outputs: Mapping[str, Any], expected: Mapping[str, Any], *, engine: str, reference: str
 ) -> list[Difference]:
-    """Compare the outputs of two runs.
-
-    Args:
-        outputs: What the engine returned.
-        expected: What the reference returned.
-        engine: The engine's name.
-        reference: The reference's name.
-    """
+    """Compare the outputs of an engine with those of the reference."""
     make = partial(Difference, engine, reference)
     found: list[Difference] = []
     for name in dict.fromkeys((*expected, *outputs)):

@@ -37,19 +37,14 @@ def run(
 
 
 def check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
-    """Check every split layer of a model, but for those in bodies.
-
-    Args:
-        core: OpenVINO's core.
-        model: The model; it is not changed.
-        tensors: What will be fed, by the position of the input.
+    """Check every split layer of a model, but for those in bodies; the model is not changed.
 
     Raises:
         SplitError: TS1xx to TS3xx for a split layer that is wrong.
     """
     copy = model.clone()
-    shapes = {place: openvino.PartialShape(list(t.shape)) for place, t in tensors.items()}
-    copy.reshape({copy.inputs[place]: shape for place, shape in shapes.items()})
+    shapes = {copy.inputs[i]: openvino.PartialShape(list(t.shape)) for i, t in tensors.items()}
+    copy.reshape(shapes)
     for layer in copy.get_ordered_ops():
         record = _FAMILY.get(layer.get_type_name())
         if record is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,92 +24,52 @@ _ADAPTERS = {
     "onnxruntime": "tensorsplit.engines.adapters:run_onnxruntime",
     "openvino": "tensorsplit.engines.adapters:run_openvino",
 }
+_OPENVINO = "openvino"
 _PROBE = "tensorsplit.engines.openvino_probe"
-_READS_IR = frozenset({"openvino"})
-_FOLDS_DEFAULTS = frozenset({"openvino"})
-_DAMAGED_BY_STRINGS = frozenset({"openvino"})
 _MAX_MESSAGE = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A model and what to feed it; everything in it has been checked.
-
-    Attributes:
-        model: The path of the model's file, or its bytes.
-        feeds: The inputs by name, in the model's order: arrays, lists of arrays, or None for an
-            optional that is empty. Of an IR, all inputs are there.
-        outputs: The names of the outputs, in the model's order.
-        adapter: Another adapter than the engine's own.
-    """
-
-    model: str | bytes
-    feeds: dict[str, Any]
-    outputs: tuple[str, ...]
-    adapter: str = ""
-
-
-def run_outside(
-    engine: str,
-    model: OnnxModel,
-    inputs: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Run a model in the process of an engine.
-
-    Args:
-        engine: Any engine but ``numpy``.
-        model: The model.
-        inputs: What is fed, by name.
-
-    Returns:
-        The outputs by name, in the graph's order.
+def run_outside(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a model in the process of any engine but ``numpy``.
 
     Raises:
         SplitError: TS1xx to TS5xx before the engine sees the model; TS602 to TS604.
     """
-    request = (_onnx_request if model.openvino is None else _ir_request)(engine, model, inputs)
+    adapter = ""  # the engine's own
+    if model.openvino is None:
+        feeds = check_feeds(model.inputs, inputs)
+        _validate(model, feeds)
+        content = _content(engine, model, feeds)
+    elif engine == _OPENVINO:
+        feeds = check_feeds(model.inputs, inputs)
+        compile_model(model)
+        content = str((model.path or Path()).resolve())
+        adapter = _PROBE if validate(model.model, feeds).undecided else ""
+    else:
+        raise SplitError(
+            ENGINE_REFUSED,
+            f"{engine} reads no OpenVINO IR",
+            "use engine='numpy' or 'openvino'",
+            parameter="engine",
+        )
+    fed = {name: _plain(value) for name, value in feeds.items()}
     process = process_of(engine, _ADAPTERS[engine])
-    outputs: dict[str, Any] = process.call(
-        (request.model, b"", request.feeds, request.outputs), adapter=request.adapter
-    )
-    if engine in _DAMAGED_BY_STRINGS and _has_strings([*request.feeds.values(), *outputs.values()]):
+    outputs: dict[str, Any] = process.call((content, b"", fed, model.output_names), adapter=adapter)
+    if engine == _OPENVINO and _has_strings([*fed.values(), *outputs.values()]):
         process.close()  # D17: its heap may be corrupt, which the next model must not suffer from
     return outputs
 
 
-def _ir_request(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
-    if engine not in _READS_IR:
-        raise SplitError(
-            ENGINE_REFUSED,
-            f"{engine} reads no OpenVINO IR",
-            f"use engine={' or '.join(map(repr, ('numpy', *_READS_IR)))}",
-            parameter="engine",
-        )
-    feeds = check_feeds(model.inputs, inputs)
-    compile_model(model)
-    return Request(
-        str((model.path or Path()).resolve()),
-        {name: _plain(value) for name, value in feeds.items()},
-        model.output_names,
-        _PROBE if validate(model.model, feeds).undecided else "",
-    )
-
-
-def _onnx_request(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> Request:
-    feeds = check_feeds(model.inputs, inputs)
-    _validate(model, feeds)
+def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | bytes:
+    """What the engine is given: the path of the model's file, or its bytes."""
     path = None if model.path is None else model.path.resolve()
-    if engine in _FOLDS_DEFAULTS and any(entry.has_default for entry in model.inputs):
+    if engine == _OPENVINO and any(entry.has_default for entry in model.inputs):
         path, model = None, _without_defaults(model, feeds)
     outside = list(tensors_outside(model.original))
     by_path = path is not None and path.suffix == ".onnx"
     for tensor in outside if by_path else ():
         check_external(tensor, model.folder)
-    return Request(
-        str(path) if by_path else _serialised(model, bool(outside)),
-        {name: _plain(value) for name, value in feeds.items()},
-        model.output_names,
-    )
+    return str(path) if by_path else _serialised(model, bool(outside))
 
 
 def _without_defaults(model: OnnxModel, feeds: Mapping[str, Any]) -> OnnxModel:

@@ -34,14 +34,7 @@ def packed_size(dtype: np.dtype[Any], count: int) -> int:
 
 
 def pack(array: Array) -> Array:
-    """The elements as they lie in memory where they are packed.
-
-    Args:
-        array: An array of numbers, of any shape and layout.
-
-    Returns:
-        A 1-D array of bytes, little-endian.
-    """
+    """The elements of an array of numbers as packed, little-endian bytes, 1-D."""
     flat = np.ascontiguousarray(array).reshape(-1)
     bits = bits_of(flat.dtype)
     if bits >= 8:
@@ -53,16 +46,7 @@ def pack(array: Array) -> Array:
 
 
 def unpack(data: bytes, dtype: np.dtype[Any], count: int) -> Array:
-    """The inverse of `pack`.
-
-    Args:
-        data: As many bytes as `packed_size` says; they need not be aligned.
-        dtype: The type of the elements.
-        count: How many elements there are.
-
-    Returns:
-        A new, writable 1-D array with the same bits.
-    """
+    """The inverse of `pack`: a new, writable 1-D array; the bytes need not be aligned."""
     octets = np.frombuffer(bytearray(data), np.uint8)
     bits = bits_of(dtype)
     if bits >= 8:
