@@ -22,6 +22,8 @@ from tensorsplit.core.errors import USAGE, SplitError, show
 OURS = "tensorsplit"
 """The name under which the package itself takes part."""
 
+_CONTIGUOUS_ONLY = "it takes contiguous sources only"
+
 THREADS = 2
 """How many threads the baseline, and every peer that has a choice, may use."""
 
@@ -148,18 +150,14 @@ def _onnxruntime_out(task: Task) -> Prepared:
     source = task.source
     if source.dtype.hasobject:
         raise UnableError("it binds no memory to strings")
-    _require_contiguous(source)
+    if not source.flags.c_contiguous:
+        raise UnableError(_CONTIGUOUS_ONLY)
     binding = (session := _session(task)).io_binding()
     binding.bind_input("x", "cpu", 0, source.dtype, source.shape, source.ctypes.data)
     for number, buffer in enumerate(task.buffers):
         binding.bind_output(f"y{number}", "cpu", 0, buffer.dtype, buffer.shape, buffer.ctypes.data)
     call = partial(session.run_with_iobinding, binding)
     return Prepared(call, lambda _: task.buffers, task.buffers)
-
-
-def _require_contiguous(source: Array) -> None:
-    if not source.flags.c_contiguous:
-        raise UnableError("it takes contiguous sources only")
 
 
 def _session(task: Task) -> Any:
@@ -210,7 +208,8 @@ def _openvino_out(task: Task) -> Prepared:
         raise UnableError("its CPU plugin corrupts strings")
     if (computed := _OPENVINO_INEXACT.get(source.dtype.name)) is not None:
         raise UnableError(f"its CPU plugin computes {source.dtype} in {computed}")
-    _require_contiguous(source)
+    if not source.flags.c_contiguous:
+        raise UnableError(_CONTIGUOUS_ONLY)
     import openvino
     from openvino import opset13
 

@@ -144,9 +144,8 @@ def _is_enough(seconds: Mapping[Any, Sequence[float]], effort: Effort, stop: flo
         return rounds >= effort.rounds
     if rounds < _LEAST_ROUNDS:
         return False
-    if rounds >= _MOST_ROUNDS or time.perf_counter() >= stop:
-        return True
-    return all(_is_settled(values) for values in seconds.values())
+    over = rounds >= _MOST_ROUNDS or time.perf_counter() >= stop
+    return over or all(map(_is_settled, seconds.values()))
 
 
 def _is_settled(values: Sequence[float]) -> bool:

@@ -46,9 +46,8 @@ class Workload:
     @property
     def indices(self) -> tuple[tuple[slice, ...], ...]:
         """The index of each part."""
-        ends = accumulate(self.sizes)
         before = (slice(None),) * self.axis
-        pairs = zip(self.sizes, ends, strict=True)
+        pairs = zip(self.sizes, accumulate(self.sizes), strict=True)
         return tuple((*before, slice(end - size, end)) for size, end in pairs)
 
     def __str__(self) -> str:
@@ -141,8 +140,5 @@ def choose_workloads(patterns: tuple[str, ...]) -> list[Workload]:
                 f"give one of {', '.join(WORKLOADS)}",
                 parameter="workload",
             )
-    return [
-        workload
-        for name, workload in WORKLOADS.items()
-        if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
-    ]
+    chosen = patterns or ("*",)
+    return [each for name, each in WORKLOADS.items() if any(fnmatchcase(name, p) for p in chosen)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from tensorsplit.core.differences import Change, OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operators
 from tensorsplit.pages import Page, index, markdown, page_of
-from tensorsplit.pages.content import OperandRow, lengths_in_short, opsets
+from tensorsplit.pages.content import lengths_in_short, opsets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,13 +52,14 @@ def ops(operator: str | None, opset: int | None, style: str) -> None:
 
 
 def _list(style: str) -> None:
+    from rich.table import Table
+
     if style == "json":
         write_json([asdict(page_of(record)) for record in operators.values()])
     elif style == "markdown":
         write(index())
     else:
-        table = _plain_table()
-        table.show_header, table.header_style = True, "bold"
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for name in ("operator", "opsets", "lengths from", "with none given"):
             table.add_column(name, no_wrap=name in ("operator", "opsets"))
         for record in operators.values():
@@ -77,40 +78,28 @@ def _page(page: Page) -> Iterator[RenderableType]:
     )
     calls = (f"  {entry.call(page.id)}\n    = {entry.sizes}" for entry in page.examples)
     yield from (Text(page.id, style="bold"), page.summary, "")
-    yield _pairs((fact.name, fact.text) for fact in page.facts)
+    yield _table((fact.name, fact.text) for fact in page.facts)
     for title, part in (
-        ("Attributes", _operands(page.attributes)),
-        ("Inputs", _operands(page.inputs)),
-        ("Outputs", _operands(page.outputs)),
-        ("Types", _pairs(types)),
-        ("Where the lengths come from", _pairs((row.given, row.rule) for row in page.lengths)),
+        ("Attributes", _table(map(astuple, page.attributes))),
+        ("Inputs", _table(map(astuple, page.inputs))),
+        ("Outputs", _table(map(astuple, page.outputs))),
+        ("Types", _table(types)),
+        ("Where the lengths come from", _table((row.given, row.rule) for row in page.lengths)),
         ("Examples", Text("\n".join(calls))),
-        ("Behaviour", _pairs((note.name, note.text) for note in page.behaviour)),
-        ("Decisions, where the text is silent or contradicts itself", _pairs(decisions)),
+        ("Behaviour", _table((note.name, note.text) for note in page.behaviour)),
+        ("Decisions, where the text is silent or contradicts itself", _table(decisions)),
     ):
         yield from ("", Text(title, style="bold"), part)
 
 
-def _operands(rows: Sequence[OperandRow]) -> RenderableType:
-    if not rows:
-        return "  none"
-    table = _plain_table()
-    for row in rows:
-        table.add_row(f"  {row.name}", row.type, row.need, row.meaning)
-    return table
-
-
-def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
-    table = _plain_table()
-    for name, text in rows:
-        table.add_row(f"  {name}", text.replace("`", ""))
-    return table
-
-
-def _plain_table() -> Table:
+def _table(rows: Iterable[Sequence[str]]) -> RenderableType:
+    """Rows as columns of text, indented."""
     from rich.table import Table
 
-    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, *texts in rows:
+        table.add_row(f"  {name}", *(text.replace("`", "") for text in texts))
+    return table if table.row_count else "  none"
 
 
 @click.command(
