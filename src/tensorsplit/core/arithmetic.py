@@ -301,7 +301,9 @@ def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
 
     The model stops if there are not ``count``; None where that needs no check.
     """
-    lengths = value(held) if count is None else Formula("shaped", value(held), count)
+    lengths = value(held)
+    if count is not None:
+        lengths = _sure(lengths, same(size_of(lengths), count), count)
     return maximum(minimum(lengths, dim + 1), -2)  # type: ignore[no-any-return]  # a formula
 
 
