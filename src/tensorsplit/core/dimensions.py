@@ -30,17 +30,7 @@ _NUMBER = re.compile("-?[0-9]{1,40}")
 
 
 def as_shape(shape: Iterable[object]) -> Shape:
-    """Check a shape and normalise its dimensions.
-
-    Args:
-        shape: Dimensions in order; integers must be >= 0.
-
-    Returns:
-        A tuple in which every known dimension is a Python ``int`` and every unknown one None.
-
-    Raises:
-        SplitError: TS205 for something that is not a shape.
-    """
+    """A checked shape, in which known dimensions are ``int`` and unknown ones None (TS205)."""
     if isinstance(shape, (str, bytes, bytearray, Mapping, Set)):
         raise _bad_shape(shape)
     try:
@@ -112,34 +102,11 @@ def are_known(dims: Iterable[Dim]) -> bool:
     return _INT.issuperset(map(type, dims))
 
 
-def compute(rule: Callable[[Dim], Dim], dim: Dim) -> Dim:
-    """Apply arithmetic written with ``+ - * //`` to a dimension of any kind.
-
-    Args:
-        rule: A function of the dimension.
-        dim: The dimension.
-
-    Returns:
-        An ``int`` if the result is a number, None if ``dim`` is unknown, else an expression of
-        the kind that came in (a name becomes an ``onnx_ir.SymbolicDim``).
-    """
-    if dim is None:
-        return None
-    if isinstance(dim, str) or _is_symbolic_dim(dim):
-        dim = _symbol(dim)
-    return _simplest(rule(dim))
-
-
 def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
-    """Apply arithmetic written with ``+ - * //`` to two dimensions of any kind.
+    """Apply arithmetic written with ``+ - * //``, which divides by numbers only, to two dimensions.
 
-    Args:
-        rule: A function of both; it divides by numbers only.
-        left: The first dimension.
-        right: The second one.
-
-    Returns:
-        As `compute`; None if either is unknown.
+    The result is an ``int`` if it is a number, None if a dimension is unknown, else an expression
+    of the kind that came in (a name becomes an ``onnx_ir.SymbolicDim``).
     """
     if left is None or right is None:
         return None

@@ -13,26 +13,13 @@ from typing import TypeAlias
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import (
-    Chunks,
-    Rule,
-    ceil,
-    chunk,
-    equal,
-    explicit,
-    ones,
-    remainder,
-)
+from tensorsplit.core.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Lengths, Operator
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """A value that only the running model knows, held by an operand of the original node.
-
-    Attributes:
-        operand: The operand's name in the original version.
-    """
+    """A value that only the running model knows, held by an operand of the original node."""
 
     operand: str
 
@@ -71,32 +58,21 @@ class Emission:
 
 
 def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
-    """Express an intent in another version.
+    """Express an intent in another version (TS310 if it can't, with the reason).
 
-    Args:
-        intent: What the node asks for.
-        target: The version.
-        dim: The dimension that is split, where it is known; its lengths then become numbers if
-            there is no more direct way.
-
-    Returns:
-        The operands of the new node. It has as many outputs as the old one, and refuses what the
-        old one refuses; lengths that are `Computed` need the guard of `arithmetic.fitting`.
-
-    Raises:
-        SplitError: TS310 if the version can't express it, with the reason; TS301 to TS308 if the
-            lengths don't fit the dimension.
+    The new node has as many outputs as the old one, and refuses what the old one refuses; lengths
+    that are `Computed` need the guard of `arithmetic.fitting`. Where ``dim`` is known, lengths
+    become numbers if there is no more direct way (TS301 to TS308 if they don't fit it).
     """
     axis = _axis(intent, target)
     if intent.rule in _COUNTED and intent.given is None and intent.outputs is not None:
         intent = replace(intent, given=(intent.outputs,))  # no other count is right (D5)
     for lengths in target.lengths:
         for rank, rule in lengths.rules.items():
-            if not _does_the_same(intent, rule, dim):
-                continue
-            source = _operand_for(intent, target, lengths, rank)
-            if source is not None:
-                return _emission(target, axis, lengths, rank, source)
+            if _does_the_same(intent, rule, dim):
+                source = _operand_for(intent, target, lengths, rank)
+                if source is not None:
+                    return _emission(target, axis, lengths, rank, source)
     if target.absent is not None and _without_lengths(intent, target.absent, dim):
         return Emission(target, axis, _keepdims(intent, target))
     return _explicitly(intent, target, axis, dim)
@@ -153,9 +129,9 @@ def _takes_integers(operator: Operator, operand: str) -> bool:
     Split-1 refuses, and a version that takes integers could not.
     """
     parameter = operator.input(operand)
-    if operator.attribute(operand) is not None and parameter is None:
-        return True
-    return parameter is not None and "int64" in operator.types_of(parameter).element_types
+    if parameter is None:
+        return operator.attribute(operand) is not None
+    return "int64" in operator.types_of(parameter).element_types
 
 
 _SAME: Mapping[Rule, tuple[Rule, ...]] = {
@@ -194,7 +170,7 @@ def _explicitly(intent: Intent, target: Operator, axis: int | Runtime, dim: Dim)
     ways = [
         lengths
         for lengths in target.lengths
-        if any(rule in (explicit, remainder) for rule in lengths.rules.values())
+        if not {explicit, remainder}.isdisjoint(lengths.rules.values())
     ]
     if intent.rule is not None and intent.given is not None and is_known(dim):
         sizes = part_sizes(intent, dim)

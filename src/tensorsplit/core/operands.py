@@ -51,43 +51,26 @@ Known: TypeAlias = Mapping[tuple[str, str], Operand]
 
 
 def check_operand(operator: Operator, name: str, kind: str, operand: Operand) -> None:
-    """Check that a version has an operand of this kind, and that its type and shape fit.
-
-    Raises:
-        SplitError: TS103, TS105, TS106.
-    """
+    """Check that a version has such an operand (TS103), and its type and shape (TS105, TS106)."""
     attribute, parameter = operator.attribute(name), operator.input(name)
     if kind == "attribute" and attribute is not None:
-        _check_attribute_type(name, operand)
+        fits, wanted = operand.element_type is None, "integers"
     elif kind == "input" and parameter is not None:
-        _check_input_type(name, operand, operator.types_of(parameter).element_types)
+        types = operator.types_of(parameter).element_types
+        fits, wanted = _is_among(types, operand), ", ".join(sorted(types))
     else:
         raise _unknown(operator, name, kind)
+    if not fits:
+        problem = f"it is {_shown(operand)}of type {operand.element_type or 'integer'}"
+        raise SplitError(OPERAND_TYPE, problem, f"give {wanted}", parameter=name)
     _check_rank(operator, name, kind, operand)
 
 
-def _check_attribute_type(name: str, operand: Operand) -> None:
-    if operand.element_type is not None:
-        raise _wrong_type(name, operand, "integers")
-
-
-def _check_input_type(name: str, operand: Operand, types: frozenset[str]) -> None:
+def _is_among(types: frozenset[str], operand: Operand) -> bool:
     """Integers without a type of their own fit wherever integers do."""
     if operand.element_type is None:
-        fits = operand.values is None or "int64" in types
-    else:
-        fits = operand.element_type in types
-    if not fits:
-        raise _wrong_type(name, operand, ", ".join(sorted(types)))
-
-
-def _wrong_type(name: str, operand: Operand, wanted: str) -> SplitError:
-    return SplitError(
-        OPERAND_TYPE,
-        f"it is {_shown(operand)}of type {operand.element_type or 'integer'}",
-        f"give {wanted}",
-        parameter=name,
-    )
+        return operand.values is None or "int64" in types
+    return operand.element_type in types
 
 
 def _shown(operand: Operand) -> str:
@@ -96,19 +79,18 @@ def _shown(operand: Operand) -> str:
 
 
 def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> None:
-    ranks = _ranks(operator, name, kind)
-    is_axis = name == operator.axis
-    one_is_wanted = is_axis and operand.rank == 1 and operand.values is not None
-    if operand.rank is None or (
-        operand.rank in ranks and not (one_is_wanted and len(operand.values or ()) != 1)
-    ):
+    if operand.rank is None:
         return
-    raise SplitError(
-        OPERAND_RANK,
-        f"it is {_shown(operand)}of rank {operand.rank}",
-        f"give {_rank_names(ranks, is_axis)}",
-        parameter=name,
-    )
+    ranks, is_axis = _ranks(operator, name, kind), name == operator.axis
+    is_one = operand.values is None or len(operand.values) == 1
+    if operand.rank not in ranks or (is_axis and not is_one):
+        words = ("a scalar", "a list of one element" if is_axis else "a list (1-D)")
+        raise SplitError(
+            OPERAND_RANK,
+            f"it is {_shown(operand)}of rank {operand.rank}",
+            f"give {' or '.join(words[rank] for rank in ranks)}",
+            parameter=name,
+        )
 
 
 def _ranks(operator: Operator, name: str, kind: str) -> tuple[int, ...]:
@@ -120,36 +102,23 @@ def _ranks(operator: Operator, name: str, kind: str) -> tuple[int, ...]:
     return (0,)
 
 
-def _rank_names(ranks: tuple[int, ...], one: bool) -> str:
-    words = {0: "a scalar", 1: "a list of one element" if one else "a list (1-D)"}
-    return " or ".join(words[rank] for rank in ranks)
-
-
 def _unknown(operator: Operator, name: str, kind: str) -> SplitError:
-    other = "input" if kind == "attribute" else "attribute"
+    if operator.attribute(name) or operator.input(name):
+        other = "input" if kind == "attribute" else "attribute"
+        problem = f"it is given as {kind}, but this version has it as {other}"
+        return SplitError(UNKNOWN_OPERAND, problem, f"give it as {other}", parameter=name)
     versions = [
-        f"{record.id} ({kind})"
+        f"{record.id} ({held})"
         for record in operators.values()
         if (record.vendor, record.name) == (operator.vendor, operator.name)
-        for kind in ("attribute", "input")
-        if (record.attribute(name) if kind == "attribute" else record.input(name))
+        for held, found in (("attribute", record.attribute(name)), ("input", record.input(name)))
+        if found
     ]
-    has_other = operator.attribute(name) or operator.input(name)
-    if has_other:
-        return SplitError(
-            UNKNOWN_OPERAND,
-            f"it is given as {kind}, but this version has it as {other}",
-            f"give it as {other}",
-            parameter=name,
-        )
-    return SplitError(
-        UNKNOWN_OPERAND,
-        f"this version has no {kind} '{name}'",
-        f"it is found in {', '.join(versions)}"
-        if versions
-        else f"its operands are {', '.join(operator.operands)}",
-        parameter=name,
-    )
+    fix = f"its operands are {', '.join(operator.operands)}"
+    if versions:
+        fix = f"it is found in {', '.join(versions)}"
+    problem = f"this version has no {kind} '{name}'"
+    return SplitError(UNKNOWN_OPERAND, problem, fix, parameter=name)
 
 
 def check_required(operator: Operator, known: Known) -> None:
@@ -164,7 +133,7 @@ def check_required(operator: Operator, known: Known) -> None:
             )
 
 
-def whole_lengths(values: tuple[int | float, ...], parameter: str) -> tuple[int, ...]:
+def whole_lengths(values: tuple[int | float, ...], parameter: str | None) -> tuple[int, ...]:
     """Floats as integers, where they are whole (D12)."""
     for value in values:
         if isinstance(value, float) and not value.is_integer():
@@ -185,10 +154,6 @@ def keeps_axis(operator: Operator, known: Known) -> bool:
     if operand is None or operand.values is None:
         return True
     if operand.values[0] not in (0, 1):
-        raise SplitError(
-            OPERAND_VALUE,
-            f"it is {operand}",
-            "give 0 (drop the axis) or 1 (keep it)",
-            parameter=operator.keepdims,
-        )
+        fix = "give 0 (drop the axis) or 1 (keep it)"
+        raise SplitError(OPERAND_VALUE, f"it is {operand}", fix, parameter=operator.keepdims)
     return operand.values[0] == 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import accumulate
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, add, is_known
+from tensorsplit.core.dimensions import Dim, Shape, add, are_known
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
 
 Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
@@ -37,12 +38,10 @@ class SplitPlan:
     @cached_property
     def offsets(self) -> tuple[Dim, ...]:
         """Where each part starts on the axis."""
-        if all(map(is_known, self.sizes)):
-            return tuple(accumulate(self.sizes, initial=0))[:-1] if self.sizes else ()
-        starts: list[Dim] = [0]
-        for size in self.sizes[:-1]:
-            starts.append(add(starts[-1], size))
-        return tuple(starts)
+        if not self.sizes:
+            return ()
+        rule = operator.add if are_known(self.sizes) else add
+        return tuple(accumulate(self.sizes[:-1], rule, initial=0))
 
     @cached_property
     def output_shapes(self) -> tuple[Shape, ...]:
@@ -61,7 +60,7 @@ class SplitPlan:
         Raises:
             SplitError: TS309 if a size is symbolic.
         """
-        if not all(map(is_known, self.sizes)):
+        if not are_known(self.sizes):
             raise SplitError(
                 UNKNOWN_COUNT,
                 f"the sizes are {[str(size) for size in self.sizes]}",

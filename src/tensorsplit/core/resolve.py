@@ -61,19 +61,10 @@ class Intent:
 
 
 def bind(operator: Operator, operands: Operands, outputs: int | None = None) -> Intent:
-    """Check the operands of an operator version and pick the length rule.
+    """Check the operands of an operator version and pick the length rule (TS102 to TS107, TS305).
 
-    Args:
-        operator: The record.
-        operands: The operands that are given.
-        outputs: How many outputs the node has; None where there is no node.
-
-    Returns:
-        What is asked for; it holds for any shape of the data.
-
-    Raises:
-        SplitError: TS102 to TS107 for operands that are missing, unknown, in conflict or of a
-            wrong type, shape or value; TS305 for a node without outputs.
+    What is returned holds for any shape of the data. ``outputs`` says how many outputs the node
+    has; None where there is no node.
     """
     try:
         return _bind(operator, operands, outputs)
@@ -82,19 +73,9 @@ def bind(operator: Operator, operands: Operands, outputs: int | None = None) -> 
 
 
 def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
-    """Apply an intent to a shape.
+    """Apply an intent to a shape that `as_shape` checked (TS202, TS203, TS301 to TS309).
 
-    Args:
-        intent: What `bind` returned.
-        shape: The shape of the data, as `dims.as_shape` returns it.
-
-    Returns:
-        A `SplitPlan`, or an `UncountedPlan` where even the number of parts depends on a
-        dimension that is not known.
-
-    Raises:
-        SplitError: TS202, TS203 for the data and the axis; TS301 to TS308 for lengths that do
-            not fit; TS309 if an operand is known only at run time.
+    It is an `UncountedPlan` where even the number of parts depends on a dimension not known.
     """
     try:
         axis = _normal_axis(intent, len(shape))
@@ -108,11 +89,7 @@ def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
 
 
 def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
-    """The lengths of the parts of a dimension; None stands for one that is not known.
-
-    Raises:
-        SplitError: TS301 to TS309.
-    """
+    """The lengths of the parts of a dimension; None stands for one not known (TS301 to TS309)."""
     if intent.rule is None or intent.given is None:
         raise SplitError(
             UNKNOWN_COUNT,
@@ -143,11 +120,7 @@ def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> tuple[Dim, 
 def check_element_type(
     operator: str, element_type: str, allowed: frozenset[str] | None, parameter: str = "input"
 ) -> None:
-    """Refuse data of an element type that the version's type constraint does not list.
-
-    Raises:
-        SplitError: TS201.
-    """
+    """Refuse data of an element type that the version's type constraint does not list (TS201)."""
     if allowed is not None and element_type not in allowed:
         raise SplitError(
             ELEMENT_TYPE,
@@ -174,12 +147,13 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
         )
     lengths = _source(operator, known)
     source = known[lengths.operand, lengths.kind] if lengths else None
+    name = lengths.operand if lengths else None
     return Intent(
         operator=operator,
         axis=_axis(operator, known),
-        source=lengths.operand if lengths else None,
+        source=name,
         rule=_rule(operator, lengths, source),
-        given=_given(operator, source, outputs, lengths.operand if lengths else "num_outputs"),
+        given=_given(operator, source, outputs, name),
         outputs=outputs,
         keepdims=lengths is not None or keeps_axis(operator, known),
         element_types=_element_types(operator, lengths, source),
@@ -214,7 +188,7 @@ def _rule(operator: Operator, lengths: Lengths | None, operand: Operand | None) 
 
 
 def _given(
-    operator: Operator, operand: Operand | None, outputs: int | None, parameter: str
+    operator: Operator, operand: Operand | None, outputs: int | None, parameter: str | None
 ) -> tuple[int, ...] | None:
     """What the rule works on: the operand's integers, or the number of outputs."""
     if operand is not None:
@@ -226,7 +200,7 @@ def _given(
             MISSING_OPERAND,
             "neither the lengths nor the number of outputs is given",
             "give 'split' or 'num_outputs'",
-            parameter=parameter,
+            parameter="num_outputs",
         )
     return (outputs,)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, compute, is_known
+from tensorsplit.core.dimensions import Dim, Shape, add, is_known, times
 from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
@@ -53,9 +53,9 @@ def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
     head = most - tail - 1
     first = list(_parts(plan, range(head), 0))
     left_out = plan.sizes[head : count - tail]
-    start = _add(first[-1].offset, first[-1].size)
+    start = add(first[-1].offset, first[-1].size)
     more = Stretch(None, f"{len(left_out)} more", _total(left_out), start)
-    last = _parts(plan, range(count - tail, count), _add(start, more.size))
+    last = _parts(plan, range(count - tail, count), add(start, more.size))
     return (*first, more, *last)
 
 
@@ -66,28 +66,20 @@ def _parts(plan: SplitPlan, numbers: range, offset: Dim) -> Iterator[Stretch]:
         size = plan.sizes[number]
         shape = (*before, size, *after) if plan.keepdims else before + after
         yield Stretch(number, str(number), size, offset, shape)
-        offset = _add(offset, size)
+        offset = add(offset, size)
 
 
 def _total(sizes: Sequence[Dim]) -> Dim:
     """The sum of sizes. Equal ones are multiplied: adding a million symbols takes minutes."""
     first = sizes[0]
     if sizes.count(first) == len(sizes):
-        return compute(lambda dim: dim * len(sizes), first)
+        return times(first, len(sizes))
     if all(map(is_known, sizes)):
         return sum(sizes)
     total: Dim = 0
     for _, run in groupby(sizes):
-        total = _add(total, _total(tuple(run)))
+        total = add(total, _total(tuple(run)))
     return total
-
-
-def _add(left: Dim, right: Dim) -> Dim:
-    if left is None or right is None:
-        return None
-    if is_known(left):
-        return compute(lambda dim: dim + left, right)
-    return compute(lambda dim: dim + right, left)
 
 
 def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int]:
