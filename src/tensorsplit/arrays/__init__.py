@@ -58,16 +58,7 @@ def find_library(value: object) -> ArrayLibrary | None:
 
 
 def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
-    """The library that the value is an array of.
-
-    Args:
-        value: The data.
-        operator: The operator version, for the message.
-        parameter: What it calls its data.
-
-    Raises:
-        SplitError: TS204 if it is an array of none.
-    """
+    """The library that the data of an operator version is an array of (TS204 if of none)."""
     library = find_library(value)
     if library is None:
         raise SplitError(
@@ -87,26 +78,15 @@ def execute(
     copy: object = False,
     out: Sequence[Any] | BufferPool | None = None,
 ) -> list[Any]:
-    """Split an array by a plan made for its shape.
+    """Split an array of a library by a plan made for its shape: views, copies, or the buffers.
 
-    Args:
-        plan: The plan.
-        array: The array, of the shape that the plan was made for.
-        library: The library of the array.
-        copy: Whether to return new contiguous arrays and not views.
-        out: Buffers to write the parts to, or a pool to take them from; implies a copy.
-
-    Returns:
-        A list of arrays of the same library: views, or copies, or the buffers.
-
-    Raises:
-        SplitError: TS105 for a `copy` that is neither true nor false; TS401 to TS405.
+    TS105 is for a `copy` that is neither true nor false, TS401 to TS405 for `out`.
     """
     if copy is not True and copy is not False:
         copy = _flag(copy, plan)
+    if isinstance(out, BufferPool):
+        return library.pooled(array, plan, out)
     if out is not None:
-        if isinstance(out, BufferPool):
-            return library.pooled(array, plan, out)
         return library.copies_into(array, plan, out)
     return library.copies(array, plan) if copy else library.views(array, plan)
 

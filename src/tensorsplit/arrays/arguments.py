@@ -21,21 +21,13 @@ _INTEGERS = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
 
 
 def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
-    """Bind Python values to the operands of an operator version.
+    """Bind Python values to the operands of an operator version (TS102 to TS107, TS305).
 
-    Args:
-        record: The operator version.
-        values: By the names of the standard: integers, sequences of integers, or arrays; None
-            stands for absent. An array is the input where the version has an input of that name;
-            integers, in whatever container, have no element type of their own and fit every
-            integer type. ``num_outputs`` may be given to any version that splits into as many
-            equal parts as its node has outputs; where it is no attribute, it is that number.
-
-    Returns:
-        What is asked for.
-
-    Raises:
-        SplitError: TS102 to TS107, TS305.
+    The values are integers, sequences of integers, or arrays; None stands for absent. An array is
+    the input where the version has an input of that name; integers, in whatever container, have no
+    element type of their own and fit every integer type. ``num_outputs`` may be given to any
+    version that splits into as many equal parts as its node has outputs; where it is no attribute,
+    it is that number.
     """
     outputs = None
     operands = []
@@ -43,7 +35,7 @@ def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
         for name, value in values.items():
             if value is None:
                 continue
-            if name == "num_outputs" and counts_outputs(record):
+            if name == "num_outputs" and record.absent is not None and not record.is_sequence:
                 outputs = _integer(name, value)
             else:
                 operands.append((name, _operand(record, name, value)))
@@ -52,21 +44,11 @@ def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
     return bind(record, operands, outputs)
 
 
-def counts_outputs(record: Operator) -> bool:
-    """Whether the number of outputs of its node decides the parts when no lengths are given."""
-    return record.absent is not None and not record.is_sequence
-
-
 def exact_key(data: Any, arguments: tuple[Any, ...]) -> Hashable:
     """What tells a call from all others of its function, types and values alike: True is not 1.
 
-    Args:
-        data: The tensor, of which the shape and the element type count.
-        arguments: The operands.
-
-    Raises:
-        TypeError: For a call that must not be remembered: of an array of a subclass, or with an
-            argument that may change unseen or is too large to be worth it.
+    Of the tensor, the shape and the element type count. A ``TypeError`` means that the call must
+    not be remembered: the array is of a subclass, or an argument may change unseen or is too large.
     """
     if type(data) is not np.ndarray:
         raise TypeError("no key")
@@ -98,11 +80,9 @@ The kernel's takes a fraction of the time of `exact_key`, but has no key for Num
 
 
 def cache_key(data: Any, arguments: tuple[Any, ...]) -> Hashable | None:
-    """The key under which a call is remembered; None for a call that must not be.
+    """The key under which a call is remembered; None for one that must not be.
 
-    Args:
-        data: The tensor.
-        arguments: The operands, which nobody else can change.
+    Nobody else can change the arguments.
     """
     try:
         key = lookup_key(data, arguments)

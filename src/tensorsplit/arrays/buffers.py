@@ -27,11 +27,7 @@ _MAX_MARKED = 1 << 30
 
 
 def check_buffers(array: Array, plan: SplitPlan, out: Sequence[Array]) -> None:
-    """Refuse buffers that the parts of an array can't be written to.
-
-    Raises:
-        SplitError: TS401 to TS405.
-    """
+    """Refuse buffers that the parts of an array can't be written to (TS401 to TS405)."""
     try:
         _check_out(array, plan, out)
     except SplitError as error:
@@ -74,15 +70,10 @@ def _check_out(array: Array, plan: SplitPlan, out: Sequence[Array]) -> None:
 
 
 def _check_overlap(name: str, buffer: Array, array: Array) -> None:
-    other = None
-    if _may_overlap_itself(buffer):
-        other = "itself"
-    elif _share(buffer, array):
-        other = "the data"
-    if other is not None:
-        raise SplitError(
-            OUT_OVERLAP, f"{name} shares memory with {other}", "give buffers of their own"
-        )
+    overlaps_itself = _may_overlap_itself(buffer)
+    if overlaps_itself or _share(buffer, array):
+        problem = f"{name} shares memory with {'itself' if overlaps_itself else 'the data'}"
+        raise SplitError(OUT_OVERLAP, problem, "give buffers of their own")
 
 
 def _check_disjoint(out: Sequence[Array]) -> None:

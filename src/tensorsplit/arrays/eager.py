@@ -155,12 +155,7 @@ _MOST_PARTS = 1 << 16
 
 
 class _Memo:
-    """The plans of the calls of one function, by the key of the call.
-
-    Args:
-        operator: The operator.
-        names: The function's arguments, but the tensor; without an ``opset`` version 1 is meant.
-    """
+    """The plans of one function's calls; ``names`` are its arguments, but the tensor."""
 
     __slots__ = ("_names", "_operator", "_parts", "plans")
 
@@ -170,7 +165,7 @@ class _Memo:
         self._parts = 0  # about as many as the plans have; threads that meet here may lose some
 
     def bind(self, arguments: tuple[Any, ...]) -> Intent:
-        """What a call asks for."""
+        """What a call asks for; OpenVINO's functions have no opset, and are of version 1."""
         vendor, _, name = self._operator.partition(".")
         values = dict(zip(self._names, arguments, strict=True))
         return bind_values(in_force(name, values.pop("opset", 1), vendor=vendor), values)
@@ -217,11 +212,8 @@ def _run(
 
 def _snapshot(value: Any) -> Any:
     """A value as it is now, which no one else can change; large arrays are never remembered."""
-    if type(value) is list:
-        return value.copy()
-    if isinstance(value, ndarray) and value.size <= _MOST_PARTS:
-        return value.copy()
-    return value
+    is_small = isinstance(value, ndarray) and value.size <= _MOST_PARTS
+    return value.copy() if is_small or type(value) is list else value
 
 
 def _validate(

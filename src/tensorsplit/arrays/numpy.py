@@ -59,8 +59,7 @@ def element_type(array: Array) -> str:
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
     """The elements in order as Python numbers, the rank, and the element type.
 
-    Raises:
-        SplitError: TS107 for masked elements, TS308 for more than could be listed.
+    Masked elements are refused (TS107), and more than could be listed (TS308).
     """
     if value.size > MAX_PARTS:
         raise SplitError(
@@ -80,10 +79,7 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
     """A function that splits an ``ndarray`` into views, and gives None for one of another shape.
 
-    It takes no subclasses.
-
-    Raises:
-        SplitError: TS309 if a size is symbolic.
+    It takes no subclasses. A symbolic size is refused (TS309).
     """
     indices, shape = plan.indices, plan.input_shape
     if native.kernel is not None and all(map(is_known, shape)):
@@ -128,8 +124,7 @@ def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
 def find_kernel() -> Any:
     """The native kernel, or None where NumPy copies.
 
-    Raises:
-        SplitError: TS107 if an environment variable asks for what does not exist.
+    An environment variable that asks for what does not exist is refused (TS107).
     """
     if native.kernel is None and native.refused is not None:
         variable, problem, expected = native.refused
@@ -143,15 +138,13 @@ def _any_rank(array: Array) -> Array:
 
 
 def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Array]:
-    """The parts written into the caller's buffers; these are what is returned.
+    """The parts written into the caller's buffers, which are returned.
 
-    Raises:
-        SplitError: TS401 to TS405, before any byte is written.
+    Buffers that don't fit are refused before any byte is written (TS401 to TS405).
     """
     kernel = find_kernel()
-    is_plain = type(array) is np.ndarray
-    if kernel is not None and (is_plain or not is_masked_array(array)):
-        plain = array if is_plain else np.asarray(array)
+    if kernel is not None and not is_masked_array(array):
+        plain = np.asarray(array)
         if kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out):
             return [*out]
     check_buffers(array, plan, out)

@@ -114,12 +114,7 @@ def _show_bytes(size: int) -> str:
 
 
 class Blocks:
-    """Blocks that wait for their next use, where there is no kernel with a type of this name.
-
-    Args:
-        most_idle: How many bytes are kept at most while no array uses them. What comes back beyond
-            that is given back to the system, the longest unused first.
-    """
+    """Blocks that wait for their next use, where there is no kernel with a type of this name."""
 
     # Parts may die in any thread, and in the garbage collector in the middle of any method here.
     # So there is no lock: each step below is one atomic operation of a dict or a deque.

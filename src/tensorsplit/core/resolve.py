@@ -147,13 +147,13 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
         )
     lengths = _source(operator, known)
     source = known[lengths.operand, lengths.kind] if lengths else None
-    name = lengths.operand if lengths else None
+    parameter = lengths.operand if lengths else None
     return Intent(
         operator=operator,
         axis=_axis(operator, known),
-        source=name,
+        source=parameter,
         rule=_rule(operator, lengths, source),
-        given=_given(operator, source, outputs, name),
+        given=_given(operator, source, outputs, parameter),
         outputs=outputs,
         keepdims=lengths is not None or keeps_axis(operator, known),
         element_types=_element_types(operator, lengths, source),
