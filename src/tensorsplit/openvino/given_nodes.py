@@ -11,7 +11,7 @@ from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
-from tensorsplit.core.schema import Lengths, Operator
+from tensorsplit.core.schema import Operator
 from tensorsplit.openvino.node_maker import Value
 
 _ABSENT = "NullNode"
@@ -40,16 +40,11 @@ class Given(NamedTuple):
 
 
 def read(context: Any, name: str, vendor: str) -> Given:
-    """Read a split node.
+    """Read a split node from an ``openvino.frontend.NodeContext``.
 
     OpenVINO tells neither the opset nor the number of outputs. So a node is read as the newest
     version that has all the operands that it gives; versions that share their operands differ in
     nothing that a node shows here.
-
-    Args:
-        context: An ``openvino.frontend.NodeContext``.
-        name: The operator's name.
-        vendor: Whose operator it is.
     """
     versions = [
         record for record in operators.values() if (record.vendor, record.name) == (vendor, name)
@@ -69,12 +64,12 @@ def read(context: Any, name: str, vendor: str) -> Given:
 def _attributes(context: Any, versions: Sequence[Operator]) -> dict[str, Operand]:
     names = dict.fromkeys(entry.name for record in versions for entry in record.attributes)
     found = {}
-    for name in names:
-        if context.has_attribute(name):
-            value = context.get_attribute(name)
-            values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-            rank = int(isinstance(value, (list, tuple)))
-            found[name] = Operand(values, rank, None, "attribute")
+    for name in filter(context.has_attribute, names):
+        value = context.get_attribute(name)
+        is_list = isinstance(value, (list, tuple))
+        found[name] = Operand(
+            tuple(value) if is_list else (value,), int(is_list), None, "attribute"
+        )
     return found
 
 
@@ -88,18 +83,13 @@ def _takes(
     given = {entry.name: operand(value) for entry, value in places if value is not None}
     if len(given) < sum(value is not None for value in inputs):
         return False
-    return (
-        record.absent is not None
-        or any(_gives(entry, attributes, given) for entry in record.lengths)
-    ) and all(
+    sources = {"attribute": attributes, "input": given}
+    has_lengths = any(entry.operand in sources[entry.kind] for entry in record.lengths)
+    return (has_lengths or record.absent is not None) and all(
         entry.element_type in (None, *record.types_of(parameter).element_types)
         for parameter in record.inputs[1:]
         if (entry := given.get(parameter.name)) is not None
     )
-
-
-def _gives(lengths: Lengths, attributes: dict[str, Operand], inputs: dict[str, Operand]) -> bool:
-    return lengths.operand in (attributes if lengths.kind == "attribute" else inputs)
 
 
 def operand(value: Value) -> Operand:

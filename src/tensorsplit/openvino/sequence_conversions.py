@@ -76,11 +76,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         return made
 
     def validate_and_infer_types(self) -> None:
-        """Called by OpenVINO, whose models hold no such sequences when they are complete.
-
-        Raises:
-            SplitError: TS310 if it is still used.
-        """
+        """Called by OpenVINO; a complete model may not use such sequences (TS310)."""
         if self.get_output_size() and (users := self.output(0).get_target_inputs()):
             raise SplitError(
                 CANNOT_EXPRESS,
@@ -121,11 +117,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
 
 
 def split_to_sequence(context: Any) -> list[Value]:
-    """A sequence of the parts of a tensor.
-
-    Raises:
-        SplitError: TS1xx to TS3xx for a node that is wrong.
-    """
+    """A sequence of the parts of a tensor; a node that is wrong is refused (TS1xx to TS3xx)."""
     given = read(context, "SplitToSequence", "onnx")
     intent = bind(given.operator, given.operands)
     check_data(intent, given.data)
@@ -166,11 +158,7 @@ def _count(intent: Intent, data: Value, lengths: Value | None) -> int | None:
 
 
 def sequence_at(context: Any) -> list[Value]:
-    """One tensor of a sequence.
-
-    Raises:
-        SplitError: TS511 for a position that is known, and out of range.
-    """
+    """One tensor of a sequence; a position that is known and out of range is refused (TS511)."""
     sequence, index = context.get_input(0), context.get_input(1)
     values = constant_values(index)
     place: Number = int(values[0]) if values else number(index)
@@ -211,9 +199,7 @@ def sequence_length(context: Any) -> list[Value]:
 def concat_from_sequence(context: Any) -> list[Value]:
     """The tensors of a sequence, joined.
 
-    Raises:
-        SplitError: TS310 if an unknown number of parts is joined along another axis than they
-            were split on.
+    Of an unknown number, they must be joined along the axis they were split on (TS310).
     """
     sequence = context.get_input(0)
     attributes = {"axis": context.get_attribute("axis", 0)}

@@ -33,19 +33,10 @@ _EQUAL = operators["onnx.Split-13"]
 def parts(
     intent: Intent, data: Value, axis: Value | None = None, lengths: Value | None = None
 ) -> list[Value]:
-    """Split a tensor.
+    """The parts of a tensor, with the axis; their number is known.
 
-    Args:
-        intent: How; the number of parts is known.
-        data: The tensor.
-        axis: The axis, where it is no constant.
-        lengths: What holds the lengths, where they are no constants.
-
-    Returns:
-        The parts, with the axis.
-
-    Raises:
-        SplitError: TS2xx, TS3xx for a tensor that can't be split so, as far as its shape tells.
+    What its shape tells that can't be split is refused (TS2xx, TS3xx). ``axis`` and ``lengths``
+    hold what is no constant.
     """
     check_data(intent, data)
     at: Number = intent.axis or 0
@@ -94,8 +85,7 @@ def known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
 def run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbers | Chunks:
     """What the rule makes of a dimension that only the running model knows.
 
-    Raises:
-        SplitError: TS309, TS310 where it is not known what to apply it to.
+    Where it is not known what to apply it to, it is refused (TS309, TS310).
     """
     if intent.rule is not None and intent.given is not None:
         return intent.rule(dim, intent.given)
@@ -117,30 +107,21 @@ def run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Number
 class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no types
     """The parts of a tensor, until it is known how many there are.
 
-    OpenVINO makes copies of it from its inputs alone; so they hold all that it knows.
-
-    Args:
-        inputs: The data; the axis, a constant; the lengths, if any are given. Without lengths,
-            all parts are equal.
+    OpenVINO makes copies of it from its inputs alone; so they hold all that it knows: the data, the
+    axis (a constant), and the lengths if any are given; without, all parts are equal.
     """
 
     def __init__(self, inputs: list[Any]) -> None:
         super().__init__(self, inputs)
 
     def validate_and_infer_types(self) -> None:
-        """Called by OpenVINO whenever shapes may have changed.
-
-        Raises:
-            SplitError: TS2xx, TS3xx once the number of parts is known and can't be.
-        """
+        """Called by OpenVINO whenever shapes may have changed; refuses a count that can't be."""
         names = [output.get_names() for output in self.outputs()]
         count = sum(map(bool, names))
         if not count:
             self._describe()
             return
-        made = _counted_parts(
-            [self.input_value(place) for place in range(self.get_input_size())], count
-        )
+        made = _counted_parts(self.input_values(), count)
         for place, part in enumerate(made):
             for target in self.output(place).get_target_inputs():
                 target.replace_source_output(part)
@@ -159,12 +140,8 @@ class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
 def uncounted_parts(given: Given, lengths: Value | None) -> list[Value]:
     """More parts than any node has outputs, of which as many will be right as there are.
 
-    Args:
-        given: The node.
-        lengths: What holds the lengths, if they are given and it is not known how many there are.
-
-    Raises:
-        SplitError: TS1xx, TS2xx for a node that can't be right; TS310 for one that can't wait.
+    ``lengths`` holds them if they are given and it is not known how many there are. A node that
+    can't be right is refused (TS1xx, TS2xx), and one that can't wait (TS310).
     """
     if given.operator.absent is not _EQUAL.absent and lengths is not None:
         raise SplitError(

@@ -31,16 +31,9 @@ def stock(
     tensors: Sequence[Value],
     attributes: Mapping[str, Any] | None = None,
 ) -> Value:
-    """Convert a node of an operator on sequences.
+    """The output of a node of an operator of ONNX's own domain.
 
-    Args:
-        op_type: The operator, of ONNX's own domain.
-        sequence: Its first input, a sequence; None if it takes none.
-        tensors: Its other inputs.
-        attributes: Its attributes.
-
-    Returns:
-        Its output.
+    Its first input is a sequence unless that is None; the others are tensors.
     """
     parts = None if sequence is None else tensors_of(sequence)
     if parts is not None:
