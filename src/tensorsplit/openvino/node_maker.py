@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ Value: TypeAlias = Any
 """An ``openvino.Output``."""
 
 _FAR = (1 << 31) - 1
-_NODES = {
+_NODES: dict[str, Callable[..., Any]] = {
     "add": ops.add,
     "subtract": ops.subtract,
     "multiply": ops.multiply,
@@ -26,8 +26,17 @@ _NODES = {
     "equal": ops.equal,
     "both": ops.logical_and,
     "choose": ops.select,
+    "total": lambda numbers: ops.reduce_sum(numbers, constant([0]), True),
+    "sums": lambda numbers: ops.cum_sum(numbers, constant(0)),
+    "joined": lambda *lists: ops.concat(list(lists), 0),
+    "pick": lambda numbers, index: ops.gather(numbers, index, constant(0)),
+    "head": lambda numbers, count: ops.slice(numbers, constant([0]), count, constant([1])),
+    "tail": lambda numbers, start: ops.slice(numbers, start, constant([_FAR]), constant([1])),
+    "shaped": lambda numbers, count: ops.reshape(numbers, count, False),
+    "size_of": lambda numbers: ops.shape_of(numbers, "i64"),
+    "dimension": lambda data, axis: ops.gather(ops.shape_of(data, "i64"), axis, constant(0)),
 }
-"""The operations that are one node."""
+"""What makes the node of each operation."""
 
 
 class NodeMaker(Maker[Value]):
@@ -39,37 +48,8 @@ class NodeMaker(Maker[Value]):
 
     def apply(self, operation: str, operands: list[Value]) -> Value:
         """The node of an operation; see `Maker.apply`."""
-        if operation in _NODES:
-            return _NODES[operation](*operands).output(0)
-        made: Value = getattr(self, f"_{operation}")(*operands)
-        return made.output(0)
-
-    def _total(self, numbers: Value) -> Any:
-        return ops.reduce_sum(numbers, constant([0]), True)
-
-    def _sums(self, numbers: Value) -> Any:
-        return ops.cum_sum(numbers, constant(0))
-
-    def _joined(self, *lists: Value) -> Any:
-        return ops.concat(list(lists), 0)
-
-    def _pick(self, numbers: Value, index: Value) -> Any:
-        return ops.gather(numbers, index, constant(0))
-
-    def _head(self, numbers: Value, count: Value) -> Any:
-        return ops.slice(numbers, constant([0]), count, constant([1]))
-
-    def _tail(self, numbers: Value, start: Value) -> Any:
-        return ops.slice(numbers, start, constant([_FAR]), constant([1]))
-
-    def _shaped(self, numbers: Value, count: Value) -> Any:
-        return ops.reshape(numbers, count, False)
-
-    def _size_of(self, numbers: Value) -> Any:
-        return ops.shape_of(numbers, "i64")
-
-    def _dimension(self, data: Value, axis: Value) -> Any:
-        return ops.gather(ops.shape_of(data, "i64"), axis, constant(0))
+        made: Value = _NODES[operation](*operands).output(0)
+        return made
 
     def scalar(self, number: Number) -> Value:
         """A number as int64 of rank 0."""
