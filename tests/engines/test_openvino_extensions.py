@@ -194,6 +194,17 @@ def test_a_position_out_of_range_stops_the_running_model(
     assert_refused(imported(sequence_model(node, shape), x=X, i=np.array(index)), "Reshape")
 
 
+@pytest.mark.parametrize("shape", ["N,3", "3,3"])
+@pytest.mark.parametrize("index", [0, -1, 1, -2])
+def test_a_position_in_a_sequence_of_one_tensor(imported: Imported, shape: str, index: int) -> None:
+    """D19: OpenVINO takes any position of a list of one."""
+    found = imported(sequence_model(shape=shape), x=X[:3], i=np.array(index))
+    if index in (0, -1):
+        assert_equal(found, [X[:3], np.array(1)])
+    else:
+        assert_refused(found, "Reshape")
+
+
 @pytest.mark.parametrize("shape", ["N,3", "7,3"])
 def test_a_constant_position_out_of_range_is_refused(imported: Imported, shape: str) -> None:
     text = (

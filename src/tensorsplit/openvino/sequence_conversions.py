@@ -169,8 +169,12 @@ def sequence_at(context: Any) -> list[Value]:
     if tensors is None:
         return [stock("SequenceAt", sequence, [index])]
     if isinstance(place, Formula):
-        sure = NodeMaker().scalar(position(place, len(tensors), len(tensors) - 1))
-        return [stock("SequenceAt", sequence, [sure])]
+        sure, make = position(place, len(tensors), len(tensors) - 1), NodeMaker()
+        if len(tensors) > 1:
+            return [stock("SequenceAt", sequence, [make.scalar(sure)])]
+        # OpenVINO makes no use of a position in a list of one: a slice needs it, and so the guard
+        one = make.slice(ops.unsqueeze(tensors[0], constant(0)).output(0), sure, 1, 0)
+        return [ops.squeeze(one, constant([0])).output(0)]
     if not -len(tensors) <= place < len(tensors):
         raise SplitError(
             SEQUENCE_INDEX,
