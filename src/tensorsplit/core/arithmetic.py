@@ -83,12 +83,8 @@ class Formula:
     """A number, or a list of numbers, that only the running model knows; int64 of rank 1.
 
     A formula is what it is calculated from, and a `Maker` makes nodes of it; what nobody asks for
-    leaves no node behind. Arithmetic on a list and a number works on every element.
-
-    Attributes:
-        operation: The name of a `Maker`'s method; ``value`` for what the model holds already.
-        operands: Formulas, integers, tuples of integers, and what else the method takes.
-        is_natural: Whether no element can be below 0.
+    leaves no node behind. Arithmetic on a list and a number works on every element. A formula
+    ``is_natural`` if no element can be below 0.
     """
 
     __slots__ = ("is_natural", "operands", "operation")

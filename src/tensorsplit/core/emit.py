@@ -26,12 +26,7 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A list of lengths that the running model has to calculate from the dimension.
-
-    Attributes:
-        rule: The rule that says how.
-        given: What the rule is given: integers, or a run-time operand.
-    """
+    """A list of lengths that the running model has to calculate from the dimension by a rule."""
 
     rule: Rule
     given: tuple[int, ...] | Runtime

@@ -85,13 +85,7 @@ class SplitPlan:
 class UncountedPlan:
     """A split into equal chunks whose number depends on a dimension that is not known.
 
-    Attributes:
-        operator: The operator version that it follows.
-        input_shape: The shape of the data.
-        axis: The axis, counted from the front.
-        count: How many parts there are: symbolic, or None.
-        size: The length of every part; None if the last one may be smaller.
-        keepdims: Whether the parts keep the axis.
+    The count is symbolic, or None; the size is None if the last part may be smaller.
     """
 
     operator: str

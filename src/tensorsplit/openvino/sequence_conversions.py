@@ -39,16 +39,8 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
     """Consecutive parts of a tensor, of which it is not known how many there are.
 
     It stands in the model only while that is imported: what takes a part out of it takes it out
-    of the tensor itself.
-
-    Attributes:
-        data: The tensor.
-        axis: The axis.
-        dropped: Whether the parts, of length 1, lack the axis.
-        dim: The dimension.
-        sizes: The lengths of the parts.
-        zero: Zero; the running model stops where it is used if the lengths do not fit.
-        maker: Makes the nodes that all uses share.
+    of the tensor itself. The parts lack the axis if it is ``dropped``; the running model stops
+    where ``zero`` is used if the lengths do not fit; ``maker`` makes the nodes that all uses share.
     """
 
     data: Value
