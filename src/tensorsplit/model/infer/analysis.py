@@ -45,6 +45,7 @@ from tensorsplit.model.infer.bodies import RULES as BODY_RULES
 from tensorsplit.model.infer.node_outputs import (
     INTEGERS,
     Surroundings,
+    fact_of,
     infer_outputs,
     split_outputs,
     values_of,
@@ -54,20 +55,10 @@ from tensorsplit.model.infer.sequence_operators import check_position
 
 
 class Refusal(NamedTuple):
-    """A node that is wrong.
-
-    Attributes:
-        error: What is wrong with it.
-        runs: Whether the node is known to run, or known never to run; None if neither is.
-    """
+    """A node that is wrong, and whether it is known to run (or never to; None if neither is)."""
 
     error: SplitError
     runs: bool | None
-
-    @property
-    def may_run(self) -> bool:
-        """Whether the node is not known never to run."""
-        return self.runs is not False
 
 
 class Facts:
@@ -131,20 +122,16 @@ def analyse(
     declarations: bool = True,
     nodes: Container[ir.Node] | None = None,
 ) -> Facts:
-    """Find what can be known of every value of a model.
+    """Find what can be known of every value of a model, which is not changed.
 
     Args:
-        model: The model; it is not changed, and no weights are read.
+        model: The model; no weights are read.
         feeds: What is fed, by the name of an input or of any other value of the main graph: arrays
-            and lists of them as `feeds.check_feeds` returns them, or facts. Initializers that are
-            inputs too, and are not fed, then hold (D20). None if nothing is fed yet.
-        strict: Whether to raise the first refusal of a split node that may run, and not collect
-            them all.
+            and lists of them as `check_feeds` returns them, or facts. Initializers that are inputs
+            too, and are not fed, then hold (D20). None if nothing is fed yet.
+        strict: Whether to raise the first refusal of a split node that may run.
         declarations: Whether to believe what the model declares of the outputs of its nodes.
         nodes: The nodes of the main graph to look at; None for all of them.
-
-    Returns:
-        The facts.
 
     Raises:
         SplitError: TS1xx to TS3xx for a wrong split node, if `strict`; TS502 for bodies or calls
@@ -164,14 +151,7 @@ def analyse(
 
 
 class Analysis:
-    """One walk through a model.
-
-    Args:
-        model: The model.
-        feeds: As for `analyse`.
-        strict: As for `analyse`.
-        declarations: As for `analyse`.
-    """
+    """One walk through a model, with arguments as for `analyse`."""
 
     def __init__(
         self, model: ir.Model, feeds: Mapping[str, Any], strict: bool, declarations: bool
@@ -236,13 +216,14 @@ class Analysis:
         if is_split(node):
             return self._split(node, inputs, path, around)
         here = replace(around, path=path)
-        for rules in (SEQUENCE_RULES, BODY_RULES) if key[0] == "" else ():
-            if node.op_type in rules:
-                if rules is SEQUENCE_RULES:
-                    self._position(node, inputs, here)
-                found = rules[node.op_type](self, node, inputs, here)
-                if found is not None:
-                    return found
+        found = None
+        if key[0] == "" and node.op_type in SEQUENCE_RULES:
+            self._position(node, inputs, here)
+            found = SEQUENCE_RULES[node.op_type](node, inputs)
+        elif key[0] == "" and node.op_type in BODY_RULES:
+            found = BODY_RULES[node.op_type](self, node, inputs, here)
+        if found is not None:
+            return found
         for label, body in bodies(node):
             self.body(body, [], here.inside(label, None))
         return infer_outputs(node, inputs, around)
@@ -342,23 +323,7 @@ class Analysis:
 
 def declared(value: ir.Value) -> Fact:
     """What the model says of a value."""
-    if isinstance(value.type, ir.TensorType):
-        return Tensor(value.dtype, _shape(value))
-    if value.type is None and value.shape is not None:
-        return Tensor(None, _shape(value))
-    if isinstance(value.type, ir.SequenceType) and isinstance(value.type.elem_type, ir.TensorType):
-        return Sequence(value.dtype, _shape(value))
-    return UNKNOWN if value.type is None else Other(value.type)
-
-
-def _shape(value: ir.Value) -> tuple[Any, ...] | None:
-    """Exporters write -1, too, for a dimension that is not fixed."""
-    if value.shape is None:
-        return None
-    return tuple(
-        (dim if dim >= 0 else None) if isinstance(dim, int) else (dim.value or None)
-        for dim in value.shape
-    )
+    return fact_of(value.type, value.shape)
 
 
 def of_constant(value: ir.Value, opset: int) -> Fact:

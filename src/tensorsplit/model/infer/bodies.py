@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
 from tensorsplit.model.graph.nodes import bodies, readable_constant
-from tensorsplit.model.infer.node_outputs import Analyser, Rule, Surroundings
+from tensorsplit.model.infer.node_outputs import Surroundings
+
+if TYPE_CHECKING:
+    from tensorsplit.model.infer.analysis import Analysis
 
 _MAX_ROUNDS = 4
 """What a loop carries can only become less known, and does so in a few rounds."""
 
 
 def _if(
-    analysis: Analyser, node: ir.Node, inputs: list[Fact], around: Surroundings
+    analysis: Analysis, node: ir.Node, inputs: list[Fact], around: Surroundings
 ) -> list[Fact] | None:
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
@@ -36,7 +40,7 @@ def _if(
 
 
 def _loop(
-    analysis: Analyser, node: ir.Node, inputs: list[Fact], around: Surroundings
+    analysis: Analysis, node: ir.Node, inputs: list[Fact], around: Surroundings
 ) -> list[Fact] | None:
     body = _body(node, "body")
     if body is None or len(body.inputs) < 2 or not body.outputs:
@@ -90,7 +94,7 @@ def _goes_on(body: ir.Graph) -> bool:
 
 
 def _scan(
-    analysis: Analyser, node: ir.Node, inputs: list[Fact], around: Surroundings
+    analysis: Analysis, node: ir.Node, inputs: list[Fact], around: Surroundings
 ) -> list[Fact] | None:
     body = _body(node, "body")
     count = _integers(node, "num_scan_inputs")
@@ -178,6 +182,8 @@ def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
     axis %= rank
     return Tensor(fact.element_type, (*fact.shape[:axis], count, *fact.shape[axis:]))
 
+
+Rule: TypeAlias = "Callable[[Analysis, ir.Node, list[Fact], Surroundings], list[Fact] | None]"
 
 RULES: Mapping[str, Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}
 """What each operator gives; None where it is not well-formed."""

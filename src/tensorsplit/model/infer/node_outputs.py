@@ -6,10 +6,11 @@ elements of small integer tensors are followed too, so that lengths computed by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -43,7 +44,6 @@ class Surroundings:
 
     Attributes:
         path: The path of the graph or function, or of the node in it.
-        opsets: The opset of each domain in force.
         attributes: The attributes of the function around it, in the call under analysis; None if
             the calls are not known.
         depth: How many bodies and calls lie around it.
@@ -64,35 +64,14 @@ class Surroundings:
         return self.opsets.get("", 0)
 
     def inside(self, label: str, runs: bool | None) -> Surroundings:
-        """The same for the nodes of a body.
-
-        Args:
-            label: What to call the body in its path.
-            runs: Whether the body runs if its node does; None if that is not known.
-        """
+        """The same for the nodes of a body, which runs, or may run, if its node does."""
         both = (self.runs, runs)
         known = False if False in both else None if None in both else True
         return replace(self, path=f"{self.path}.{label}", depth=self.depth + 1, runs=known)
 
 
-class Analyser(Protocol):
-    """What analyses the body of a node."""
-
-    def body(self, graph: ir.Graph, inputs: Iterable[Fact], around: Surroundings) -> list[Fact]:
-        """Analyse a body with what is known of its inputs; returns what is known of its outputs."""
-
-
-Rule: TypeAlias = Callable[[Analyser, ir.Node, "list[Fact]", Surroundings], "list[Fact] | None"]
-"""What an operator gives, from what is known of its inputs; None where nothing can be said."""
-
-
 class SplitOutputs(NamedTuple):
-    """What is known of a split node.
-
-    Attributes:
-        facts: What is known of each output.
-        is_decided: Whether every operand and the dimension are known, so that it will not fail.
-    """
+    """What is known of each output of a split node, and whether it is sure not to fail."""
 
     facts: list[Fact]
     is_decided: bool
@@ -101,13 +80,7 @@ class SplitOutputs(NamedTuple):
 def split_outputs(
     node: ir.Node, inputs: list[Fact], opset: int, attributes: Mapping[str, Any] | None
 ) -> SplitOutputs:
-    """What is known of the outputs of a split node.
-
-    Args:
-        node: The node.
-        inputs: What is known of each input.
-        opset: The opset of ONNX's domain where the node stands.
-        attributes: As for `binding.bind`.
+    """What is known of the outputs of a split node, with attributes as for `binding.bind`.
 
     Raises:
         SplitError: TS101 to TS308, TS502 for what the node may not ask for.
@@ -139,13 +112,7 @@ def split_outputs(
 def planned_outputs(
     made: SplitPlan | UncountedPlan, data: Tensor, operator: Operator
 ) -> list[Fact]:
-    """What is known of the outputs of a split node whose plan is known.
-
-    Args:
-        made: The plan.
-        data: What is known of the data.
-        operator: The version in force.
-    """
+    """What is known of the outputs of a split node whose plan is known."""
     if isinstance(made, UncountedPlan):
         return [Sequence(data.element_type, made.part_shape, made.count)]
     if operator.is_sequence:
@@ -165,8 +132,7 @@ def _check_lengths(intent: Intent) -> None:
 def _parts(data: Tensor, made: SplitPlan) -> list[Fact]:
     values: list[tuple[Dim, ...] | None] = [None] * len(made.sizes)
     if data.values is not None and len(made.input_shape) == 1 and all(map(is_known, made.sizes)):
-        ends = [sum(made.sizes[: index + 1]) for index in range(len(made.sizes))]
-        pairs = zip(made.sizes, ends, strict=True)
+        pairs = zip(made.sizes, accumulate(made.sizes), strict=True)
         values = [data.values[end - size : end] for size, end in pairs]
     return [
         Tensor(data.element_type, shape, part)
@@ -208,16 +174,7 @@ def _open_lengths(
 
 
 def infer_outputs(node: ir.Node, inputs: list[Fact], around: Surroundings) -> list[Fact]:
-    """What is known of the outputs of a node that is no split.
-
-    Args:
-        node: The node.
-        inputs: What is known of each input.
-        around: Where the node stands.
-
-    Returns:
-        A fact for each output; nothing is known where onnx refuses.
-    """
+    """A fact for each output of a node that is no split; nothing is known where onnx refuses."""
     domain = domain_name(node.domain)
     outputs: list[Fact] = [UNKNOWN] * len(node.outputs)
     try:
@@ -300,50 +257,38 @@ def _array(fact: Fact) -> np.ndarray[Any, Any] | None:
 
 
 def _type_proto(fact: Fact) -> onnx.TypeProto:
-    proto = onnx.TypeProto()
-    if isinstance(fact, Other):
-        if fact.type is not None:
+    if isinstance(fact, Other) or fact.element_type is None:
+        proto = onnx.TypeProto()
+        if isinstance(fact, Other) and fact.type is not None:
             ir.serde.serialize_type_into(proto, fact.type)
         return proto
-    if fact.element_type is None:
-        return proto
-    is_tensor = isinstance(fact, Tensor)
-    tensor = proto.tensor_type if is_tensor else proto.sequence_type.elem_type.tensor_type
-    tensor.elem_type = int(fact.element_type)
     shape = fact.shape if isinstance(fact, Tensor) else fact.part
+    dims = None if shape is None else [d if d is None or is_known(d) else str(d) for d in shape]
+    tensor = onnx.helper.make_tensor_type_proto(int(fact.element_type), dims)
+    is_tensor = isinstance(fact, Tensor)
+    return tensor if is_tensor else onnx.helper.make_sequence_type_proto(tensor)
+
+
+def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
+    """What a type and a shape say; exporters write -1, too, for a dimension that is not fixed."""
+    dims = None
     if shape is not None:
-        tensor.shape.SetInParent()
-        for dim in shape:
-            entry = tensor.shape.dim.add()
-            if is_known(dim):
-                entry.dim_value = dim
-            elif dim is not None:
-                entry.dim_param = str(dim)
-    return proto
+        dims = tuple(
+            (dim if dim >= 0 else None) if isinstance(dim, int) else (dim.value or None)
+            for dim in shape
+        )
+    if isinstance(kind, ir.TensorType) or (kind is None and shape is not None):
+        return Tensor((kind and kind.dtype) or None, dims)
+    if isinstance(kind, ir.SequenceType) and isinstance(kind.elem_type, ir.TensorType):
+        return Sequence(kind.dtype or None, dims)
+    return UNKNOWN if kind is None else Other(kind)
 
 
 def _fact(proto: onnx.TypeProto | None) -> Fact:
     if proto is None:
         return UNKNOWN
-    if proto.HasField("tensor_type"):
-        return Tensor(*_tensor(proto.tensor_type))
-    if proto.HasField("sequence_type") and proto.sequence_type.elem_type.HasField("tensor_type"):
-        return Sequence(*_tensor(proto.sequence_type.elem_type.tensor_type))
-    typed = ir.serde.deserialize_type_proto_for_type(proto)
-    return UNKNOWN if typed is None else Other(typed)
-
-
-def _tensor(proto: onnx.TypeProto.Tensor) -> tuple[ir.DataType | None, Shape | None]:
-    element_type = ir.DataType(proto.elem_type) if proto.elem_type else None
-    if not proto.HasField("shape"):
-        return element_type, None
-    dims = tuple(
-        (dim.dim_value if dim.dim_value >= 0 else None)
-        if dim.HasField("dim_value")
-        else (dim.dim_param or None)
-        for dim in proto.shape.dim
-    )
-    return element_type, dims
+    kind = ir.serde.deserialize_type_proto_for_type(proto)
+    return fact_of(kind, ir.serde.deserialize_type_proto_for_shape(proto))
 
 
 def _with_values(
@@ -419,13 +364,10 @@ def _shape(node: ir.Node, inputs: list[Fact], opset: int) -> tuple[Dim, ...] | N
     fact = inputs[0]
     if not isinstance(fact, Tensor) or fact.shape is None:
         return None
-    bounds = (
-        [node.attributes.get("start"), node.attributes.get("end")] if opset >= 15 else [None, None]
-    )
+    bounds = [node.attributes.get(name) if opset >= 15 else None for name in ("start", "end")]
     if any(bound is not None and bound.is_ref() for bound in bounds):
         return None
-    start, end = (None if bound is None else bound.as_int() for bound in bounds)
-    return fact.shape[start:end]
+    return fact.shape[slice(*(None if bound is None else bound.as_int() for bound in bounds))]
 
 
 def _size(_: ir.Node, inputs: list[Fact], __: int) -> tuple[Dim, ...] | None:
@@ -460,13 +402,9 @@ def _gather(node: ir.Node, inputs: list[Fact], _: int) -> tuple[Dim, ...] | None
 
 
 def _concat(_: ir.Node, inputs: list[Fact], __: int) -> tuple[Dim, ...] | None:
-    found: list[Dim] = []
-    for index in range(len(inputs)):
-        values = _integers(inputs, index)
-        if values is None:
-            return None
-        found += values
-    return tuple(found)
+    listed = [_integers(inputs, index) for index in range(len(inputs))]
+    found = [values for values in listed if values is not None]
+    return tuple(chain.from_iterable(found)) if len(found) == len(listed) else None
 
 
 def _slice(_: ir.Node, inputs: list[Fact], opset: int) -> tuple[Dim, ...] | None:

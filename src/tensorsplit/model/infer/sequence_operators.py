@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
@@ -17,10 +17,9 @@ from tensorsplit.model.graph.facts import (
     join_shapes,
     of_parts,
 )
-from tensorsplit.model.infer.node_outputs import Analyser, Rule, Surroundings
 
 
-def _at(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact] | None:
+def _at(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -33,13 +32,13 @@ def _at(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list
     return [Tensor(sequence.element_type, shape)]
 
 
-def _length(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact]:
+def _length(_: ir.Node, inputs: list[Fact]) -> list[Fact]:
     sequence = _sequence(inputs)
     values = None if sequence is None or sequence.count is None else (sequence.count,)
     return [Tensor(ir.DataType.INT64, (), values)]
 
 
-def _insert(_: Analyser, node: ir.Node, inputs: list[Fact], __: Surroundings) -> list[Fact] | None:
+def _insert(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
     sequence = _sequence(inputs)
     tensor = inputs[1] if len(inputs) > 1 else UNKNOWN
     if sequence is None or not isinstance(tensor, Tensor):
@@ -55,7 +54,7 @@ def _insert(_: Analyser, node: ir.Node, inputs: list[Fact], __: Surroundings) ->
     return [Sequence(element_type, common, add(sequence.count, 1))]
 
 
-def _erase(_: Analyser, node: ir.Node, inputs: list[Fact], __: Surroundings) -> list[Fact] | None:
+def _erase(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
     sequence = _sequence(inputs)
     if sequence is None:
         return None
@@ -69,9 +68,7 @@ def _erase(_: Analyser, node: ir.Node, inputs: list[Fact], __: Surroundings) -> 
     return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
 
 
-def _construct(
-    _: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings
-) -> list[Fact] | None:
+def _construct(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
     tensors = [fact for fact in inputs if isinstance(fact, Tensor)]
     if len(tensors) != len(inputs) or not tensors:
         return None
@@ -79,14 +76,14 @@ def _construct(
     return [of_parts(next(known, None), [fact.shape for fact in tensors])]
 
 
-def _empty(_: Analyser, node: ir.Node, __: list[Fact], ___: Surroundings) -> list[Fact]:
+def _empty(node: ir.Node, _: list[Fact]) -> list[Fact]:
     attribute = node.attributes.get("dtype")
     if attribute is None:
         return [of_parts(ir.DataType.FLOAT, [])]
     return [of_parts(None if attribute.is_ref() else ir.DataType(attribute.as_int()), [])]
 
 
-def _concat(_: Analyser, node: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact] | None:
+def _concat(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
     sequence = _sequence(inputs)
     axis, new_axis = integer(node, "axis", None), integer(node, "new_axis", 0)
     if sequence is None:
@@ -112,7 +109,7 @@ def _total(sequence: Sequence, axis: int) -> Dim:
     return total
 
 
-def _identity(_: Analyser, __: ir.Node, inputs: list[Fact], ___: Surroundings) -> list[Fact] | None:
+def _identity(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
     return inputs[:1] if isinstance(inputs[0], (Tensor, Sequence)) else None
 
 
@@ -121,11 +118,7 @@ POSITIONS: Mapping[str, int] = {"SequenceAt": 1, "SequenceErase": 1, "SequenceIn
 
 
 def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
-    """Whether the position that a node takes is known to lie inside of the sequence (D19).
-
-    Args:
-        node: A node that works on a sequence; one that takes no position is right.
-        inputs: What is known of each input.
+    """Whether the position that a node takes, if any, is known to lie in the sequence (D19).
 
     Raises:
         SplitError: TS511 for a position that is known to lie outside.
@@ -171,7 +164,7 @@ def integer(node: ir.Node, name: str, default: int | None) -> int | None:
     return attribute.as_int()
 
 
-RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, Callable[[ir.Node, list[Fact]], list[Fact] | None]] = {
     "SequenceAt": _at,
     "SequenceLength": _length,
     "SequenceInsert": _insert,

@@ -41,7 +41,11 @@ def validate(model: ir.Model, feeds: Mapping[str, Any] | None = None) -> Facts:
             raise error
         if always is None:
             lasting = facts if feeds is None else _lasting(model, feeds, nodes)
-            always = {entry.error.node: entry.error for entry in lasting.refusals if entry.may_run}
+            always = {
+                entry.error.node: entry.error
+                for entry in lasting.refusals
+                if entry.runs is not False
+            }
         if error.node in always:
             raise always[error.node]
     return facts
