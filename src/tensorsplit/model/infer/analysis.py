@@ -215,17 +215,16 @@ class Analysis:
             return self._call(key, function, node, inputs, around)
         if is_split(node):
             return self._split(node, inputs, path, around)
-        here = replace(around, path=path)
         found = None
         if key[0] == "" and node.op_type in SEQUENCE_RULES:
-            self._position(node, inputs, here)
+            self._position(node, inputs, path, around)
             found = SEQUENCE_RULES[node.op_type](node, inputs)
         elif key[0] == "" and node.op_type in BODY_RULES:
-            found = BODY_RULES[node.op_type](self, node, inputs, here)
+            found = BODY_RULES[node.op_type](self, node, inputs, replace(around, path=path))
         if found is not None:
             return found
         for label, body in bodies(node):
-            self.body(body, [], here.inside(label, None))
+            self.body(body, [], replace(around, path=path).inside(label, None))
         return infer_outputs(node, inputs, around)
 
     def _split(
@@ -244,14 +243,14 @@ class Analysis:
             self._leave_open(path, around)
         return found
 
-    def _position(self, node: ir.Node, inputs: list[Fact], around: Surroundings) -> None:
+    def _position(self, node: ir.Node, inputs: list[Fact], path: str, around: Surroundings) -> None:
         """Check a position in a sequence."""
-        self.facts.note(around.path, around.runs)
+        self.facts.note(path, around.runs)
         try:
             if not check_position(node, inputs):
-                self._leave_open(around.path, around)
+                self._leave_open(path, around)
         except SplitError as error:
-            self._refuse(error.located(node=around.path), around)
+            self._refuse(error.located(node=path), around)
 
     def _leave_open(self, path: str, around: Surroundings) -> None:
         """Note a node that can't be decided before the model runs."""
