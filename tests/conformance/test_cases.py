@@ -103,7 +103,7 @@ def test_every_axis_of_every_rank_is_cut(operator: str) -> None:
     assert cuts >= {(rank, axis) for rank in range(1, 7) for axis in range(-rank, rank)}
 
 
-def spellings(operator: str) -> set[str]:
+def forms(operator: str) -> set[str]:
     by_input = {"initializer", "constant", "runtime", "overridable"}
     return {
         "onnx.Split-1": {"attribute", "absent", *by_input},
@@ -115,13 +115,13 @@ def spellings(operator: str) -> set[str]:
 
 
 @pytest.mark.parametrize("operator", ONNX)
-def test_every_spelling_is_in_every_place_for_every_class_of_shapes(operator: str) -> None:
+def test_every_form_is_in_every_place_for_every_class_of_shapes(operator: str) -> None:
     there = {
         (case.spelling, case.place, case.shape_class)
         for case in of(operator=operator, expects="parts")
     }
     places = [place for place in vocabulary.PLACES if operator != ONNX[0] or place != "scan"]
-    wanted = set(product(spellings(operator), places, vocabulary.SHAPE_CLASSES))
+    wanted = set(product(forms(operator), places, vocabulary.SHAPE_CLASSES))
     assert there == wanted
 
 

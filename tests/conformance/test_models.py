@@ -55,7 +55,7 @@ def test_the_split_node_is_of_the_version_and_in_the_place_that_the_id_says(step
         assert len(found) == 2 ** path.count("if")
 
 
-def spelling_of(model: onnx.ModelProto, node: onnx.NodeProto, all_nodes: list[Any]) -> str:
+def form_of(model: onnx.ModelProto, node: onnx.NodeProto, all_nodes: list[Any]) -> str:
     if len(node.input) < 2 or not node.input[1]:
         named = {attribute.name for attribute in node.attribute}
         return "attribute" if named & {"split", "num_outputs"} else "absent"
@@ -86,7 +86,7 @@ def test_the_lengths_are_said_as_the_case_says() -> None:
         inside = [node for function in model.functions for node in function.node]
         everything = list(nodes_below([*model.graph.node, *inside]))
         for _, node in split_nodes(model, model.graph.node):
-            assert spelling_of(model, node, everything) == case.spelling, case.id
+            assert form_of(model, node, everything) == case.spelling, case.id
 
 
 def test_what_is_declared_of_the_data_is_the_class_of_the_shape() -> None:

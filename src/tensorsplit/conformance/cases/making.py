@@ -44,6 +44,9 @@ def case_of(
     place = ".".join(model.places) or "graph"
     use = f"/{model.use}" if model.use else ""
     rank = len(model.shape)
+    cut = None
+    if model.sizes is not None:
+        cut = CaseSplit(model.shape, model.axis, model.sizes, model.keepdims)
     return Case(
         id=f"{model.operator}/{model.element_type}/{shape_class}-r{rank}/{form}/{place}{use}/"
         + (name if is_ir else f"{name}-o{model.opset}"),
@@ -56,10 +59,8 @@ def case_of(
         use=model.use,
         rule=rule(model.operator, *rules),
         decision=decision,
-        expects=PARTS if model.sizes is not None else REFUSAL,
-        cut=CaseSplit(model.shape, model.axis, model.sizes, model.keepdims)
-        if model.sizes is not None
-        else None,
+        expects=PARTS if cut else REFUSAL,
+        cut=cut,
         model_format="ir" if is_ir else "onnx",
         opset=model.opset,
         recipe=partial(build_ir if is_ir else build_onnx, model),

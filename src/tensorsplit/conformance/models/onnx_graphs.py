@@ -1,4 +1,4 @@
-"""ONNX models of a split node: in the main graph, in a branch, a Loop, a Scan or a function.
+"""ONNX models of a split node: the place that it is in, and what is done with its sequence.
 
 Each place takes what makes the nodes inside, and makes the nodes around them. What else a place is
 made of (Identity, the control flow itself) is kept to what every engine runs.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ from tensorsplit.conformance.models.onnx_model import (
     Shape,
     SplitModel,
     Value,
+    constant,
     operand_name,
-    to_model,
 )
-from tensorsplit.conformance.models.uses import USES, SequenceUse
+from tensorsplit.conformance.oracle import Array
 
 Inside = Callable[[Value, str], Fragment]
 """Makes nodes that split a value, with names that begin as told."""
@@ -176,8 +177,173 @@ _BODIES = {"if": _if, "loop": _loop, "scan": _scan, "function": _function}
 """What makes each place, but for the main graph."""
 
 
+@dataclass(frozen=True, slots=True)
+class SequenceUse:
+    """Where a sequence is used, and what the names of new values begin with."""
+
+    model: SplitModel
+    scope: Scope
+    parts: Value
+    prefix: str
+
+    def value(self, name: str, shape: Shape, expected: Callable[[list[Array]], Any]) -> Value:
+        """A new tensor, and what it is expected to be of the parts, if any are expected."""
+        parts = self.parts.expected
+        found = None if self.model.sizes is None else expected(parts)
+        return Value(f"{self.prefix}{name}", self.parts.element_type, shape, found)
+
+
+def _at(used: SequenceUse) -> Fragment:
+    """SequenceAt: `option` holds the positions, and whether they come at run time."""
+    positions, is_runtime = used.model.option
+    nodes, outputs = [], []
+    for number, position in enumerate(positions):
+        made, name = _position(used, number, position, is_runtime)
+        value = used.value(f"y{number}", used.parts.shape, itemgetter(position))
+        node = make_node("SequenceAt", [used.parts.name, name], [value.name])
+        nodes += [*made, node]
+        outputs.append(value)
+    return Fragment(nodes, outputs)
+
+
+def _position(
+    used: SequenceUse, number: int, position: int, is_runtime: bool
+) -> tuple[list[NodeProto], str]:
+    """A position in the sequence: its name, and the nodes that make it."""
+    index = np.array(position)
+    if is_runtime:
+        return [], used.scope.input(f"at{number}", "int64", index)
+    name = f"{used.prefix}at{number}"
+    return [constant(name, index)], name
+
+
+def _given_position(used: SequenceUse) -> tuple[int | None, list[NodeProto], list[str]]:
+    """The one position of `option`, if it holds one, and the names of the inputs that say it."""
+    if used.model.option is None:
+        return None, [], []
+    (position,), is_runtime = used.model.option
+    nodes, name = _position(used, 0, position, is_runtime)
+    return position, nodes, [name]
+
+
+def _length(used: SequenceUse) -> Fragment:
+    """SequenceLength."""
+    count = used.value("y0", (), lambda parts: np.array(len(parts)))
+    value = replace(count, element_type="int64")
+    return Fragment([make_node("SequenceLength", [used.parts.name], [value.name])], [value])
+
+
+def _insert(used: SequenceUse) -> Fragment:
+    """SequenceInsert of another tensor at the position `option`; None: at the end."""
+    extra = used.scope.data("extra", used.model, _part_of_length(used.model, 2), used.parts.shape)
+    place, nodes, where = _given_position(used)
+    expected = None
+    if used.model.sizes is not None:
+        expected = list(used.parts.expected)
+        expected.insert(len(expected) if place is None else place, extra.expected)
+    value = replace(used.parts, name=f"{used.prefix}longer", expected=expected)
+    inputs = [used.parts.name, extra.name, *where]
+    return Fragment([*nodes, make_node("SequenceInsert", inputs, [value.name])], [value])
+
+
+def _erase(used: SequenceUse) -> Fragment:
+    """SequenceErase of the part at the position `option`; None: the last one."""
+    place, nodes, where = _given_position(used)
+    expected = None
+    if used.model.sizes is not None:
+        expected = list(used.parts.expected)
+        del expected[-1 if place is None else place]
+    value = replace(used.parts, name=f"{used.prefix}shorter", expected=expected)
+    inputs = [used.parts.name, *where]
+    return Fragment([*nodes, make_node("SequenceErase", inputs, [value.name])], [value])
+
+
+def _concat(used: SequenceUse) -> Fragment:
+    """ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
+    axis = used.model.axis
+    if used.model.option:
+        attributes: dict[str, Any] = {"axis": 0, "new_axis": 1}
+        value = used.value("y0", (None, *used.parts.shape), np.stack)
+    else:
+        attributes = {"axis": axis}
+        value = used.value("y0", used.parts.shape, lambda parts: np.concatenate(parts, axis=axis))
+    node = make_node("ConcatFromSequence", [used.parts.name], [value.name], **attributes)
+    return Fragment([node], [value])
+
+
+def _each(used: SequenceUse) -> Fragment:
+    """A Loop that goes over the sequence and puts each part in front of those before it."""
+    axis = used.model.axis
+    start = used.scope.data("start", used.model, _part_of_length(used.model, 1), used.parts.shape)
+    names = {key: f"{used.prefix}l_{key}" for key in ("i", "c", "was", "c_out", "part", "now")}
+    carried = Value(names["was"], used.parts.element_type, used.parts.shape)
+    flag, number = TensorProto.BOOL, TensorProto.INT64
+    body = make_graph(
+        [
+            make_node("Identity", [names["c"]], [names["c_out"]]),
+            make_node("SequenceAt", [used.parts.name, names["i"]], [names["part"]]),
+            make_node("Concat", [names["part"], names["was"]], [names["now"]], axis=axis),
+        ],
+        f"{used.prefix}each",
+        [
+            make_tensor_value_info(names["i"], number, []),
+            make_tensor_value_info(names["c"], flag, []),
+            carried.info(),
+        ],
+        [make_tensor_value_info(names["c_out"], flag, []), carried.info(names["now"])],
+    )
+    value = used.value(
+        "y0",
+        used.parts.shape,
+        lambda parts: np.concatenate([*reversed(parts), start.expected], axis=axis),
+    )
+    always = used.scope.initializer("always", np.array(True))
+    nodes = [
+        make_node("SequenceLength", [used.parts.name], [f"{used.prefix}count"]),
+        make_node("Loop", [f"{used.prefix}count", always, start.name], [value.name], body=body),
+    ]
+    return Fragment(nodes, [value])
+
+
+def _part_of_length(model: SplitModel, length: int) -> tuple[int, ...]:
+    """The shape of a part of a length; without the axis, its length doesn't matter."""
+    if not model.keepdims:
+        return oracle.without(model.shape, model.axis)
+    return oracle.resized(model.shape, model.axis, length)
+
+
+def _map(used: SequenceUse) -> Fragment:
+    """SequenceMap with a body that hands each part on."""
+    inner = Value(f"{used.prefix}m_in", used.parts.element_type, used.parts.shape)
+    body = make_graph(
+        [make_node("Identity", [inner.name], [f"{used.prefix}m_out"])],
+        f"{used.prefix}each",
+        [inner.info()],
+        [inner.info(f"{used.prefix}m_out")],
+    )
+    value = replace(used.parts, name=f"{used.prefix}mapped")
+    return Fragment([make_node("SequenceMap", [used.parts.name], [value.name], body=body)], [value])
+
+
+_USES: dict[str, Callable[[SequenceUse], Fragment]] = {
+    "output": lambda used: Fragment([], [used.parts]),
+    "SequenceAt": _at,
+    "SequenceLength": _length,
+    "SequenceInsert": _insert,
+    "SequenceErase": _erase,
+    "ConcatFromSequence": _concat,
+    "Loop": _each,
+    "SequenceMap": _map,
+}
+"""What makes the nodes behind SplitToSequence."""
+
+
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """The files of a case, with elements drawn from `rng`."""
+    """The files of a case, with elements drawn from `rng`.
+
+    Inputs that are left to their default are the last ones, so that values can be given in order.
+    The IR version is an old one that has all that is in the model.
+    """
     scope = Scope(rng)
     make = partial(_split, model, scope)
     for place in reversed(model.places):
@@ -185,7 +351,17 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     x = scope.data("x", model, model.shape, model.declared_shape)
     fragment = make(x, "")
     scope.keep(free_names(fragment.nodes))
-    proto = to_model(scope, fragment.nodes, fragment.outputs, model.opset)
+    inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
+    outputs = [value.info() for value in fragment.outputs]
+    initializers = list(scope.initializers.values())
+    imports = [make_opsetid("", model.opset), make_opsetid(LOCAL, 1)]
+    proto = helper.make_model(
+        make_graph(fragment.nodes, "case", inputs, outputs, initializers),
+        opset_imports=imports[: 1 + bool(scope.functions)],
+        functions=scope.functions,
+        ir_version=10 if model.opset >= 21 else 8,
+        producer_name="tensorsplit.conformance",
+    )
     expected = None
     if model.sizes is not None:
         expected = {value.name: value.expected for value in fragment.outputs}
@@ -205,7 +381,7 @@ def _split(model: SplitModel, scope: Scope, x: Value, prefix: str) -> Fragment:
     if model.use:
         sequence = Value(f"{prefix}parts", x.element_type, _any_part(model, x), parts, True)
         nodes.append(make_node(model.op_type, inputs, [sequence.name], **model.attributes))
-        used = USES[model.use](SequenceUse(model, scope, sequence, prefix))
+        used = _USES[model.use](SequenceUse(model, scope, sequence, prefix))
         return Fragment([*nodes, *used.nodes], used.outputs)
     names = [
         "" if place in model.unnamed else f"{prefix}y{place}" for place in range(model.outputs)
@@ -219,7 +395,7 @@ def _split(model: SplitModel, scope: Scope, x: Value, prefix: str) -> Fragment:
     return Fragment(nodes, outputs)
 
 
-def _parts(model: SplitModel, x: Value) -> list[oracle.Array | None]:
+def _parts(model: SplitModel, x: Value) -> list[Array | None]:
     if model.sizes is None:
         return [None] * model.outputs
     return list(oracle.parts(x.expected, model.axis, model.sizes, model.keepdims))

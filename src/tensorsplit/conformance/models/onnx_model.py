@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from onnx import (
-    FunctionProto,
-    ModelProto,
-    NodeProto,
-    TensorProto,
-    ValueInfoProto,
-    helper,
-    numpy_helper,
-)
-from onnx.helper import make_graph, make_node, make_opsetid, make_tensor_value_info
+from onnx import FunctionProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx.helper import make_node, make_tensor_value_info
 
 from tensorsplit.conformance import data
 from tensorsplit.conformance.oracle import Array
@@ -62,19 +54,15 @@ class SplitModel:
 
     Attributes:
         opset: The opset that is imported; for an IR, that of its split layer.
-        shape: The shape of the data that is fed.
-        declared: The shape that the model declares for it; None: the same.
-        operand: The input that says the lengths.
+        declared: The shape that the model declares for the data; None: that of what is fed.
         axis_operand: The input that says the axis, in an IR.
-        blank: Whether it has a second input with an empty name.
+        blank: Whether the node has a second input with an empty name.
         outputs: How many outputs the node has; for a sequence, 1.
         unnamed: The places of outputs that have an empty name.
         axis: The axis that `sizes` lie on.
         sizes: The lengths of the parts; None if the model is to be refused.
-        keepdims: Whether the parts keep the axis.
         places: Where the node is, from the outside to the inside; ``()`` is the graph.
-        use: What is done with the sequence.
-        option: What the use needs to know, such as positions.
+        use: What is done with the sequence, and in `option` what that needs to know.
         extreme: Whether the data holds NaNs, infinities and the like.
         by_reference: In a function, whether the attributes are those of the function.
         is_constant: Whether the data is an initializer, so that tools may compute the parts.
@@ -215,30 +203,3 @@ def operand_name(scope: Scope, operand: CaseOperand, prefix: str) -> tuple[list[
         shape = array.shape if operand.declared is None else operand.declared
         scope.input("split", operand.element_type, array if is_fed else None, shape)
     return [], "split"
-
-
-def to_model(
-    scope: Scope, nodes: Sequence[NodeProto], outputs: Sequence[Value], opset: int
-) -> ModelProto:
-    """The model; its IR version is an old one that has all that is in it.
-
-    Inputs that are left to their default are the last ones, so that values can be given in order.
-    """
-    inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
-    graph = make_graph(
-        list(nodes),
-        "case",
-        inputs,
-        [value.info() for value in outputs],
-        list(scope.initializers.values()),
-    )
-    imports = [make_opsetid("", opset)]
-    if scope.functions:
-        imports.append(make_opsetid(LOCAL, 1))
-    return helper.make_model(
-        graph,
-        opset_imports=imports,
-        functions=scope.functions,
-        ir_version=10 if opset >= 21 else 8,
-        producer_name="tensorsplit.conformance",
-    )
