@@ -13,7 +13,7 @@ from typing import Any
 
 from onnx import SequenceProto, TensorProto, numpy_helper
 
-from tensorsplit.conformance.case import Built, Case
+from tensorsplit.conformance.case import Case
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 MANIFEST = "manifest.json"
@@ -88,7 +88,10 @@ def _write(
             for number, (name, value) in enumerate(values.items()):
                 octets = _message(name, value).SerializeToString(deterministic=True)
                 (data / f"{kind}_{number}.pb").write_bytes(octets)
-        entries.append(_entry(case, built))
+        entry = {name: value for name, value in asdict(case.info).items() if name != "cut"}
+        entry |= {"directory": directory(case), "inputs": list(built.inputs)}
+        outputs = None if built.expected is None else list(built.expected)
+        entries.append({**entry, "outputs": outputs})
         if progress is not None:
             progress(1)
     manifest = {
@@ -106,13 +109,3 @@ def _message(name: str, value: Any) -> TensorProto | SequenceProto:
         return numpy_helper.from_array(value, name)
     tensors = [numpy_helper.from_array(item) for item in value]
     return SequenceProto(name=name, elem_type=SequenceProto.TENSOR, tensor_values=tensors)
-
-
-def _entry(case: Case, built: Built) -> dict[str, Any]:
-    """What the manifest says of a case."""
-    return {
-        **{name: value for name, value in asdict(case.info).items() if name != "cut"},
-        "directory": directory(case),
-        "inputs": list(built.inputs),
-        "outputs": None if built.expected is None else list(built.expected),
-    }

@@ -184,7 +184,7 @@ def _case(
     by_reference = may_refer and draw(f"reference {key}", (False, True))
     axis_rule = "negative-axis" if axis < 0 else "axis" if axis else "default-axis"
     body_rule = "function" if places[:1] == ("function",) else "subgraph" if places else ""
-    rules = (use,) if used else filter(None, (axis_rule, use, body_rule))
+    rules = (use,) if used else tuple(filter(None, (axis_rule, use, body_rule)))
     model = SplitModel(
         operator=operator,
         opset=opset,
@@ -198,15 +198,10 @@ def _case(
         **says,
     )
     name = f"{group}{wording.text(split)}-axis{axis}".replace("axis-", "axism")
-    return case_of(
-        model,
-        name + option_text(option) + "-reference" * by_reference,
-        *wording.rules,
-        *rules,
-        shape_class=cls,
-        form=wording.form,
-        decision=wording.decision or _decision(operator, split, axis),
-    )
+    name += option_text(option) + "-reference" * by_reference
+    rules = (*wording.rules, *rules)
+    decision = wording.decision or _decision(operator, split, axis)
+    return case_of(model, name, *rules, shape_class=cls, form=wording.form, decision=decision)
 
 
 def _decision(operator: str, split: Stated, axis: int) -> str:
@@ -227,6 +222,7 @@ def _types(operator: str) -> Iterator[Case]:
         for extreme in (False, True)[: 1 + has_extremes(element_type)]:
             for number, (name, sizes) in enumerate(TYPE_SPLITS.items()):
                 says = lengths_of(operator, sizes)
+                says["attributes"] = {"axis": 1, **says.get("attributes", {})}
                 model = SplitModel(
                     operator=operator,
                     opset=opsets[number % len(opsets)],
@@ -237,14 +233,11 @@ def _types(operator: str) -> Iterator[Case]:
                     sizes=sizes,
                     use="" if is_split else "output",
                     extreme=extreme,
-                    **{**says, "attributes": {"axis": 1, **says.get("attributes", {})}},
+                    **says,
                 )
-                yield case_of(
-                    model,
-                    f"{name}-{'extreme' if extreme else 'plain'}",
-                    "types",
-                    decision=decision_of_type(element_type, extreme),
-                )
+                text = f"{name}-{'extreme' if extreme else 'plain'}"
+                decision = decision_of_type(element_type, extreme)
+                yield case_of(model, text, "types", decision=decision)
 
 
 TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
@@ -307,15 +300,9 @@ def _edge(
     said = {"opset": opset, "shape": (sum(sizes),), "sizes": sizes, "outputs": outputs, **fields}
     model = SplitModel(operator=operator, **said)
     decision = "D17" if model.element_type == "string" else "D14" if "beyond" in name else ""
-    if "default" in name:
-        decision = "D20"
-    return case_of(
-        model,
-        f"edge-{name}",
-        *rules,
-        shape_class="dynamic-axis" if "N" in declared else "static",
-        decision=decision,
-    )
+    decision = "D20" if "default" in name else decision
+    cls = "dynamic-axis" if "N" in declared else "static"
+    return case_of(model, f"edge-{name}", *rules, shape_class=cls, decision=decision)
 
 
 def _unknown_counts(operator: str) -> Iterator[Case]:

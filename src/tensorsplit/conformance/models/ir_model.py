@@ -65,13 +65,9 @@ class _IrWriter:
 
     def text(self) -> str:
         """The ``.xml``."""
-        return (
-            '<?xml version="1.0"?>\n<net name="case" version="11">\n<layers>'
-            + "\n".join(self.layers)
-            + "</layers>\n<edges>"
-            + "\n".join(self.edges)
-            + "</edges>\n</net>\n"
-        )
+        head = '<?xml version="1.0"?>\n<net name="case" version="11">'
+        layers, edges = "\n".join(self.layers), "\n".join(self.edges)
+        return f"{head}\n<layers>{layers}</layers>\n<edges>{edges}</edges>\n</net>\n"
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
