@@ -14,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.model.run.program import Block, Step, node_failed
+from tensorsplit.model.run.program import Block, Step, described, node_failed
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -54,8 +54,9 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     collected: list[list[Any]] = [[] for _ in body.outputs[1 + len(carried) :]]
     iteration = 0
     while iteration < limit and (not obeys or _flag(condition)):
-        if iteration == 1 and limit >= _ENDLESS:
-            _check_ends(body, obeys)
+        if iteration == 1 and limit >= _ENDLESS and not (obeys and _varies(body)):
+            fix = "give a trip count, or a condition that changes"
+            raise node_failed("the loop never ends", fix)
         index = _shaped(np.array(iteration, np.int64), body.inputs[0])
         condition, *results = run(body, [index, _shaped(condition, body.inputs[1]), *carried])
         carried = _collect(results, len(carried), collected)
@@ -234,13 +235,6 @@ def _check_outputs(step: Step, body: Block, carried: int) -> None:
         )
 
 
-def _check_ends(body: Block, obeys: bool) -> None:
-    """Refuse a loop whose condition stays true forever."""
-    if obeys and _varies(body):
-        return
-    raise node_failed("the loop never ends", "give a trip count, or a condition that changes")
-
-
 def _varies(body: Block) -> bool:
     """Whether the condition may change from one iteration to the next."""
     same = {body.inputs[1]}
@@ -261,8 +255,8 @@ def _varies(body: Block) -> bool:
 
 def _single(value: Any, dtype: type, what: str) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.size != 1:
-        seen = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else _NO_TENSOR
-        raise node_failed(f"{what} is {seen}", f"give one element of type {np.dtype(dtype)}")
+        fix = f"give one element of type {np.dtype(dtype)}"
+        raise node_failed(f"{what} is {described(value)}", fix)
     return value.item()
 
 

@@ -15,7 +15,7 @@ from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.reading import OnnxModel, check_feeds
 from tensorsplit.model.infer.validation import validate
 from tensorsplit.model.run import control_flow, operators
-from tensorsplit.model.run.program import Block, Step, compile_model, node_failed
+from tensorsplit.model.run.program import Block, Step, compile_model, described, node_failed
 
 
 def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class _Frame:
         except SplitError as error:
             raise error.located(node=step.path) from error.__cause__
         except Exception as error:  # third-party operators may raise anything
-            problem = f"{short_name(step.op_type)} failed on {_described(inputs)}"
+            problem = f"{short_name(step.op_type)} failed on {_all_described(inputs)}"
             failed = node_failed(f"{problem} ({_reason(error)})", "give it what its opset allows")
             raise failed.located(node=step.path) from error
         count = len(step.node.outputs)
@@ -115,16 +115,10 @@ class _Frame:
         return operators.run(step, inputs)
 
 
-def _described(values: Sequence[Any]) -> str:
+def _all_described(values: Sequence[Any]) -> str:
     """The types and shapes of values, as text of bounded length."""
-    shown = [_describe(value) for value in values[:6]]
+    shown = [described(value) for value in values[:6]]
     return ", ".join([*shown, *(["..."] if len(values) > 6 else [])]) or "no inputs"
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)}"
-    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 def _reason(error: BaseException) -> str:

@@ -31,7 +31,7 @@ from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.message import check_attributes
 from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
 from tensorsplit.model.graph.tensors import read_tensor
-from tensorsplit.model.run.program import Step, node_failed
+from tensorsplit.model.run.program import Step, described, node_failed
 
 _Attributes: TypeAlias = Mapping[str, ir.Attr]
 
@@ -291,16 +291,6 @@ def _sequence_insert(inputs: Sequence[Any]) -> Any:
     return [*sequence[:place], tensor, *sequence[place:]]
 
 
-def _optional(inputs: Sequence[Any]) -> Any:
-    """Optional: its element, or an empty optional, which is None here."""
-    return inputs[0] if inputs else None
-
-
-def _optional_has_element(inputs: Sequence[Any]) -> Any:
-    """OptionalHasElement: whether the optional holds anything."""
-    return np.array(bool(inputs) and inputs[0] is not None)
-
-
 def _optional_get_element(inputs: Sequence[Any]) -> Any:
     """OptionalGetElement: what the optional holds."""
     if inputs[0] is None:
@@ -318,10 +308,8 @@ def _position(value: Any, count: int, last: int) -> int:
     """A position in [-count, last], counted from the front."""
     is_index = isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64)
     if not is_index or value.size != 1:
-        seen = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else "no tensor"
-        raise SplitError(
-            OPERAND_TYPE, f"it is {seen}", "give a scalar of int32 or int64", parameter="position"
-        )
+        problem, fix = f"it is {described(value)}", "give a scalar of int32 or int64"
+        raise SplitError(OPERAND_TYPE, problem, fix, parameter="position")
     place: int = value.item()
     if not -count <= place <= last:
         raise SplitError(
@@ -337,8 +325,8 @@ _SEQUENCES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "SequenceAt": _sequence_at,
     "SequenceErase": _sequence_erase,
     "SequenceInsert": _sequence_insert,
-    "Optional": _optional,
-    "OptionalHasElement": _optional_has_element,
+    "Optional": lambda inputs: inputs[0] if inputs else None,
+    "OptionalHasElement": lambda inputs: np.array(bool(inputs) and inputs[0] is not None),
     "OptionalGetElement": _optional_get_element,
 }
 

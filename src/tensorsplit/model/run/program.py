@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
+import numpy as np
 import onnx_ir as ir
 from onnx import defs
 
@@ -142,6 +143,13 @@ class Block:
 def node_failed(problem: str, fix: str) -> SplitError:
     """The refusal of a node whose inputs or bodies it can't run on (TS510)."""
     return SplitError(NODE_FAILED, problem, fix)
+
+
+def described(value: Any) -> str:
+    """The type and shape of a value of a run, such as ``float32[2, 3]``."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 @dataclass(frozen=True, slots=True)
