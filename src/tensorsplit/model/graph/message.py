@@ -47,9 +47,14 @@ _MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""
 
 _FREE_TEXT = frozenset(
-    {"doc_string", "metadata_props", "producer_name", "producer_version", "denotation"}
+    (
+        *("configuration", "denotation", "device_configurations", "doc_string", "map_type"),
+        *("metadata_props", "opaque_type", "producer_name", "producer_version"),
+        *("quantization_annotation", "sparse_tensor_type", "tp", "training_info", "type_protos"),
+        "value_info",
+    )
 )
-"""Fields of text that nothing compares."""
+"""Fields with text that nothing here compares or prints."""
 
 
 @dataclass(frozen=True, slots=True)
