@@ -144,3 +144,37 @@ def test_each_node_by_itself() -> None:
     assert [len(place.node.outputs) for place in found.values()] == [1, 1, 2]
     assert not found["graph/If[0]"].node.attributes
     assert all(place.opset == 18 for place in found.values())
+
+
+def texts(**names: str) -> onnx.ModelProto:
+    """A model with the text `@@@@` where a name says so, turned into what is not UTF-8."""
+    given = dict.fromkeys(("input", "node", "domain", "dim", "inner", "note", "described"), "_")
+    given |= {"domain": ""} | names
+    body = graph([node("Neg", "x", "n", name=given["inner"])], [], ["n"])
+    nodes = [
+        node("Split", "x", "a b", name=given["node"], num_outputs=2, domain=given["domain"]),
+        node("If", "c", "y", then_branch=body, else_branch=body),
+    ]
+    inputs = [
+        value("x", FLOAT, [6, given["dim"]]),
+        value("c", onnx.TensorProto.BOOL, []),
+        value(given["input"], FLOAT, [1]),
+    ]
+    made = model(graph(nodes, inputs, ["a", "y"]), opset=18)
+    made.doc_string = given["note"]
+    made.graph.value_info.append(value(given["described"]))
+    read = onnx.ModelProto()
+    read.ParseFromString(made.SerializeToString().replace(b"@@@@", b"@\xff\xfe@"))
+    return read
+
+
+@pytest.mark.parametrize("kind", ["input", "node", "domain", "dim", "inner"])
+def test_a_name_that_is_not_utf8_is_refused(kind: str) -> None:
+    with refused("TS501", "is not UTF-8"):
+        onnx_model(texts(**{kind: "@@@@"}))
+
+
+@pytest.mark.parametrize("kind", ["note", "described"])
+def test_other_text_may_be_anything(kind: str) -> None:
+    fed = {"x": X, "c": np.array(True), "_": np.zeros(1, np.float32)}
+    assert_same([ts.run(texts(**{kind: "@@@@"}), fed)["a"]], [X[:3]])
