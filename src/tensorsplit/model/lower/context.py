@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import dimension
+from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
@@ -163,6 +163,13 @@ class InsertionPoint(Calculation):
             for entry in context.profile.about({"runtime_checks": True}):
                 context.report.note(f"{context.profile.name}: {entry.note}")
         return made
+
+    def split(
+        self, data: ir.Value, axis: int, dim: Number, lengths: Numbers, count: int
+    ) -> list[ir.Value]:
+        """As `parts`, in the way that the target was measured to do right."""
+        by_index, checks_sum = self.context.takes_by_index(data), self.context.checks_sum
+        return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value used in the place of an output of a node that will be removed.

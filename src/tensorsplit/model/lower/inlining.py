@@ -20,10 +20,7 @@ from tensorsplit.model.profiles import Profile
 
 
 def inline(model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport) -> bool:
-    """Inline the functions for which the target needs it.
-
-    Returns:
-        Whether any was inlined.
+    """Inline the functions for which the target needs it; whether any was.
 
     Raises:
         SplitError: TS513 for a function that calls itself, or that is written for another opset

@@ -107,15 +107,7 @@ class PackedParts:
     def _parts(self) -> list[ir.Value]:
         context, axis, sizes = self.point.context, self.layout.axis, self.known_sizes
         assert sizes is not None  # noqa: S101 - the caller looked
-        parts = self.point.parts(
-            self.data,
-            axis,
-            self.dim,
-            sizes,
-            len(sizes),
-            checks_sum=context.checks_sum,
-            by_index=self.by_index,
-        )
+        parts = self.point.split(self.data, axis, self.dim, sizes, len(sizes))
         for part, size in zip(parts, sizes, strict=True):
             context.facts.set(part, resized(context.tensor(self.data), axis, size))
         return parts
@@ -135,6 +127,9 @@ class PackedParts:
         start, end = self._bounds(place)
         if self.by_index and isinstance(self.sizes, Chunks):
             end = minimum(end, self.end)
+        return self._slice(make, start, end)
+
+    def _slice(self, make: Calculation, start: Number, end: Number) -> ir.Value:
         return make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
 
     def _bounds(self, place: Number) -> tuple[Number, Number]:
@@ -163,12 +158,8 @@ class PackedParts:
         self, make: Calculation, place: Number, following: Number
     ) -> tuple[ir.Value, ir.Value]:
         """The data before a position, and that from another position on."""
-        pieces = ((0, self._start(place)), (self._start(following), self.end))
-        before, after = (
-            make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
-            for start, end in pieces
-        )
-        return before, after
+        start, end = self._start(place), self._start(following)
+        return self._slice(make, 0, start), self._slice(make, end, self.end)
 
     def _start(self, place: Number) -> Number:
         """Where the part at a position starts, or where the data ends for one behind the last."""
@@ -186,9 +177,8 @@ class PackedParts:
         """The tensor; the running model stops if the lengths do not fit it."""
         if is_known(self.zero):
             return self.data
-        axis, by_index = self.layout.axis, self.by_index
-        end = self.dim if by_index else TO_THE_END
-        made = self.point.slice(self.data, self.zero, end, axis, by_index=by_index)
+        end = self.dim if self.by_index else TO_THE_END
+        made = self._slice(self.point, self.zero, end)
         facts = self.point.context.facts
         facts.set(made, facts.of(self.data))
         return made

@@ -52,13 +52,7 @@ class ControlFlow(SequenceNode):
     def given_out(
         self, sequence: LoweredSequence, layout: Layout | None, body: ir.Graph
     ) -> list[ir.Value]:
-        """What a body gives out for a sequence: values that are made in it.
-
-        Args:
-            sequence: The sequence.
-            layout: How it is laid out in one tensor; None for each tensor by itself.
-            body: The body.
-        """
+        """What a body gives out for a sequence, made in it; one tensor each without a layout."""
         point = InsertionPoint(self.context, self.stem, body, None)
         if layout is None:
             values = sequence.tensors()
@@ -341,8 +335,7 @@ def _start(make: Builder, held: ir.Value, ref: NodeRef) -> ir.Value:
 def _fill(body: ir.Graph, node: ir.Node, facts: Facts, names: Names, opset: int) -> None:
     """Turn the body of the map into that of a loop."""
     stem = node.name or "SequenceMap"
-    number = _loop_value(names, f"{stem}_number", ir.DataType.INT64)
-    going = _loop_value(names, f"{stem}_going", ir.DataType.BOOL)
+    number, going = _round(names, stem)
     first = Builder(names, opset, stem)
     for outer, inner in zip(node.inputs, body.inputs, strict=True):
         given = outer
@@ -351,7 +344,7 @@ def _fill(body: ir.Graph, node: ir.Node, facts: Facts, names: Names, opset: int)
         if given is not None:
             ir.convenience.replace_all_uses_with(inner, given, replace_graph_outputs=True)
     last = Builder(names, opset, stem)
-    outputs = [last.op("Identity", [going])]
+    outputs = [_goes_on(last, going)]
     before = []
     for made in body.outputs:
         carried = ir.Value(name=names.fresh(f"{made.name}_before"))
@@ -361,7 +354,6 @@ def _fill(body: ir.Graph, node: ir.Node, facts: Facts, names: Names, opset: int)
         before.append(carried)
         outputs.append(last.op("SequenceInsert", [carried, made]))
         outputs[-1].type, outputs[-1].shape = carried.type, carried.shape
-    outputs[0].type, outputs[0].shape = going.type, going.shape
     if len(body):
         body.insert_before(body[0], first.nodes)
     else:
@@ -371,9 +363,18 @@ def _fill(body: ir.Graph, node: ir.Node, facts: Facts, names: Names, opset: int)
     body.outputs[:] = outputs
 
 
-def _loop_value(names: Names, name: str, dtype: ir.DataType) -> ir.Value:
-    """What a loop gives its body: the number of the round, or whether it goes on."""
-    return ir.Value(name=names.fresh(name), type=ir.TensorType(dtype), shape=ir.Shape([]))
+def _round(names: Names, stem: str) -> list[ir.Value]:
+    """What a loop gives its body: the number of the round, and whether it goes on."""
+    return [
+        ir.Value(name=names.fresh(f"{stem}_{what}"), type=ir.TensorType(dtype), shape=ir.Shape([]))
+        for what, dtype in (("number", ir.DataType.INT64), ("going", ir.DataType.BOOL))
+    ]
+
+
+def _goes_on(make: Builder, going: ir.Value) -> ir.Value:
+    made = make.op("Identity", [going])
+    made.type, made.shape = going.type, going.shape
+    return made
 
 
 def give_out(context: Context, old: ir.Value, sequence: LoweredSequence) -> None:
@@ -399,27 +400,15 @@ def _collected(make: InsertionPoint, packed: PackedParts) -> ir.Value:
     element_type, stem = make.context.tensor(packed.data).element_type, make.stem
     if element_type is None:
         raise refusal(f"the element type of the output '{stem}' is not known", None, "declare it")
-    count = make.scalar(packed.count)
+    count, always = make.scalar(packed.count), make.constant(True, np.bool_)
     empty = make.op("SequenceEmpty", [], {"dtype": int(element_type)})
-    body = _collecting_body(make.context, packed, element_type, stem)
-    always = make.constant(True, np.bool_)
-    return make.op("Loop", [count, always, empty], {"body": body})
-
-
-def _collecting_body(
-    context: Context, packed: PackedParts, element_type: ir.DataType, stem: str
-) -> ir.Graph:
-    names, sequence = context.names, ir.SequenceType(ir.TensorType(element_type))
-    number = _loop_value(names, f"{stem}_number", ir.DataType.INT64)
-    going = _loop_value(names, f"{stem}_going", ir.DataType.BOOL)
+    names, sequence = make.names, ir.SequenceType(ir.TensorType(element_type))
+    number, going = _round(names, stem)
     before = ir.Value(name=names.fresh(f"{stem}_before"), type=sequence)
-    make = Calculation(names, context.opset, stem)
-    part = packed.at(make, make.number(number, ir.DataType.INT64))
-    goes_on, after = make.op("Identity", [going]), make.op("SequenceInsert", [before, part])
-    goes_on.type, goes_on.shape, after.type = going.type, going.shape, sequence
-    return ir.Graph(
-        [number, going, before],
-        [goes_on, after],
-        nodes=make.nodes,
-        name=names.fresh(f"{stem}_body"),
-    )
+    inner = Calculation(names, make.opset, stem)
+    part = packed.at(inner, inner.number(number, ir.DataType.INT64))
+    outputs = [_goes_on(inner, going), inner.op("SequenceInsert", [before, part])]
+    outputs[1].type = sequence
+    inputs, name = [number, going, before], names.fresh(f"{stem}_body")
+    body = ir.Graph(inputs, outputs, nodes=inner.nodes, name=name)
+    return make.op("Loop", [count, always, empty], {"body": body})

@@ -38,15 +38,7 @@ def lower_split(context: Context, ref: NodeRef, reasons: Mapping[str, str]) -> N
     try:
         lengths = sizes_of(context, ref, point, intent, dim)
         assert not isinstance(lengths, Chunks)  # noqa: S101 - no rule of a node with these outputs
-        made = point.parts(
-            data,
-            axis,
-            dim,
-            lengths,
-            len(node.outputs),
-            checks_sum=context.checks_sum,
-            by_index=context.takes_by_index(data),
-        )
+        made = point.split(data, axis, dim, lengths, len(node.outputs))
         producer = made[0].producer()
         assert producer is not None  # noqa: S101 - it was just made
         became = _NAMES[producer.op_type]
@@ -82,11 +74,7 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
 
 
 def bound(context: Context, ref: NodeRef) -> Intent:
-    """What a split node asks for.
-
-    Raises:
-        SplitError: TS101 to TS107, TS305, with the node.
-    """
+    """What a split node asks for; errors (TS101 to TS107, TS305) name the node."""
     try:
         return bind(ref.node, ref.opset, [context.facts.of(value) for value in ref.node.inputs], {})
     except SplitError as error:
