@@ -12,7 +12,10 @@ from tensorsplit.model.convert.conversion import NodeConversion, link_of
 from tensorsplit.model.convert.operator_versions import VersionStep, schema
 
 Adapter: TypeAlias = Callable[[NodeConversion], None]
-"""Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512)."""
+"""Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512).
+
+What the step's schemas change besides is brought in line, or refused, after it.
+"""
 
 _FIRST_WITH_VALUE_INTS = 12
 
@@ -38,7 +41,6 @@ def only(name: str, *allowed: str) -> Adapter:
                 f"its attribute '{name}' is {value!r}; opset {node.opset} knows"
                 f" {', '.join(sorted(allowed))}"
             )
-        node.fit()
 
     return adapt
 
@@ -48,7 +50,6 @@ def stated(**values: object) -> Adapter:
 
     def adapt(node: NodeConversion) -> None:
         node.put(**{n: value for n, value in values.items() if n not in node.node.attributes})
-        node.fit()
 
     return adapt
 
@@ -58,7 +59,6 @@ def dropped(name: str) -> Adapter:
 
     def adapt(node: NodeConversion) -> None:
         node.take(name)
-        node.fit()
 
     return adapt
 
@@ -69,7 +69,6 @@ def implied(**values: object) -> Adapter:
     def adapt(node: NodeConversion) -> None:
         for name, value in values.items():
             take_only(node, name, value)
-        node.fit()
 
     return adapt
 

@@ -181,7 +181,6 @@ def _same_padding(node: NodeConversion) -> None:
             "its padding follows from its output's shape; opset 11 changed which side gets more",
             "give 'pads'",
         )
-    node.fit()
 
 
 def _windows(node: NodeConversion) -> None:
@@ -198,7 +197,6 @@ def _windows(node: NodeConversion) -> None:
                     "its last window may start in the padding, and is left out from opset 22 on",
                     "choose pads and strides that keep windows within the data",
                 )
-    node.fit()
 
 
 def _exponent(kind: Callable[[float], object]) -> Adapter:
@@ -209,7 +207,6 @@ def _exponent(kind: Callable[[float], object]) -> Adapter:
         if value != int(value):
             raise node.refusal(f"its attribute 'p' is {value}; since opset 2 it is a whole number")
         node.put(p=kind(value))
-        node.fit()
 
     return adapt
 
@@ -227,7 +224,6 @@ def _branches(node: NodeConversion) -> None:
             raise node.refusal(
                 "its branches give different shapes; before opset 11 they have to be the same"
             )
-    node.fit()
 
 
 def _not_training(node: NodeConversion) -> None:
@@ -238,7 +234,6 @@ def _not_training(node: NodeConversion) -> None:
                 f"it is in training mode, which is not converted to opset {node.opset}"
             )
         node.node.resize_outputs(1)
-    node.fit()
 
 
 def _training_flag_up(node: NodeConversion) -> None:
@@ -269,7 +264,6 @@ def _scales_of_groups(node: NodeConversion) -> None:
         column = node.new("Reshape", [node.input(index), one_each])
         inputs.append(node.new("Reshape", [node.new("Expand", [column, repeated]), flat]))
     node.set_inputs(*inputs)
-    node.fit()
 
 
 def _sequence_asked_for(node: NodeConversion) -> None:
@@ -277,7 +271,6 @@ def _sequence_asked_for(node: NodeConversion) -> None:
     whole = node.node.outputs[0]
     if whole.name and (whole.uses() or whole.is_graph_output()):
         node.put(output_sequence=1)
-    node.fit()
 
 
 def _cast_name_up(node: NodeConversion) -> None:
@@ -297,7 +290,6 @@ def _cast_plain(node: NodeConversion) -> None:
     for name in ("saturate", "round_mode"):
         if to is not None and not ir.DataType(to).name.startswith("FLOAT8"):
             node.take(name)
-    node.fit()
 
 
 def _cast_like(node: NodeConversion) -> None:
@@ -314,7 +306,6 @@ def _tensor_scale(node: NodeConversion) -> None:
             "it may have a scale for each channel; before opset 13 there is only one"
         )
     node.take("axis")
-    node.fit()
 
 
 def _quantized_type(node: NodeConversion) -> None:
@@ -322,7 +313,6 @@ def _quantized_type(node: NodeConversion) -> None:
     like = node.dtype(2 if node.op_type == "QuantizeLinear" else 1)
     if like is not None and node.attribute("output_dtype", 0) == like.value:
         node.take("output_dtype")
-    node.fit()
 
 
 def _no_floats(node: NodeConversion) -> None:
@@ -330,7 +320,6 @@ def _no_floats(node: NodeConversion) -> None:
     dtype = node.dtype()
     if not node.attribute("fmod", 0) and (dtype is None or dtype.is_floating_point()):
         raise node.refusal("it may take floats without 'fmod', which is legal from opset 28 on")
-    node.fit()
 
 
 def _constant_down(node: NodeConversion) -> None:

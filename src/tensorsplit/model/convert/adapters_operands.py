@@ -69,7 +69,6 @@ def _count_from_front(node: NodeConversion) -> None:
         if min(given, default=0) < 0:
             axes = sorted(axis + whole if axis < 0 else axis for axis in given)
             node.put(**{name: axes if name == "axes" else axes[0]})
-    node.fit()
 
 
 def _negative_indices(node: NodeConversion) -> None:
@@ -194,7 +193,6 @@ def _reshape_zero(node: NodeConversion) -> None:
     shape = node.known(1)
     if node.attribute("allowzero", 0) and shape is not None and (shape != 0).all():
         node.take("allowzero")
-    node.fit()
 
 
 def _topk_up(node: NodeConversion) -> None:
@@ -208,7 +206,6 @@ def _topk_ascending(node: NodeConversion) -> None:
     rank, axis = node.rank(), node.attribute("axis", -1)
     if rank is not None and axis < 0:
         node.put(axis=axis + rank)
-    node.fit()
 
 
 def _dropout_down(node: NodeConversion) -> None:
@@ -244,7 +241,6 @@ def _tile_up(node: NodeConversion) -> None:
 def _gemm_zero(node: NodeConversion) -> None:
     """Where C may not be left out it is a zero."""
     if node.input(2) is not None:
-        node.fit()
         return
     zero = node.constant(0, node.needed_dtype().numpy())
     node.set_inputs(node.input(0), node.input(1), zero)
@@ -286,7 +282,6 @@ def _resize_empty(node: NodeConversion) -> None:
     for index in (1, 2):
         inputs[index] = inputs[index] or node.constant([], np.float32)
     node.set_inputs(*inputs)
-    node.fit()
 
 
 def _scales_of_image(node: NodeConversion) -> None:
@@ -310,7 +305,6 @@ def _scales_to_image(node: NodeConversion) -> None:
 def _tf_half_pixel_removed(node: NodeConversion) -> None:
     if node.attribute("coordinate_transformation_mode") == "tf_half_pixel_for_nn":
         raise node.refusal("its coordinates are tf_half_pixel_for_nn, which opset 13 removed")
-    node.fit()
 
 
 ADAPTERS = table(

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError
-from tensorsplit.model.convert.operator_versions import VersionStep, fit
+from tensorsplit.model.convert.operator_versions import VersionStep
 from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
@@ -104,12 +104,6 @@ class NodeConversion:
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """TS512 for this node; the driver adds the operator and the opsets."""
         return SplitError(NO_ADAPTER, reason, fix, operator=self.op_type, node=self.ref.path)
-
-    def fit(self) -> None:
-        """Take the step, if what changed does not concern what the node uses (else TS512)."""
-        reason = fit(self.node, self.step)
-        if reason:
-            raise self.refusal(reason)
 
     def input(self, index: int) -> ir.Value | None:
         """An input, or None if it is left out."""

@@ -208,10 +208,12 @@ def _convert_other(node: NodeConversion) -> None:
 
 
 def _take_step(node: NodeConversion) -> None:
+    """Run the step's adapter, if it has one, and check what the node uses against the schema."""
     adapter = _ADAPTERS.get(node.step)
     if adapter is not None:
         adapter(node)
-        return
+        if node.is_replaced or node.op_type != node.step.op_type:
+            return
     reason = fit(node.node, node.step)
-    if reason is not None and not replace_by_definition(node):
+    if reason is not None and (adapter is not None or not replace_by_definition(node)):
         raise node.refusal(reason)
