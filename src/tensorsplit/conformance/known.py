@@ -179,15 +179,13 @@ def _groups(results: Sequence[Result], names: set[str]) -> Iterator[tuple[Result
     for result in results:
         by_verdict[result.subject, result.verdict][result.case] = result
     for found in by_verdict.values():
-        causes: dict[str, list[str]] = defaultdict(list)
-        first: dict[str, Result] = {}
+        causes: dict[str, tuple[Result, list[str]]] = {}
         for pattern in covering(found, names - set(found)):
             shown = [found[name] for name in matching(found, [pattern])]
             cause, _ = Counter(map(reason, shown)).most_common(1)[0]
-            causes[cause].append(pattern)
-            first.setdefault(cause, next(item for item in shown if reason(item) == cause))
-        for cause, patterns in causes.items():
-            yield first[cause], patterns
+            first = next(result for result in shown if reason(result) == cause)
+            causes.setdefault(cause, (first, []))[1].append(pattern)
+        yield from causes.values()
 
 
 def reason(result: Result) -> str:

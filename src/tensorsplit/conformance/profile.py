@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -66,16 +66,17 @@ def _carried(
     passed = [entry for entry in observations if entry.is_legal and not entry.result.is_deviation]
     settled = {condition for entry in passed for condition in entry.conditions}
     found = {finding.condition for finding in findings}
+
+    def is_open(feature: str, operator: str, value: str) -> bool:
+        """Whether neither a pass nor a finding, if about more, says anything of it."""
+        wider = product([feature], {"", operator}, {"", value})
+        return (feature, operator, value) not in settled and found.isdisjoint(wider)
+
     for entry in before.entries:
-        values = [str(value) for value in entry.values] or [""]
         left = [
             operator
             for operator in entry.operators or ("",)
-            if not any(
-                Condition(entry.feature, operator, value) in settled
-                or not found.isdisjoint(_wider(Condition(entry.feature, operator, value)))
-                for value in values
-            )
+            if all(is_open(entry.feature, operator, str(value)) for value in entry.values or ("",))
         ]
         if left:
             named = {"operators": left} if entry.operators else {}
@@ -89,12 +90,6 @@ def _carried(
                 "note": entry.note,
                 "carried": f"as {before.name} has it; no case shows otherwise",
             }
-
-
-def _wider(condition: Condition) -> set[Condition]:
-    """The condition, and those that say the same of more."""
-    feature, operator, value = condition
-    return {Condition(feature, kind, held) for kind in ("", operator) for held in ("", value)}
 
 
 def _measured(

@@ -212,7 +212,9 @@ def _of_statements(passed: Result, built: Built, proto: onnx.ModelProto) -> Resu
     if built.expected is None:
         stated = {output.name: _dims(output) for output in proto.graph.output}
         known = [
-            f"{name} {_text(dims)}" for name, dims in stated.items() if None not in (dims or [None])
+            f"{name} {_text(dims)}"
+            for name, dims in stated.items()
+            if dims is not None and None not in dims
         ]
         if not known:
             return passed

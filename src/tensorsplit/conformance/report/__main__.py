@@ -11,12 +11,7 @@ from tensorsplit.conformance.report.rendering import markdown
 
 
 def main(run: str, folder: str) -> None:
-    """Write the page of a run.
-
-    Args:
-        run: The run, as ``tensorsplit conformance --format json`` wrote it, compressed or not.
-        folder: Where ``conformance.md`` is written to.
-    """
+    """Write the page of a run, which ``tensorsplit conformance --format json`` wrote."""
     known = load()
     document = compare(read(Path(run)), known).document
     target = Path(folder) / "conformance.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
@@ -28,20 +29,19 @@ _LEAST_WIDTH = 60
 _GUTTER = 2
 
 
+@dataclass(frozen=True, slots=True)
 class _Matrix:
-    def __init__(self, summary: Summary) -> None:
-        self._summary = summary
+    summary: Summary
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        summary = self._summary
+        summary = self.summary
         yield from _deviations(summary.groups)
         for subjects in _pieces(summary, max(options.max_width, _LEAST_WIDTH)):
             yield _table(summary, subjects)
             yield Text("")
-        signs = ((f"   {outcome.sign}", outcome.style, outcome.title) for outcome in summary.used)
         legend = Text("the number: passed", "dim")
-        for sign, style, title in signs:
-            legend.append(sign, style).append(f" {title}", "dim")
+        for outcome in summary.used:
+            legend.append(f"   {outcome.sign}", outcome.style).append(f" {outcome.title}", "dim")
         yield legend
         yield Text("")
         counts = f"{len(summary.document.cases):,} cases, {len(summary.document.subjects)} subjects"
@@ -56,12 +56,8 @@ class _Matrix:
 def matrix(document: Document) -> RenderableType:
     """A run as a rich renderable, at the width of the console it is shown on.
 
-    Args:
-        document: The run.
-
-    Returns:
-        The worst deviations and every new one, a table of operators against subjects (in several
-        pieces where the console is narrow), and a line that sums it up.
+    It has the worst deviations and every new one, a table of operators against subjects (in several
+    pieces where the console is narrow), and a line that sums it up.
     """
     return _Matrix(Summary(document))
 

@@ -49,17 +49,10 @@ _MARKS = re.compile(r"([\\`*_\[\]<>&#|])")
 
 
 def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) -> str:
-    """A run as a page.
+    """A run as a page: an HTML document in ASCII.
 
-    Args:
-        document: The run.
-        scripts: The reproduction of a deviation, as a function or a mapping of the case's and the
-            subject's names; it is asked for each deviation once.
-        known: The known deviations, for their words and their links.
-
-    Returns:
-        An HTML document in ASCII. Its policy forbids every connection, and every style and script
-        but its own.
+    Its policy forbids every connection, and every style and script but its own. The reproduction
+    of each deviation is asked for once. The known deviations give their words and links.
     """
     from markupsafe import Markup
 
@@ -83,15 +76,7 @@ def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) 
 
 
 def markdown(document: Document, known: Iterable[Deviation] = ()) -> str:
-    """A run as Markdown; the same run gives the same text.
-
-    Args:
-        document: The run.
-        known: The known deviations, for their words and their links.
-
-    Returns:
-        The text of ``docs/conformance.md``.
-    """
+    """A run as Markdown, as in ``docs/conformance.md``; the same run gives the same text."""
     decisions = {case.id: case.decision for case in document.cases}
 
     def decisions_of(group: Group) -> list[str]:

@@ -106,18 +106,7 @@ class Group:
 
 
 class Summary:
-    """A run, counted and grouped.
-
-    Args:
-        document: The run.
-
-    Attributes:
-        document: The run.
-        operators: The operators of the cases, by name and then version.
-        groups: The deviations in groups, worst first.
-        known: How many deviations are known.
-        news: How many are not.
-    """
+    """A run, counted and grouped."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -127,8 +116,8 @@ class Summary:
             for key in product((result.subject, ""), (operators[result.case], "")):
                 self._counts[key].numbers[result.severity] += 1
         self.operators = sorted(set(operators.values()), key=_by_version)
-        self.groups = _groups(document)
-        self.news = sum(group.news for group in self.groups)
+        self.groups = _groups(document)  # the deviations, worst first
+        self.news = sum(group.news for group in self.groups)  # deviations that are not known
         self.known = sum(len(group.results) for group in self.groups) - self.news
 
     def counts(self, subject: SubjectInfo | None = None, operator: str = "") -> Counts:
@@ -161,22 +150,20 @@ def _by_version(operator: str) -> tuple[str, int]:
 def _groups(document: Document) -> list[Group]:
     """Worst first, by subject as they were run; new deviations first, then those of many cases."""
     subjects = {subject.name: subject for subject in document.subjects}
-    places = {name: place for place, name in enumerate(subjects)}
-    alike: dict[tuple[int, int, str], list[Result]] = defaultdict(list)
-    for result in document.deviations():
-        alike[result.severity, places[result.subject], _gist(result)].append(result)
+    places = list(subjects)
+    alike: dict[tuple[int, str, str], list[Result]] = defaultdict(list)
+    for result in sorted(document.deviations(), key=lambda result: result.case):
+        alike[result.severity, result.subject, _gist(result)].append(result)
 
-    def order(entry: tuple[tuple[int, int, str], list[Result]]) -> tuple[int, int, bool, int, str]:
-        (severity, place, _), results = entry
-        known = all(result.deviation for result in results)
-        return severity, place, known, -len(results), results[0].case
+    def order(group: Group) -> tuple[int, int, bool, int, str]:
+        first, size = group.results[0], len(group.results)
+        return first.severity, places.index(first.subject), not group.news, -size, first.case
 
-    for results in alike.values():
-        results.sort(key=lambda result: result.case)
-    return [
-        Group(OUTCOMES[severity], document.subjects[place], tuple(results))
-        for (severity, place, _), results in sorted(alike.items(), key=order)
-    ]
+    groups = (
+        Group(OUTCOMES[severity], subjects[name], tuple(results))
+        for (severity, name, _), results in alike.items()
+    )
+    return sorted(groups, key=order)
 
 
 def _gist(result: Result) -> str:
@@ -192,9 +179,8 @@ def by_outcome(
 ) -> Iterator[tuple[Outcome, list[tuple[SubjectInfo, list[Group]]]]]:
     """The groups of each outcome, worst first, and in it those of each subject."""
     for outcome, same in groupby(groups, key=lambda group: group.outcome):
-        theirs = groupby(same, key=lambda group: group.subject.name)
-        found = [list(own) for _, own in theirs]
-        yield outcome, [(own[0].subject, own) for own in found]
+        theirs = groupby(same, key=lambda group: group.subject)
+        yield outcome, [(subject, list(own)) for subject, own in theirs]
 
 
 def observation(result: Result) -> str:
