@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 from tensorsplit.conformance.case import Built
@@ -163,3 +164,12 @@ def test_the_worst_verdict_comes_first() -> None:
         Result("c", "e", "wrong", memory=True),
     ]
     assert sorted(found, key=lambda entry: entry.severity) == found[::-1]
+
+
+def test_stating_the_shape_of_a_scalar_accepts_what_is_illegal() -> None:
+    scalar = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])
+    proto = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [scalar]))
+    attempt = Attempt(proto.SerializeToString())
+    found = judge("case", "tool", built(), attempt, states_shapes=True)
+    assert found.verdict == "accepted-but-illegal"
+    assert found.detail.endswith("states the shape of y []")

@@ -37,7 +37,7 @@ from tensorsplit.engines.messages import Connection, pack_message, receive, send
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""
 
-DEFAULT_TIMEOUT = 600.0
+DEFAULT_TIMEOUT = "600"
 _LONGEST_LINE = 200
 _MOST_WAITS = 50
 
@@ -45,11 +45,8 @@ _MOST_WAITS = 50
 class ProcessDied(Exception):  # noqa: N818 - what happened, in the past tense
     """The process of an engine died, or was stopped, before it answered.
 
-    Args:
-        status: The exit status, negative for a signal; None if the process is not known to have
-            ended.
-        stderr_tail: The last line that it wrote to its error stream.
-        seconds: How long it was given, if it was stopped because it took longer; else None.
+    The exit status is negative for a signal, and None if the process is not known to have ended;
+    `seconds` is how long it was given, if it was stopped because it took longer.
     """
 
     def __init__(
@@ -104,14 +101,12 @@ class Reply:
 
 
 class EngineProcess:
-    """The process of one engine.
+    """The process of one engine; calls from several threads take turns.
 
     Args:
         name: The engine's name, for messages.
         adapter: What the process calls: the ``run`` of a module, or ``module:function``.
         environment: Environment variables that it has besides those of this process.
-
-    Calls from several threads take turns.
     """
 
     def __init__(
@@ -357,14 +352,8 @@ def _search_path() -> str:
 
 
 def timeout() -> float:
-    """How many seconds an engine may take for one call: 600, or what the environment says.
-
-    Raises:
-        SplitError: TS703 if the variable holds no number of seconds.
-    """
-    text = os.environ.get(TIMEOUT_VARIABLE)
-    if text is None:
-        return DEFAULT_TIMEOUT
+    """How many seconds an engine may take for one call; SplitError TS703 for what is no number."""
+    text = os.environ.get(TIMEOUT_VARIABLE, DEFAULT_TIMEOUT)
     try:
         seconds = float(text)
     except ValueError:
