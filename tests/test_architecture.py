@@ -46,6 +46,28 @@ def test_no_module_has_the_name_of_a_public_function(name: str) -> None:
     assert importlib.util.find_spec(f"tensorsplit.{name}") is None
 
 
+def repeated(named: list[tuple[str, Path]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for what, path in named:
+        found.setdefault(what, []).append(name(path))
+    return {what: paths for what, paths in found.items() if len(paths) > 1}
+
+
+def test_no_two_files_share_a_name() -> None:
+    files = [(path.stem, path) for path in SOURCES if not path.stem.startswith("__")]
+    assert not repeated(files)
+
+
+def test_no_two_classes_share_a_name() -> None:
+    classes = [
+        (node.name, path)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert not repeated(classes)
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_only_the_records_know_operators_by_name(path: Path) -> None:
     if path.parent.name == "records":

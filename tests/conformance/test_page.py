@@ -211,7 +211,7 @@ def test_a_link_opens_a_case_with_an_engine(open_page: Open) -> None:
     result = case.locator(".result[open]")
     assert result.get_attribute("data-subject") == "onnxslim"
     case.get_by_role("button", name="Close").click()
-    assert "case=" not in page.url
+    page.wait_for_url(lambda address: "case=" not in address)
 
 
 def test_a_link_to_no_case_says_so(open_page: Open) -> None:

@@ -52,7 +52,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _DeviationFile:
     """What a file of known deviations holds."""
 
     deviations: tuple[Deviation, ...]
@@ -92,7 +92,7 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
     """The known deviations of a file, or of this package; SplitError TS703 if it holds none."""
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
-        return msgspec.convert(json.loads(text), _File).deviations
+        return msgspec.convert(json.loads(text), _DeviationFile).deviations
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise SplitError(
             USAGE,
@@ -104,7 +104,7 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
 
 def dumps(deviations: Iterable[Deviation]) -> str:
     """Known deviations as the text of a file."""
-    content = asdict(_File(tuple(deviations)))
+    content = asdict(_DeviationFile(tuple(deviations)))
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -252,7 +252,7 @@ def decision_of_type(element_type: str, extreme: bool) -> str:
 
 
 def lengths_of(operator: str, sizes: tuple[int, ...]) -> dict[str, Any]:
-    """Lengths in the words of a version."""
+    """Lengths as a version expresses them."""
     if operator in ATTRIBUTE_SPLITS:
         return {"attributes": {"split": sizes}}
     return {"operand": CaseOperand(sizes, "initializer")}

@@ -1,6 +1,6 @@
 """What an ONNX engine has to refuse: lengths, counts, axes and operands that make no split.
 
-Each row is a node in the words of the standard. That it makes no split is stated, not computed.
+Each row is a node in the terms of the standard. That it makes no split is stated, not computed.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _chunks() -> Iterator[RefusedNode]:
 
 
 def _two(operator: str) -> dict[str, Any]:
-    """The lengths [2, 4] in the words of a version."""
+    """The lengths [2, 4] as a version expresses them."""
     return {**lengths_of(operator, (2, 4)), "outputs": 2}
 
 

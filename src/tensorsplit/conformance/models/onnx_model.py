@@ -50,7 +50,7 @@ class CaseOperand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitModel:
-    """A model with a split node or layer, in the words of the standard.
+    """A model with a split node or layer, in the terms of the standard.
 
     Attributes:
         opset: The opset that is imported; for an IR, that of its split layer.

@@ -181,18 +181,20 @@ def _web(link: str) -> str:
     return link if link.startswith("https://") else ""
 
 
-def _fits(cut: CaseSplit) -> bool:
+def _fits(split: CaseSplit) -> bool:
     """Whether the parts make up the axis: a case may ask for lengths that don't."""
-    rank = len(cut.shape)
+    rank = len(split.shape)
     return (
-        -rank <= cut.axis < rank
-        and min(cut.sizes, default=0) >= 0
-        and (sum(cut.sizes) == cut.shape[cut.axis])
+        -rank <= split.axis < rank
+        and min(split.sizes, default=0) >= 0
+        and (sum(split.sizes) == split.shape[split.axis])
     )
 
 
-def _picture(case: CaseInfo, cut: CaseSplit) -> str:
-    plan = SplitPlan(case.operator, cut.shape, cut.axis % len(cut.shape), cut.sizes, cut.keepdims)
+def _picture(case: CaseInfo, split: CaseSplit) -> str:
+    plan = SplitPlan(
+        case.operator, split.shape, split.axis % len(split.shape), split.sizes, split.keepdims
+    )
     return svg(plan, styled=False)  # the page has the style, and its policy allows no other
 
 

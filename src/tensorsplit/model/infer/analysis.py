@@ -220,7 +220,8 @@ class Analysis:
             self._position(node, inputs, path, around)
             found = SEQUENCE_RULES[node.op_type](node, inputs)
         elif key[0] == "" and node.op_type in BODY_RULES:
-            found = BODY_RULES[node.op_type](self, node, inputs, replace(around, path=path))
+            inside = replace(around, path=path)
+            found = BODY_RULES[node.op_type](self.body, node, inputs, inside)
         if found is not None:
             return found
         for label, body in bodies(node):

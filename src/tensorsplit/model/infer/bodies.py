@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -12,15 +12,15 @@ from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
 from tensorsplit.model.graph.nodes import bodies, readable_constant
 from tensorsplit.model.infer.node_outputs import Surroundings
 
-if TYPE_CHECKING:
-    from tensorsplit.model.infer.analysis import Analysis
+AnalyseBody: TypeAlias = Callable[[ir.Graph, "list[Fact]", Surroundings], "list[Fact]"]
+"""What is known of the outputs of a body, from what is known of its inputs."""
 
 _MAX_ROUNDS = 4
 """What a loop carries can only become less known, and does so in a few rounds."""
 
 
 def _if(
-    analysis: Analysis, node: ir.Node, inputs: list[Fact], around: Surroundings
+    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], around: Surroundings
 ) -> list[Fact] | None:
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
@@ -28,9 +28,7 @@ def _if(
     condition = inputs[0].constant if inputs and isinstance(inputs[0], Tensor) else None
     taken = ("then_branch" if condition[0] else "else_branch") if condition else None
     found = {
-        label: analysis.body(
-            branch, [], around.inside(label, None if taken is None else label == taken)
-        )
+        label: analyse(branch, [], around.inside(label, None if taken is None else label == taken))
         for label, branch in branches.items()
     }
     if taken is not None:
@@ -40,7 +38,7 @@ def _if(
 
 
 def _loop(
-    analysis: Analysis, node: ir.Node, inputs: list[Fact], around: Surroundings
+    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], around: Surroundings
 ) -> list[Fact] | None:
     body = _body(node, "body")
     if body is None or len(body.inputs) < 2 or not body.outputs:
@@ -51,14 +49,14 @@ def _loop(
     inside = around.inside("body", _runs(limit, starts))
     outputs: list[Fact] = []
     for _ in range(_MAX_ROUNDS):
-        outputs = analysis.body(body, [*head, *carried], inside)
+        outputs = analyse(body, [*head, *carried], inside)
         after = [join(a, b) for a, b in zip(carried, outputs[1:], strict=False)]
         if after == carried:
             break
         carried = after
     else:
         carried = [_kind_only(fact) for fact in carried]
-        outputs = analysis.body(body, [*head, *carried], inside)
+        outputs = analyse(body, [*head, *carried], inside)
     is_limited = bool(node.inputs) and node.inputs[0] is not None
     trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
     if is_known(trips) and trips < 0:
@@ -94,7 +92,7 @@ def _goes_on(body: ir.Graph) -> bool:
 
 
 def _scan(
-    analysis: Analysis, node: ir.Node, inputs: list[Fact], around: Surroundings
+    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], around: Surroundings
 ) -> list[Fact] | None:
     body = _body(node, "body")
     count = _integers(node, "num_scan_inputs")
@@ -113,11 +111,11 @@ def _scan(
     carried = _without_values(inputs[:states])
     runs = length > 0 if is_known(length) else None
     inside = around.inside("body", runs)
-    outputs = analysis.body(body, [*carried, *elements], inside)
+    outputs = analyse(body, [*carried, *elements], inside)
     after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
     if after != carried:
         carried = [_kind_only(fact) for fact in carried]
-        outputs = analysis.body(body, [*carried, *elements], inside)
+        outputs = analyse(body, [*carried, *elements], inside)
         after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
     carried = after
     stacked = outputs[states:]
@@ -183,7 +181,7 @@ def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
     return Tensor(fact.element_type, (*fact.shape[:axis], count, *fact.shape[axis:]))
 
 
-Rule: TypeAlias = "Callable[[Analysis, ir.Node, list[Fact], Surroundings], list[Fact] | None]"
+Rule: TypeAlias = "Callable[[AnalyseBody, ir.Node, list[Fact], Surroundings], list[Fact] | None]"
 
 RULES: Mapping[str, Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}
 """What each operator gives; None where it is not well-formed."""

@@ -102,12 +102,14 @@ class ControlFlow(SequenceNode):
             made.append(new)
         return made
 
-    def kept(self, old: ir.Value) -> Output:
+    def kept(self, old: ir.Value) -> SequenceOutput:
         """An output that stays what it was."""
         name = self.context.names.fresh(f"{old.name or 'output'}_new")
-        return Output(old, [ir.Value(name=name, type=old.type, shape=old.shape)], None, None)
+        return SequenceOutput(
+            old, [ir.Value(name=name, type=old.type, shape=old.shape)], None, None
+        )
 
-    def replace(self, inputs: list[ir.Value | None], outputs: list[Output]) -> None:
+    def replace(self, inputs: list[ir.Value | None], outputs: list[SequenceOutput]) -> None:
         """Put a node with other inputs and outputs behind the old one."""
         old, graph, context = self.node, graph_of(self.node), self.context
         context.edits.retire(old)
@@ -134,7 +136,7 @@ class ControlFlow(SequenceNode):
 
 
 @dataclass(frozen=True)
-class Output:
+class SequenceOutput:
     """An output of a node with bodies, and what takes its place.
 
     Attributes:
@@ -163,7 +165,7 @@ def lower_if(control: ControlFlow) -> bool:
     if not any(map(control.goes, node.outputs)):
         return False
     given: list[list[ir.Value]] = [[] for _ in branches]
-    made: list[Output] = []
+    made: list[SequenceOutput] = []
     for index, old in enumerate(node.outputs):
         ends = [body.outputs[index] for body in branches]
         columns = [[end] for end in ends]
@@ -176,7 +178,7 @@ def lower_if(control: ControlFlow) -> bool:
                 for sequence, body in zip(sequences, branches, strict=True)
             ]
             new = control.new_values(old, fact, layout, len(columns[0]))
-            output = Output(old, new, fact, layout)
+            output = SequenceOutput(old, new, fact, layout)
         for outputs, column in zip(given, columns, strict=True):
             outputs.extend(column)
         made.append(output)
@@ -235,7 +237,7 @@ def lower_loop(control: ControlFlow) -> bool:
     if not any(map(control.goes, node.inputs[2:])):
         return False
     inputs, inside, outside = list(node.inputs[:2]), list(body.inputs[:2]), [body.outputs[0]]
-    made: list[Output] = []
+    made: list[SequenceOutput] = []
     for index, carry in enumerate(carried):
         old, end = node.outputs[index], body.outputs[index + 1]
         inputs += carry.start
@@ -243,7 +245,7 @@ def lower_loop(control: ControlFlow) -> bool:
         if carry.fact is not None:
             outside += control.given_out(control.sequence(end), carry.layout, body)
             new = control.new_values(old, carry.fact, carry.layout, len(carry.start))
-            made.append(Output(old, new, carry.fact, carry.layout))
+            made.append(SequenceOutput(old, new, carry.fact, carry.layout))
         elif carry.start:
             outside.append(end)
             made.append(control.kept(old))

@@ -167,11 +167,11 @@ def _from_file(path: Path) -> Profile:
 
 
 @dataclass(frozen=True)
-class _File:
+class _ProfileFile:
     measured: dict[str, str]
     entries: tuple[Limitation, ...]
 
 
 def _profile(engine: str, version: str, text: str) -> Profile:
-    content = msgspec.json.decode(text, type=_File)
+    content = msgspec.json.decode(text, type=_ProfileFile)
     return Profile(engine, version, content.measured, content.entries)
