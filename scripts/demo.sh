@@ -1,5 +1,5 @@
 #!/bin/sh
-# Set up, then run the models of examples/ and draw the uneven cut.
+# Set up, then run the models of examples/ and draw the uneven split.
 set -eu
 cd "$(dirname "$0")/.."
 EXTRAS=
