@@ -163,6 +163,13 @@ def test_a_default_may_be_left_out_or_overridden() -> None:
         ready.run([X, np.array([5, 2])])
 
 
+def test_what_is_prepared_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = backend.prepare(split_model())
+    monkeypatch.delattr("tensorsplit.model.run.evaluator.compile_model")
+    for _ in range(2):
+        assert [part.shape for part in ready.run([X])] == [(2,), (4,)]
+
+
 def test_an_openvino_ir_runs(tmp_path: Path) -> None:
     outputs = backend.prepare(cut_file().save(tmp_path)).run([np.zeros((6, 8), np.float32)])
     assert [part.shape for part in outputs] == [(2, 8), (4, 8)]

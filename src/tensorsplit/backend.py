@@ -31,11 +31,12 @@ class TensorSplitRep(BackendRep):
     """A model that is ready to run.
 
     Args:
-        model: The model.
+        model: The model; it is compiled once, for all runs.
     """
 
     def __init__(self, model: OnnxModel) -> None:
         self._model = model
+        self._block = compile_model(model)
 
     def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
         """Run the model.
@@ -51,7 +52,7 @@ class TensorSplitRep(BackendRep):
         Raises:
             SplitError: As `tensorsplit.run`.
         """
-        outputs = run_onnx(self._model, _by_name(self._model, inputs))
+        outputs = run_onnx(self._model, _by_name(self._model, inputs), self._block)
         return namedtupledict("Outputs", list(outputs))(*outputs.values())
 
 
@@ -77,9 +78,7 @@ class TensorSplitBackend(Backend):
             raise SplitError(
                 UNKNOWN_ENGINE, f"the device is {show(device)}", "use 'CPU'", parameter="device"
             )
-        loaded = read_model(model)
-        compile_model(loaded)
-        return TensorSplitRep(loaded)
+        return TensorSplitRep(read_model(model))
 
     @classmethod
     def run_model(

@@ -14,9 +14,8 @@ from onnx import TensorProto, external_data_helper
 
 import tensorsplit as ts
 from tensorsplit.engines import ENGINES, outside
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.run.evaluator import evaluate
-from tensorsplit.model.run.program import compile_model
+from tensorsplit.model.run.program import Block
 from tests.engines.models import INT64, model, node, sequence, split_model, tensor
 from tests.model.ir_files import X, cut_file
 
@@ -317,9 +316,9 @@ def runs_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The operators of each model that runs here before another engine gets its own."""
     seen: list[list[str]] = []
 
-    def noticed(source: OnnxModel, feeds: Any, wanted: Any) -> Any:
-        seen.append([step.node.op_type for step in compile_model(source).only(wanted).steps])
-        return evaluate(source, feeds, wanted)
+    def noticed(block: Block, feeds: Any, wanted: Any) -> Any:
+        seen.append([step.node.op_type for step in block.only(wanted).steps])
+        return evaluate(block, feeds, wanted)
 
     class Process:
         def call(self, *_: object, **__: object) -> dict[str, Any]:

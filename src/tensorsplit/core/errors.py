@@ -309,6 +309,12 @@ def show(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def show_path(path: str) -> str:
+    """A path as `show` has it, but of a long one the end, which names the file."""
+    text = repr(path)
+    return text if len(text) <= _LONGEST_NAME else f"{text[0]}...{text[-_LONGEST_NAME + 4 :]}"
+
+
 def short_name(name: str | bytes) -> str:
     """A name from a model as it is where it can be printed, else escaped and cut short.
 

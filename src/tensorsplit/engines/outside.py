@@ -79,7 +79,7 @@ def _without_defaults(model: OnnxModel, feeds: Mapping[str, Any]) -> OnnxModel:
     kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
     del proto.graph.initializer[:]
     proto.graph.initializer.extend(kept)
-    return OnnxModel(proto, model.folder, model.name)
+    return OnnxModel(proto, model.folder)
 
 
 def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
             for a split node or a position that is wrong. What only the evaluator of the other
             operators refuses is left to the engine.
     """
-    compile_model(model)
+    block = compile_model(model)
     facts = validate(model.model, feeds)
     known = dict(feeds)
     for whole in (False, True):
@@ -101,7 +101,7 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
         if not needed:
             return
         try:
-            known |= evaluate(model, feeds, needed)
+            known |= evaluate(block, feeds, needed)
         except SplitError as error:
             if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
                 raise

@@ -83,7 +83,7 @@ def test_names_and_folders(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(good(), path)
     read = onnx_model(path)
-    assert (read.name, read.folder) == (str(path), tmp_path)
+    assert (read.path, read.folder) == (path, tmp_path)
     assert onnx_model(good()).folder is None
     assert onnx_model(good()).output_names == ("r", "s", "u")
 
@@ -171,6 +171,11 @@ def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
     for name in ("", "a\0b", "x" * 5000):
         with refused("TS501"):
             read_model(name)
+
+
+def test_a_long_path_is_shown_from_its_end(tmp_path: Path) -> None:
+    with refused("TS501", "model': '...", "bbb/missing.onnx': there is no such file"):
+        read_model(tmp_path / ("b" * 200) / "missing.onnx")
 
 
 @pytest.mark.parametrize("source", [None, 3, b"m.onnx", [], {}, TensorProto(), object()])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tensorsplit.model.run.evaluator import evaluate
+from tensorsplit.model.run.program import compile_model
 from tests.model.build import graph, model, node, onnx_model, tensor, untyped, value
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
@@ -29,11 +30,11 @@ def test_what_is_not_needed_does_not_run(x: Any) -> None:
     initializers = [tensor("k", [2, 4]), tensor("bad", [5])]
     read = onnx_model(model(graph(nodes, [value("x")], ["never"], initializers)))
     values = {v.name: v for n in read.model.graph for v in n.outputs}
-    got = evaluate(read, {"x": x}, [values["b"], values["a"], values["h"]])
+    got = evaluate(compile_model(read), {"x": x}, [values["b"], values["a"], values["h"]])
     assert list(got) == ["b", "a", "h"]
     assert_same([got["a"], got["b"], got["h"]], [*slices(x, 0, [2, 4]), -x])
     with refused("TS510", "graph/Reshape[3]"):
-        evaluate(read, {"x": x}, [values["never"]])
+        evaluate(compile_model(read), {"x": x}, [values["never"]])
 
 
 def test_what_bodies_read_is_needed(x: Any) -> None:
@@ -45,7 +46,7 @@ def test_what_bodies_read_is_needed(x: Any) -> None:
     ]
     read = onnx_model(model(graph(nodes, [value("x"), untyped("c")], ["z"])))
     (wanted,) = read.model.graph[1].outputs
-    got = evaluate(read, {"x": x, "c": np.array(True)}, [wanted])
+    got = evaluate(compile_model(read), {"x": x, "c": np.array(True)}, [wanted])
     assert_same([got["y"]], [-x[3:]])
 
 
@@ -53,5 +54,5 @@ def test_inputs_and_constants_may_be_asked_for(x: Any) -> None:
     nodes = [node("Split", "x k", "a b")]
     read = onnx_model(model(graph(nodes, [value("x")], ["a"], [tensor("k", [2, 4])])))
     inner = read.model.graph
-    got = evaluate(read, {"x": x}, [inner.inputs[0], inner.initializers["k"]])
+    got = evaluate(compile_model(read), {"x": x}, [inner.inputs[0], inner.initializers["k"]])
     assert_same(list(got.values()), [x, np.array([2, 4])])

@@ -5,8 +5,9 @@ A file is parsed once. External data is read when a tensor is used.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
     DecodeError,
     EncodeError,
 )
-from onnx import ModelProto, TypeProto, ValueInfoProto
+from onnx import ModelProto, ValueInfoProto
 
 from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.core.errors import (
@@ -33,6 +34,7 @@ from tensorsplit.core.errors import (
     SplitError,
     short_name,
     show,
+    show_path,
 )
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.building import collector_paused
@@ -63,7 +65,6 @@ class OnnxModel:
     Attributes:
         original: The message that was read; nobody changes it.
         folder: Where external data is looked for; None if the model came without a place.
-        name: What to call it: the path, or the graph's name.
         was_ir: Whether an onnx-ir model came in.
         openvino: The OpenVINO IR that it was read from; its layers are nodes of the domain
             ``org.openvinotoolkit``.
@@ -71,7 +72,6 @@ class OnnxModel:
 
     original: ModelProto
     folder: Path | None
-    name: str
     was_ir: bool = False
     path: Path | None = None
     openvino: IrFile | None = None
@@ -84,14 +84,8 @@ class OnnxModel:
         Raises:
             SplitError: TS502 for a graph that contradicts itself.
         """
-        try:
+        with _contradictions_refused("understood"):
             made = read_message(self.original, self.folder)
-        except SplitError:
-            raise
-        except Exception as error:  # onnx-ir raises of many kinds for such graphs
-            reason = f"{type(error).__name__}: {show(str(error))}"
-            problem = f"the graph can't be understood ({reason})"
-            raise malformed(problem, "repair the model", "graph") from error
         if self.openvino is not None:
             _drop_undefined(made.graph)
         for scope in scopes(made):
@@ -158,12 +152,20 @@ class OnnxModel:
         if not changed:
             return self.original
         begin("writing")
-        try:
+        with _contradictions_refused("written"):
             return write_message(self.model, self.original)
-        except Exception as error:  # onnx-ir raises of many kinds for what it can't write
-            reason = f"{type(error).__name__}: {show(str(error))}"
-            problem = f"the graph can't be written ({reason})"
-            raise malformed(problem, "repair the model", "graph") from error
+
+
+@contextlib.contextmanager
+def _contradictions_refused(what: str) -> Iterator[None]:
+    try:
+        yield
+    except SplitError:
+        raise
+    except Exception as error:  # onnx-ir raises of many kinds for such graphs
+        reason = f"{type(error).__name__}: {show(str(error))}"
+        problem = f"the graph can't be {what} ({reason})"
+        raise malformed(problem, "repair the model", "graph") from error
 
 
 def _drop_undefined(graph: ir.Graph) -> None:
@@ -186,7 +188,7 @@ def read_model(source: Source) -> OnnxModel:
     if isinstance(source, OnnxModel):
         return source
     if isinstance(source, ModelProto):
-        return _checked(source, None, source.graph.name or "model")
+        return OnnxModel(_checked(source, source.graph.name or "model"), None)
     if isinstance(source, ir.Model):
         return _from_ir(source)
     if isinstance(source, (str, os.PathLike)):
@@ -206,8 +208,7 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
         from tensorsplit.model.openvino_ir.translation import read_ir
 
         file = read_ir(path)
-        return OnnxModel(file.message, file.weights.parent, name, path=path, openvino=file)
-    proto = ModelProto()
+        return OnnxModel(file.message, file.weights.parent, path=path, openvino=file)
     try:
         if not path.is_file():
             problem = "it is no file" if path.exists() else "there is no such file"
@@ -219,25 +220,21 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
                 f"it has {size} bytes, more than the 2 GiB that an ONNX file can have",
                 "keep the weights in external data",
             )
-        proto.ParseFromString(path.read_bytes())
+        proto = ModelProto.FromString(path.read_bytes())
     except SplitError:
         raise
     except (OSError, ValueError, DecodeError) as error:
-        raise _unreadable(
-            name, f"it is no ONNX model ({_reason(error)})", "give a whole .onnx file, or an .xml"
-        ) from error
-    return replace(_checked(proto, path.parent, name), path=path)
+        problem = f"it is no ONNX model ({_reason(error)})"
+        raise _unreadable(name, problem, "give a whole .onnx file, or an .xml") from error
+    return OnnxModel(_checked(proto, name), path.parent, path=path)
 
 
-def _checked(
-    proto: ModelProto, folder: Path | None, name: str, *, was_ir: bool = False
-) -> OnnxModel:
+def _checked(proto: ModelProto, name: str) -> ModelProto:
     """Refuse messages without content, as which many random bytes parse."""
-    graph = proto.graph
-    if not proto.HasField("graph") or not (graph.node or graph.output):
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise _unreadable(name, "it holds no graph", "give a whole .onnx file, or an .xml")
     check_text(proto)
-    return OnnxModel(proto, folder, name, was_ir)
+    return proto
 
 
 def _from_ir(model: ir.Model) -> OnnxModel:
@@ -251,14 +248,12 @@ def _from_ir(model: ir.Model) -> OnnxModel:
             if isinstance(tensor, ir.ExternalTensor)
         }
     except (ir.serde.SerdeError, EncodeError, ValueError, TypeError, RecursionError) as error:
-        raise _unreadable(
-            name, f"it can't be serialised ({_reason(error)})", "make it whole"
-        ) from error
+        problem = f"it can't be serialised ({_reason(error)})"
+        raise _unreadable(name, problem, "make it whole") from error
     if len(folders) > 1:
-        raise _unreadable(
-            name, "its external data lies in more than one folder", "save it, and give the path"
-        )
-    return _checked(proto, folders.pop() if folders else None, name, was_ir=True)
+        problem = "its external data lies in more than one folder"
+        raise _unreadable(name, problem, "save it, and give the path")
+    return OnnxModel(_checked(proto, name), folders.pop() if folders else None, was_ir=True)
 
 
 def _reason(error: Exception) -> str:
@@ -268,7 +263,7 @@ def _reason(error: Exception) -> str:
 
 
 def _unreadable(name: str, problem: str, fix: str) -> SplitError:
-    return SplitError(UNREADABLE_MODEL, f"{show(name)}: {problem}", fix, parameter="model")
+    return SplitError(UNREADABLE_MODEL, f"{show_path(name)}: {problem}", fix, parameter="model")
 
 
 def open_model(source: Source) -> OnnxModel:
@@ -284,7 +279,7 @@ def open_model(source: Source) -> OnnxModel:
     if read.openvino is not None:
         raise SplitError(
             UNREADABLE_MODEL,
-            f"{show(str(read.path))} is an OpenVINO IR",
+            f"{show_path(str(read.path))} is an OpenVINO IR",
             "give an ONNX model",
             parameter="model",
         )
@@ -318,13 +313,16 @@ class DeclaredInput(NamedTuple):
             ranges = self.ranges or (None,) * len(self.shape)
             dims = (_bounds(*pair) for pair in zip(self.shape, ranges, strict=True))
             tensor += f" and shape {show_shape(tuple(dims))}"
-        if self.kind == "tensor":
-            return tensor
-        return {
-            "sequence": f"list of arrays, each a {tensor}",
-            "optional": f"{tensor}, or None",
-            "optional sequence": f"list of arrays, each a {tensor}, or None",
-        }.get(self.kind, "value")
+        return _KINDS.get(self.kind, "value").format(tensor)
+
+
+_KINDS = {
+    "tensor": "{}",
+    "sequence": "list of arrays, each a {}",
+    "optional": "{}, or None",
+    "optional sequence": "list of arrays, each a {}, or None",
+}
+"""By kind of input, what is fed to it."""
 
 
 def _bounds(dim: int | str | None, bounds: Range | None) -> int | str | None:
@@ -336,31 +334,16 @@ def _bounds(dim: int | str | None, bounds: Range | None) -> int | str | None:
 
 
 def _declared(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
-    kind, tensor = _kind(value.type)
-    if tensor is None:
-        return DeclaredInput(value.name, None, None, kind, has_default)
-    shape = None
-    if tensor.HasField("shape"):
-        shape = tuple(_dim(dim) for dim in tensor.shape.dim)
-    return DeclaredInput(value.name, element_name(tensor.elem_type), shape, kind, has_default)
-
-
-def _kind(declared: TypeProto) -> tuple[str, TypeProto.Tensor | None]:
-    """The kind of value, and the tensor type in it."""
-    match declared.WhichOneof("value"):
-        case "tensor_type":
-            return "tensor", declared.tensor_type
-        case None:
-            return "tensor", TypeProto.Tensor()
-        case "sequence_type":
-            kind, tensor = _kind(declared.sequence_type.elem_type)
-            return ("sequence" if kind == "tensor" else "other"), tensor
-        case "optional_type":
-            kind, tensor = _kind(declared.optional_type.elem_type)
-            optional = {"tensor": "optional", "sequence": "optional sequence"}
-            return optional.get(kind, "other"), tensor
-        case _:
-            return "other", None
+    declared, around = value.type, []
+    while (kind := declared.WhichOneof("value")) in ("sequence_type", "optional_type"):
+        around.append(kind.removesuffix("_type"))
+        declared = getattr(declared, kind).elem_type
+    name = " ".join(around) or "tensor"
+    if name not in _KINDS or kind not in ("tensor_type", None):
+        return DeclaredInput(value.name, None, None, "other", has_default)
+    tensor = declared.tensor_type
+    shape = tuple(_dim(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
+    return DeclaredInput(value.name, element_name(tensor.elem_type), shape, name, has_default)
 
 
 def _dim(dim: Any) -> int | str | None:
@@ -387,38 +370,25 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
             "give a mapping from input names to arrays",
             parameter="inputs",
         )
-    names = [entry.name for entry in declared]
-    feeds = _by_name(declared, feeds)
-    for name in feeds:
-        if name not in names:
-            raise SplitError(
-                UNKNOWN_INPUT,
-                f"the model has no input {show(name)}",
-                f"its inputs are {', '.join(map(show, names[:12])) or 'none'}",
-                parameter=short_name(str(name)),
-            )
-    for entry in declared:
-        if entry.name not in feeds and not entry.has_default:
-            raise _misfit(MISSING_INPUT, entry, "it was not fed")
-    return {e.name: _check(e, feeds[e.name]) for e in declared if e.name in feeds}
-
-
-def _by_name(declared: Sequence[DeclaredInput], feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """What is fed by the names of the inputs, whichever of their names was used."""
-    known = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
-    known |= {entry.name: entry.name for entry in declared}
-    found: dict[Any, Any] = {}
+    names = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
+    names |= {entry.name: entry.name for entry in declared}
+    fed: dict[str, Any] = {}
     for key, value in feeds.items():
-        name = known.get(key, key)
-        if name in found:
-            raise SplitError(
-                UNKNOWN_INPUT,
-                f"{show(key)} is another name of the input {show(name)}, which is given twice",
-                "give it once",
-                parameter=short_name(str(key)),
-            )
-        found[name] = value
-    return found
+        if key not in names:
+            problem = f"the model has no input {show(key)}"
+            known = ", ".join(show(entry.name) for entry in declared[:12])
+            fix = f"its inputs are {known or 'none'}"
+        elif names[key] in fed:
+            twice = f"the input {show(names[key])}, which is given twice"
+            problem, fix = f"{show(key)} is another name of {twice}", "give it once"
+        else:
+            fed[names[key]] = value
+            continue
+        raise SplitError(UNKNOWN_INPUT, problem, fix, parameter=short_name(str(key)))
+    for entry in declared:
+        if entry.name not in fed and not entry.has_default:
+            raise _misfit(MISSING_INPUT, entry, "it was not fed")
+    return {e.name: _check(e, fed[e.name]) for e in declared if e.name in fed}
 
 
 def _check(entry: DeclaredInput, value: Any) -> Any:

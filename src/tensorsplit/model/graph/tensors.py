@@ -12,7 +12,13 @@ import numpy as np
 import onnx_ir as ir
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from tensorsplit.core.errors import EXTERNAL_DATA, MALFORMED_MODEL, SplitError, short_name
+from tensorsplit.core.errors import (
+    EXTERNAL_DATA,
+    MALFORMED_MODEL,
+    SplitError,
+    short_name,
+    show_path,
+)
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -56,11 +62,7 @@ def folder_of(tensor: ir.TensorProtocol) -> Path | None:
 
 
 def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
-    """The elements of a tensor in a message, whose external data is looked for in a folder.
-
-    Raises:
-        SplitError: As for `read_tensor`.
-    """
+    """As `read_tensor`, of a tensor in a message."""
     name = name or tensor.name
     shape = _checked_shape(name, tensor)
     if tensor.HasField("segment"):
@@ -93,11 +95,7 @@ def check_tensor(tensor: TensorProto) -> None:
 
 
 def sparse_tensor(tensor: SparseTensorProto, folder: Path | None) -> ir.TensorProtocol:
-    """A sparse tensor as a dense one, made on demand.
-
-    Raises:
-        SplitError: TS502 for an unknown element type or impossible dimensions.
-    """
+    """A sparse tensor as a dense one, made on demand; impossible dimensions are refused now."""
     name = tensor.values.name
     shape = _shape(name, tensor.dims)
 
@@ -112,23 +110,14 @@ def sparse_tensor(tensor: SparseTensorProto, folder: Path | None) -> ir.TensorPr
 
 
 def inlined(tensor: TensorProto, folder: Path | None, name: str) -> TensorProto:
-    """A copy of a tensor with external data that holds the data itself.
-
-    Raises:
-        SplitError: TS502 or TS504 as for `read_tensor`.
-    """
+    """A copy of a tensor with external data that holds the data itself; see `read_tensor`."""
     shape = _checked_shape(name, tensor)
     data = _read_external(name, tensor, folder, shape)
     return TensorProto(name=tensor.name, dims=shape, data_type=tensor.data_type, raw_data=data)
 
 
 def check_external(tensor: TensorProto, folder: Path | None) -> None:
-    """Check that external data can be used, without reading it.
-
-    Raises:
-        SplitError: TS502 for an impossible type or shape, TS504 for data that lies outside the
-            folder, is missing, or is shorter than the tensor.
-    """
+    """Check that external data can be used (see `read_tensor`), without reading it."""
     _find_external(tensor.name, tensor, folder, _checked_shape(tensor.name, tensor))
 
 
@@ -141,10 +130,8 @@ def _checked_shape(name: str, tensor: TensorProto) -> tuple[int, ...]:
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
     shape = tuple(dims)
     if any(dim < 0 for dim in shape) or len(shape) > _MAX_RANK:
-        raise _malformed(
-            name,
-            f"its dimensions are {list(shape[:12])}; they are at most {_MAX_RANK}, none below 0",
-        )
+        problem = f"its dimensions are {list(shape[:12])}"
+        raise _malformed(name, f"{problem}; they are at most {_MAX_RANK}, none below 0")
     return shape
 
 
@@ -160,9 +147,8 @@ def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Arr
 def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
     """An array of strings; NumPy's own type would drop NUL characters at their ends."""
     if len(tensor.string_data) != math.prod(shape):
-        raise _malformed(
-            name, f"it has {len(tensor.string_data)} strings for the shape {list(shape)}"
-        )
+        problem = f"it has {len(tensor.string_data)} strings for the shape {list(shape)}"
+        raise _malformed(name, problem)
     array = np.empty(len(tensor.string_data), dtype=object)
     try:
         array[:] = [text.decode("utf-8") for text in tensor.string_data]
@@ -215,12 +201,8 @@ def _dense(
 
 
 def _malformed(name: str, problem: str) -> SplitError:
-    return SplitError(
-        MALFORMED_MODEL,
-        problem,
-        "write the tensor anew",
-        parameter=short_name(name) or "tensor",
-    )
+    parameter = short_name(name) or "tensor"
+    return SplitError(MALFORMED_MODEL, problem, "write the tensor anew", parameter=parameter)
 
 
 def _read_external(
@@ -250,10 +232,8 @@ def _find_external(
     if length != size:
         raise _unusable(name, f"its length is {length} bytes, but the tensor takes {size}")
     if offset + size > available:
-        raise _unusable(
-            name,
-            f"{path.name!r} has {available} bytes, but bytes {offset} to {offset + size} are named",
-        )
+        problem = f"bytes {offset} to {offset + size} are named"
+        raise _unusable(name, f"{path.name!r} has {available} bytes, but {problem}")
     return path, offset, size
 
 
@@ -267,7 +247,7 @@ def _locate(name: str, location: str, folder: Path | None) -> tuple[Path, int]:
     """The file of a location and its size; it must lie in the folder after links are resolved."""
     if folder is None:
         raise _unusable(name, "the model has no folder, so its data can't be found")
-    shown = repr(location[:80])
+    shown = show_path(location)
     windows = PureWindowsPath(location)
     if not location or Path(location).is_absolute() or windows.drive or windows.root:
         raise _unusable(name, f"its location is {shown}, not a path relative to the model")
@@ -286,9 +266,5 @@ def _locate(name: str, location: str, folder: Path | None) -> tuple[Path, int]:
 
 
 def _unusable(name: str, problem: str) -> SplitError:
-    return SplitError(
-        EXTERNAL_DATA,
-        problem,
-        "keep external data in the model's folder, whole, and name it relative to the model",
-        parameter=short_name(name) or "tensor",
-    )
+    fix = "keep external data in the model's folder, whole, and name it relative to the model"
+    return SplitError(EXTERNAL_DATA, problem, fix, parameter=short_name(name) or "tensor")

@@ -18,11 +18,14 @@ from tensorsplit.model.run import control_flow, operators
 from tensorsplit.model.run.program import Block, Step, compile_model, described, node_failed
 
 
-def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
+def run_onnx(
+    model: OnnxModel, feeds: Mapping[str, Any], block: Block | None = None
+) -> dict[str, Any]:
     """Run an ONNX model on what `check_feeds` takes; external data is read as far as it is used.
 
-    The outputs come by name in the graph's order: arrays, lists of arrays for sequences, None for
-    an empty optional. Arrays may be views of what was fed.
+    It is compiled, unless the block that was made of it is given. The outputs come by name in the
+    graph's order: arrays, lists of arrays for sequences, None for an empty optional. Arrays may be
+    views of what was fed.
 
     Raises:
         SplitError: TS505 to TS508 for what is fed; TS101 to TS309 for split nodes; TS502, TS504,
@@ -31,24 +34,21 @@ def run_onnx(model: OnnxModel, feeds: Mapping[str, Any]) -> dict[str, Any]:
     """
     model.check_runs_here()
     fed = check_feeds(model.inputs, feeds)
-    block = compile_model(model)
+    block = block or compile_model(model)
     validate(model.model, fed)
     return dict(zip(model.output_names, _evaluate(block, fed), strict=True))
 
 
-def evaluate(
-    model: OnnxModel, fed: Mapping[str, Any], wanted: Sequence[ir.Value]
-) -> dict[str, Any]:
-    """Run as much of a model as some values of its main graph need.
+def evaluate(block: Block, fed: Mapping[str, Any], wanted: Sequence[ir.Value]) -> dict[str, Any]:
+    """Run as much of a compiled model as some values of its main graph need.
 
     Returns them by name. For a value in a body, ask for what the node that holds the body gives.
 
     Raises:
-        SplitError: As `run_onnx`, for the nodes that were run; TS502 for any node.
+        SplitError: As `run_onnx`, for the nodes that were run.
     """
-    block = compile_model(model).only(wanted)
     names = (value.name or "" for value in wanted)
-    return dict(zip(names, _evaluate(block, fed), strict=True))
+    return dict(zip(names, _evaluate(block.only(wanted), fed), strict=True))
 
 
 def _evaluate(block: Block, fed: Mapping[str, Any]) -> list[Any]:
@@ -72,7 +72,7 @@ class _Frame:
             if value in frame.values:
                 return frame.values[value]
             if value in frame.block.constants:
-                return frame.block.constants[value].value
+                return frame.block.constants[value]()
             frame = frame.parent
         raise KeyError(value.name)
 

@@ -5,12 +5,12 @@ Nothing runs here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -44,9 +44,6 @@ MAX_STEPS = 1 << 20
 _MAX_SPECIALISED = 1 << 12
 """How many more specialisations of functions there may be than functions."""
 
-_Key: TypeAlias = tuple[str, str, str]
-"""Domain, name and overload of a function."""
-
 
 @dataclass(slots=True, eq=False)
 class Step:
@@ -56,7 +53,7 @@ class Step:
         opset: The opset of its domain.
         inputs: What it reads; None for an input that the node or the call omits.
         attributes: Its attributes, none of which refers to one of a function.
-        passed: The attributes of the function around it in this call.
+        passed: For a split, the attributes of the function around it in this call.
         blocks: Its bodies by attribute name.
         release: Values whose last use this is.
         kernel: The evaluator of the node, made when it first runs.
@@ -68,7 +65,7 @@ class Step:
     opsets: Mapping[str, int]
     inputs: tuple[ir.Value | None, ...]
     attributes: Mapping[str, ir.Attr]
-    passed: Mapping[str, Any]
+    passed: Mapping[str, Any] = field(default_factory=dict)
     blocks: Mapping[str, Block] = field(default_factory=dict)
     callee: Block | None = None
     release: tuple[ir.Value, ...] = ()
@@ -90,40 +87,19 @@ class Step:
         return domain_name(self.node.domain)
 
 
-@dataclass(eq=False)
-class Constant:
-    """An initializer, or what a Constant node gives."""
-
-    name: str
-    tensor: ir.TensorProtocol
-    path: str
-
-    @cached_property
-    def value(self) -> Any:
-        """The elements, read when they are first asked for, and then kept.
-
-        Raises:
-            SplitError: TS502 or TS504 for one that can't be read.
-        """
-        try:
-            return read_tensor(self.tensor, self.name)
-        except SplitError as error:
-            raise error.located(node=self.path) from None
-
-
 @dataclass(slots=True, eq=False)
 class Block:
     """A graph, a body, or a function for one kind of call.
 
     Attributes:
-        constants: Initializers and results of Constant nodes.
+        constants: What reads an initializer or the result of a Constant node, once.
         captures: Values that are read from the blocks around it.
         weight: How many nodes it runs, with all that it calls.
     """
 
     inputs: tuple[ir.Value, ...]
     outputs: tuple[ir.Value, ...]
-    constants: dict[ir.Value, Constant]
+    constants: dict[ir.Value, Callable[[], Any]]
     steps: list[Step] = field(default_factory=list)
     captures: set[ir.Value] = field(default_factory=set)
     weight: int = 0
@@ -154,7 +130,7 @@ def described(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node stands, and what is in force there."""
+    """Where a graph or function stands, and what is in force there."""
 
     path: str
     opsets: Mapping[str, int]
@@ -191,7 +167,7 @@ class _Compiler:
         """A graph. A body's initializers may be listed as inputs too; they are none."""
         check_depth(place.depth, place.path)
         constants = {
-            value: Constant(value.name or "", value.const_value, place.path)
+            value: _reader(value.const_value, value.name, place.path)
             for value in graph.initializers.values()
             if value.const_value is not None
         }
@@ -220,11 +196,9 @@ class _Compiler:
                 )
         return function
 
-    def _function(
-        self, function: ir.Function, attributes: Mapping[str, ir.Attr], call: Step, depth: int
-    ) -> Block:
+    def _function(self, function: ir.Function, call: Step, depth: int) -> Block:
         """A function specialised for the attributes and the omitted inputs of a call."""
-        passed = _passed(function, attributes, call.path)
+        passed = _passed(function, call)
         pairs = zip_longest(function.inputs, call.inputs)
         absent = frozenset(value for value, given in pairs if given is None)
         values = (ir.serde.serialize_attribute(passed[name]) for name in sorted(passed))
@@ -252,7 +226,7 @@ class _Compiler:
         for index, node in enumerate(scope):
             path = node_path(place.path, node, index)
             try:
-                reads = self._add(block, node, replace(place, path=path))
+                reads = self._add(block, node, path, place)
             except SplitError as error:
                 raise error.located(node=path) from None
             block.captures |= reads - own
@@ -269,42 +243,56 @@ class _Compiler:
             )
         return block
 
-    def _add(self, block: Block, node: ir.Node, place: _Place) -> set[ir.Value]:
+    def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> set[ir.Value]:
         """Add one node to a block; returns the values that it reads, in its bodies too."""
-        attributes = dict(_resolved(node, place.passed))
         inputs = tuple(None if value in place.absent else value for value in node.inputs)
         for value in inputs:
             if value is not None and value not in self._known:
-                raise _unproduced(value)
+                if value.producer() is None:
+                    raise malformed(f"nothing produces its input {show(value.name)}", "")
+                problem = f"{show(value.name)} is read before it is produced"
+                raise malformed(problem, "sort the nodes")
         domain = domain_name(node.domain)
         if domain not in place.opsets:
-            raise malformed(
-                f"there is no opset import for the domain {show(domain or 'ai.onnx')}", "import it"
-            )
-        opset = place.opsets[domain]
-        passed = {name: entry.value for name, entry in (place.passed or {}).items()}
-        step = Step(node, place.path, opset, place.opsets, inputs, attributes, passed)
+            problem = f"there is no opset import for the domain {show(domain or 'ai.onnx')}"
+            raise malformed(problem, "import it")
+        attributes = dict(_resolved(node, place.passed))
+        step = Step(node, path, place.opsets[domain], place.opsets, inputs, attributes)
         function = self._called(node)
         if function is not None:
-            step.callee = self._function(function, attributes, step, place.depth + 1)
+            step.callee = self._function(function, step, place.depth + 1)
         elif step.is_split:
+            step.passed = {name: entry.value for name, entry in (place.passed or {}).items()}
             known = [None if value is None else UNKNOWN for value in inputs]
-            bind(node, opset, known, passed)
+            bind(node, step.opset, known, step.passed)
         else:
             _check_node(step)
             if (domain, node.op_type) == ("", "Constant"):
-                block.constants[node.outputs[0]] = _constant(step)
+                held = held_by(attributes)
+                if held is None:
+                    problem = f"Constant has {len(attributes)} values"
+                    raise malformed(problem, "give it exactly one")
+                block.constants[node.outputs[0]] = _reader(held, node.outputs[0].name, path)
                 return set()
         step.blocks = {
-            label: self.graph(
-                body, replace(place, path=f"{place.path}.{label}", depth=place.depth + 1)
-            )
+            label: self.graph(body, replace(place, path=f"{path}.{label}", depth=place.depth + 1))
             for label, body in bodies(node)
         }
         block.steps.append(step)
         inner = [*step.blocks.values(), *([step.callee] if step.callee else [])]
         block.weight += 1 + sum(entry.weight for entry in inner)
         return _read_by(step)
+
+
+def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[[], Any]:
+    @cache
+    def read() -> Any:
+        try:
+            return read_tensor(tensor, name or "")
+        except SplitError as error:
+            raise error.located(node=path) from None
+
+    return read
 
 
 def _read_by(step: Step) -> set[ir.Value]:
@@ -349,25 +337,21 @@ def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[t
         yield name, ir.Attr(name, value.type, value.value)
 
 
-def _passed(
-    function: ir.Function, attributes: Mapping[str, ir.Attr], path: str
-) -> dict[str, ir.Attr]:
+def _passed(function: ir.Function, call: Step) -> dict[str, ir.Attr]:
     """The attributes of a function in one call: what the call gives, else the defaults."""
     declared = function.attributes
-    for name in attributes:
+    for name in call.attributes:
         if name not in declared:
             raise malformed(
                 f"the {function_label(function)} has no attribute {show(name)}",
                 f"its attributes are {', '.join(map(show, sorted(declared)[:12])) or 'none'}",
-                path,
+                call.path,
             )
-    defaults = {
-        name: entry for name, entry in declared.items() if entry.type != ir.AttributeType.UNDEFINED
-    }
-    return {**defaults, **attributes}
+    has_default = (e for e in declared.values() if e.type != ir.AttributeType.UNDEFINED)
+    return {**{entry.name: entry for entry in has_default}, **call.attributes}
 
 
-def _functions(model: ir.Model) -> dict[_Key, ir.Function]:
+def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:
     """The functions of a model.
 
     Raises:
@@ -397,15 +381,8 @@ def _functions(model: ir.Model) -> dict[_Key, ir.Function]:
     return found
 
 
-def _key(node: ir.Node) -> _Key:
+def _key(node: ir.Node) -> tuple[str, str, str]:
     return domain_name(node.domain), node.op_type, node.overload
-
-
-def _constant(step: Step) -> Constant:
-    held = held_by(step.attributes)
-    if held is None:
-        raise malformed(f"Constant has {len(step.attributes)} values", "give it exactly one")
-    return Constant(step.node.outputs[0].name or "", held, step.path)
 
 
 def _check_node(step: Step) -> None:
@@ -434,9 +411,3 @@ def _check_node(step: Step) -> None:
             "use an operator of that opset, or import the opset that has it",
         ) from None
     check_schema(schema, step.opset, step.attributes, len(step.inputs), len(step.node.outputs))
-
-
-def _unproduced(value: ir.Value) -> SplitError:
-    if value.producer() is not None:
-        return malformed(f"{show(value.name)} is read before it is produced", "sort the nodes")
-    return malformed(f"nothing produces its input {show(value.name)}", "")
