@@ -136,13 +136,7 @@ def _tensors(graph: GraphProto | FunctionProto) -> Iterator[TensorProto]:
 
 
 def message_opsets(model: ModelProto) -> dict[str, int]:
-    """The opset of each domain that the main graph imports.
-
-    Models older than IR version 3 could not import any; they are at opset 1.
-
-    Raises:
-        SplitError: TS502 for imports that contradict each other.
-    """
+    """As `nodes.model_opsets`; imports that contradict each other are refused (TS502)."""
     if not model.opset_import and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         return {"": 1}
     return _opsets(model.opset_import, "graph")
@@ -169,11 +163,7 @@ def _opsets(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str, int]:
 def check_text(model: ModelProto) -> None:
     """Refuse a model in which a name is not UTF-8, before anything compares or prints it.
 
-    Protobuf hands out bytes for such a name, and not text.
-
-    Raises:
-        SplitError: TS501 for such a name, TS502 for bodies nested too deep, or opset imports that
-            contradict each other.
+    Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is refused too.
     """
     waiting: list[Any] = [model]
     while waiting:
@@ -216,12 +206,8 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
 
     Sparse constants become dense tensors whose elements are computed on demand, outputs of a body
     that are values of a graph around it go through an Identity node, and types that onnx-ir does
-    not know are omitted. External data is looked for in the folder.
-
-    Raises:
-        SplitError: TS502 for names that contradict each other and tensors that can't be; TS504 for
-            external data whose position is no number.
-        Exception: Of many kinds, for what else onnx-ir refuses.
+    not know are omitted. External data is looked for in the folder. Names that contradict each other
+    and tensors that can't be are refused; exceptions of many kinds tell what else onnx-ir refuses.
     """
     _check_structure(model)
     if not any(True for listed in node_lists(model) for _ in _adaptations(listed, folder)):
@@ -261,7 +247,7 @@ def _check_structure(model: ModelProto) -> None:
 
 def _check_names(listed: NodeList) -> set[str]:
     names: set[str] = set()
-    for kind, given in (("input", _inputs(listed.graph)), ("initializer", _constants(listed))):
+    for kind, given in zip(("input", "initializer"), _given(listed.graph), strict=True):
         seen: set[str] = set()
         for name in given:
             if not name or name in seen:
@@ -294,22 +280,18 @@ def check_attributes(node: NodeProto) -> None:
         raise malformed(f"it has the attribute {show(twice)} more than once", "give it once")
 
 
-def _inputs(graph: GraphProto | FunctionProto) -> list[str]:
+def _given(graph: GraphProto | FunctionProto) -> tuple[list[str], list[str]]:
+    """The names of the inputs, and of the initializers."""
     if isinstance(graph, FunctionProto):
-        return list(graph.input)
-    return [value.name for value in graph.input]
+        return list(graph.input), []
+    dense = [tensor.name for tensor in graph.initializer]
+    sparse = [tensor.values.name for tensor in graph.sparse_initializer]
+    return [value.name for value in graph.input], dense + sparse
 
 
-def _constants(listed: NodeList) -> list[str]:
-    if isinstance(listed.graph, FunctionProto):
-        return []
-    dense = [tensor.name for tensor in listed.graph.initializer]
-    return dense + [tensor.values.name for tensor in listed.graph.sparse_initializer]
-
-
-def _names(listed: NodeList) -> set[str]:
-    produced = {name for node in listed.graph.node for name in node.output}
-    return {*_inputs(listed.graph), *_constants(listed), *produced}
+def _names(graph: GraphProto | FunctionProto) -> set[str]:
+    inputs, constants = _given(graph)
+    return {*inputs, *constants, *(name for node in graph.node for name in node.output)}
 
 
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
@@ -344,7 +326,7 @@ def _embed(tensor: TensorProto) -> None:
 
 def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
     """Have a body give out a value from around it through an Identity node."""
-    taken, inner = _names(listed), value.name
+    taken, inner = _names(listed.graph), value.name
     while inner in taken or inner == value.name:
         inner += "_given"
     listed.graph.node.add(op_type="Identity", input=[value.name], output=[inner])
@@ -392,13 +374,11 @@ def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
     """The outputs of a body that are values of the graphs around it, which onnx-ir can't hold."""
     if listed.outer is None or isinstance(listed.graph, FunctionProto):
         return []
-    own = _names(listed)
+    own = _names(listed.graph)
     missing = [value for value in listed.graph.output if value.name not in own]
     around: set[str] = set()
-    outer: NodeList | None = listed.outer if missing else None
-    while outer is not None:
-        around |= _names(outer)
-        outer = outer.outer
+    while missing and (outer := listed.outer) is not None:
+        around, listed = around | _names(outer.graph), outer
     return [value for value in missing if value.name in around]
 
 
@@ -407,10 +387,7 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
 
     Here are the last outputs without a name, which onnx-ir leaves out, and the types that
     `read_message` left out of inputs and outputs, but not the descriptions that onnx-ir adds to
-    initializers.
-
-    Raises:
-        Exception: Of many kinds, for what onnx-ir can't write.
+    initializers. Exceptions of many kinds tell what onnx-ir can't write.
     """
     made: ModelProto = ir.serde.serialize_model(model)
     described: set[str] = set()
@@ -440,9 +417,6 @@ def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
 
     The nodes have no bodies, and nothing is known of the values that they read. Nodes that onnx-ir
     does not understand are omitted.
-
-    Raises:
-        SplitError: TS502 as for `node_lists`.
     """
     nowhere = ir.Graph((), (), nodes=())
     for listed in node_lists(model):

@@ -49,9 +49,10 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     obeys = inputs[1] is not None
     condition = inputs[1] if obeys else np.array(True)
     carried = list(inputs[2:])
-    _check_outputs(step, body, 1 + len(carried))
-    _check_arguments(body, 2 + len(carried))
-    collected: list[list[Any]] = [[] for _ in body.outputs[1 + len(carried) :]]
+    count = len(carried)
+    _check_outputs(step, body, 1 + count)
+    _check_arguments(body, 2 + count)
+    rows: list[list[Any]] = []
     iteration = 0
     while iteration < limit and (not obeys or _flag(condition)):
         if iteration == 1 and limit >= _ENDLESS and not (obeys and _varies(body)):
@@ -59,10 +60,10 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
             raise node_failed("the loop never ends", fix)
         index = _shaped(np.array(iteration, np.int64), body.inputs[0])
         condition, *results = run(body, [index, _shaped(condition, body.inputs[1]), *carried])
-        carried = _collect(results, len(carried), collected)
+        carried = results[:count]
+        rows.append(results[count:])
         iteration += 1
-    declared = body.outputs[1 + len(carried) :]
-    return [*carried, *(_stack(p, v, 0) for p, v in zip(collected, declared, strict=True))]
+    return [*carried, *_stacked(rows, body.outputs[1 + count :])]
 
 
 def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
@@ -83,23 +84,13 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     _check_outputs(step, body, len(states))
     if step.opset < 9:
         return _scan_batch(step, states, scanned, lengths, run)
-    collects = len(body.outputs) - len(states)
-    given = zip(
-        scanned,
-        _ints(step, "scan_input_axes", count),
-        _flags(step, "scan_input_directions", count),
-        strict=True,
-    )
-    states, collected = _scan(body, states, [_slices(*entry) for entry in given], run)
-    made = zip(
-        collected,
-        body.outputs[len(states) :],
-        _ints(step, "scan_output_axes", collects),
-        _flags(step, "scan_output_directions", collects),
-        strict=True,
-    )
-    stacked = (_stack(p[::-1] if back else p, value, axis) for p, value, axis, back in made)
-    return [*states, *stacked]
+    declared = body.outputs[len(states) :]
+    axes = _ints(step, "scan_input_axes", count)
+    back = _flags(step, "scan_input_directions", count)
+    states, rows = _scan(body, states, list(map(_slices, scanned, axes, back)), run)
+    axes = _ints(step, "scan_output_axes", len(declared))
+    back = _flags(step, "scan_output_directions", len(declared))
+    return [*states, *_stacked(rows, declared, axes, back)]
 
 
 def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
@@ -115,7 +106,7 @@ def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     results = [
         run(body, [v[i] if isinstance(v, list) else v for v in inputs]) for i in range(len(first))
     ]
-    return [[result[k] for result in results] for k in range(len(body.outputs))]
+    return _columns(results, len(body.outputs))
 
 
 def _scan_batch(
@@ -133,14 +124,13 @@ def _scan_batch(
     counts = [longest] * batch if lengths is None else lengths.tolist()
     if len(counts) != batch or not all(0 <= n <= longest for n in counts) or not batch:
         raise node_failed(f"sequence_lens is {counts} for {batch} rows of {longest}", "fit them")
-    rows = []
+    samples = []
     for row, length in enumerate(counts):
         slices = [_slices(v[row][:length], 0, b) for v, b in zip(scanned, back, strict=True)]
-        last, collected = _scan(body, [state[row] for state in states], slices, run)
-        declared = body.outputs[len(states) :]
-        parts = [_stack(p, value, 0) for p, value in zip(collected, declared, strict=True)]
-        rows.append([*last, *(_padded(part, longest) for part in parts)])
-    return [np.stack(column) for column in zip(*rows, strict=True)]
+        last, rows = _scan(body, [state[row] for state in states], slices, run)
+        parts = _stacked(rows, body.outputs[len(states) :])
+        samples.append([*last, *(_padded(part, longest) for part in parts)])
+    return list(map(np.stack, _columns(samples, len(body.outputs))))
 
 
 def _padded(part: Array, length: int) -> Array:
@@ -151,20 +141,21 @@ def _padded(part: Array, length: int) -> Array:
 def _scan(
     body: Block, states: list[Any], slices: list[list[Array]], run: RunBody
 ) -> tuple[list[Any], list[list[Any]]]:
+    """The last states, and what else each iteration gives."""
     lengths = sorted({len(parts) for parts in slices})
     if len(lengths) > 1:
         raise node_failed(f"the scanned axes have lengths {lengths}", "make them equal")
-    collected: list[list[Any]] = [[] for _ in range(len(body.outputs) - len(states))]
+    count, rows = len(states), []
     for elements in zip(*slices, strict=True):
-        states = _collect(run(body, [*states, *elements]), len(states), collected)
-    return states, collected
+        results = run(body, [*states, *elements])
+        states = results[:count]
+        rows.append(results[count:])
+    return states, rows
 
 
-def _collect(results: list[Any], count: int, collected: list[list[Any]]) -> list[Any]:
-    """Add what an iteration gives to what is collected; returns the states, the first results."""
-    for parts, value in zip(collected, results[count:], strict=True):
-        parts.append(value)
-    return results[:count]
+def _columns(rows: list[list[Any]], count: int) -> list[list[Any]]:
+    """What the iterations give, by output."""
+    return [[row[k] for row in rows] for k in range(count)]
 
 
 def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
@@ -177,43 +168,48 @@ def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
     return parts[::-1] if backward else parts
 
 
+def _stacked(
+    rows: list[list[Any]],
+    declared: Sequence[ir.Value],
+    axes: Sequence[int] | None = None,
+    back: Sequence[bool] | None = None,
+) -> list[Array]:
+    """What the iterations give, each output as one tensor with a new axis, by default the first."""
+    none = [0] * len(declared)
+    return [
+        _stack(parts[::-1] if backward else parts, value, axis)
+        for parts, value, axis, backward in zip(
+            _columns(rows, len(declared)), declared, axes or none, back or none, strict=True
+        )
+    ]
+
+
 def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     """What was collected, as one tensor with a new axis.
 
     Where nothing was, the body's declaration gives the element type and the other dimensions;
     those that it leaves open are 0.
     """
-    if not parts:
-        return _empty(declared, axis)
     kinds = {
         f"{element_type(p)}{list(p.shape)}" if isinstance(p, np.ndarray) else _NO_TENSOR
         for p in parts
     }
     if len(kinds) > 1 or _NO_TENSOR in kinds:
-        shown = ", ".join(sorted(kinds)[:4])
-        raise node_failed(
-            f"the iterations give an output as {shown}", "give tensors of one type and shape"
-        )
-    rank = parts[0].ndim + 1
+        problem = f"the iterations give an output as {', '.join(sorted(kinds)[:4])}"
+        raise node_failed(problem, "give tensors of one type and shape")
+    rest = parts[0].shape if parts else declared.shape or ()
+    rank = len(rest) + 1
     if not -rank <= axis < rank:
         raise node_failed(f"an output of rank {rank} has no axis {axis}", "give one it has")
-    return np.stack(parts, axis)
-
-
-def _empty(declared: ir.Value, axis: int) -> Array:
-    if declared.dtype in (None, ir.DataType.UNDEFINED):
-        raise node_failed(
-            "there is no iteration, and the body declares no element type for an output",
-            "declare it",
-        )
-    dtype = object if declared.dtype == ir.DataType.STRING else declared.dtype.numpy()
-    dims = [max(0, dim) if isinstance(dim, int) else 0 for dim in declared.shape or ()]
-    if not -len(dims) - 1 <= axis <= len(dims):
-        raise node_failed(
-            f"an output of rank {len(dims) + 1} has no axis {axis}", "give one it has"
-        )
-    dims.insert(axis + len(dims) + 1 if axis < 0 else axis, 0)
-    return np.zeros(dims, dtype)
+    if parts:
+        return np.stack(parts, axis)
+    element = declared.dtype
+    if element is None or element == ir.DataType.UNDEFINED:
+        problem = "there is no iteration, and the body declares no element type for an output"
+        raise node_failed(problem, "declare it")
+    dims = [max(0, dim) if isinstance(dim, int) else 0 for dim in rest]
+    dims.insert(axis % rank, 0)
+    return np.zeros(dims, object if element == ir.DataType.STRING else element.numpy())
 
 
 def _check_arguments(body: Block, count: int) -> None:

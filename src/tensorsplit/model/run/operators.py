@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx_ir as ir
@@ -33,18 +33,11 @@ from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tens
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run.program import Step, described, node_failed
 
-_Attributes: TypeAlias = Mapping[str, ir.Attr]
-
 
 def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
-    """Run a node that has been checked against its schema.
+    """Run a node that has been checked against its schema; raises whatever its implementation does.
 
     Absent inputs are None, and so are outputs that the node does not name.
-
-    Raises:
-        SplitError: TS509 if there is no implementation of the operator at this opset, TS510 and
-            TS511 for inputs that it does not take.
-        Exception: Whatever the implementation raises.
     """
     if step.domain == "" and step.op_type in _SEQUENCES:
         return [_SEQUENCES[step.op_type](inputs)]
@@ -60,22 +53,21 @@ class _Call(NamedTuple):
 
     step: Step
     inputs: Sequence[Any]
-    attributes: _Attributes
+    attributes: Mapping[str, ir.Attr]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The Python value of an attribute."""
         return self.attributes[name].value if name in self.attributes else default
 
     @property
     def names_more(self) -> bool:
-        """Whether the node names an output behind the first."""
         return any(value.name for value in self.step.node.outputs[1:])
 
-    def run(self) -> list[Any]:
-        """Have onnx's reference implementation run it."""
+    def run(self, opset: int | None = None) -> list[Any]:
+        """Have onnx's reference implementation run it, at the node's opset or at that given."""
         step = self.step
         if step.kernel is None:
-            step.kernel = _kernel(step, self.attributes)
+            opsets = step.opsets if opset is None else {"": opset}
+            step.kernel = _kernel(self, opsets)
         given = zip(step.inputs, self.inputs, strict=False)
         feeds = {f"i{k}": fed for k, (value, fed) in enumerate(given) if value is not None}
         names = _output_names(step)
@@ -87,18 +79,19 @@ def _output_names(step: Step) -> list[str]:
     return [f"o{k}" if value.name else "" for k, value in enumerate(step.node.outputs)]
 
 
-def _kernel(step: Step, attributes: _Attributes) -> ReferenceEvaluator:
+def _kernel(call: _Call, opsets: Mapping[str, int]) -> ReferenceEvaluator:
     """An evaluator of the node alone, with names of our own.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
+    step, attributes = call.step, map(_embedded, call.attributes.values())
     node = NodeProto(
         op_type=step.op_type,
         domain=step.domain,
         input=[f"i{k}" if value is not None else "" for k, value in enumerate(step.inputs)],
         output=_output_names(step),
-        attribute=[ir.serde.serialize_attribute(_embedded(a)) for a in attributes.values()],
+        attribute=map(ir.serde.serialize_attribute, attributes),
     )
     for label, body in bodies(step.node):
         held = (tensor for scope in scopes_in(body) for tensor in tensors(scope))
@@ -110,14 +103,11 @@ def _kernel(step: Step, attributes: _Attributes) -> ReferenceEvaluator:
     outputs = [ValueInfoProto(name=name) for name in node.output if name]
     graph = GraphProto(node=[node], output=outputs)
     try:
-        return ReferenceEvaluator(graph, opsets=dict(step.opsets), new_ops=list(NEW_OPS))
+        return ReferenceEvaluator(graph, opsets=dict(opsets), new_ops=list(NEW_OPS))
     except (NotImplementedError, RuntimeError, ImportError) as error:
         name = f"{short_name(step.domain or 'ai.onnx')}::{short_name(step.op_type)}"
-        raise SplitError(
-            UNSUPPORTED_NODE,
-            f"{name} has no implementation at opset {step.opset}",
-            "run the model on another engine",
-        ) from error
+        problem = f"{name} has no implementation at opset {step.opset}"
+        raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine") from error
 
 
 def _embedded(attribute: ir.Attr) -> ir.Attr:
@@ -193,11 +183,8 @@ def _normalized(call: _Call) -> list[Any]:
         return call.run()
     if call.names_more or not call.attribute("spatial", 1):
         return _unsupported(call)
-    data, scale, bias, mean, variance = call.inputs
-    channels = (-1, *(1,) * (data.ndim - 2))
-    factor = scale / np.sqrt(variance + data.dtype.type(call.attribute("epsilon", 1e-5)))
-    normalized = (data - mean.reshape(channels)) * factor.reshape(channels)
-    return [(normalized + bias.reshape(channels)).astype(data.dtype)]
+    kept = {name: call.attributes[name] for name in call.attributes.keys() & {"epsilon"}}
+    return call._replace(attributes=kept).run(opset=15)
 
 
 def _reshaped(call: _Call) -> list[Any]:
@@ -224,18 +211,20 @@ def _not_dropped(call: _Call) -> list[Any]:
 
 
 def _multiplied(call: _Call) -> list[Any]:
-    """Before opset 7 the third operand of Gemm is broadcast only if asked for."""
+    """Before opset 7 the third operand of Gemm is broadcast only if asked for.
+
+    Where it need not be, it is asked for too: the reference forgets beta otherwise.
+    """
     left, right, added = call.inputs
-    left = left.T if call.attribute("transA") else left
-    right = right.T if call.attribute("transB") else right
-    product = left @ right
-    if added.shape != product.shape and not call.attribute("broadcast"):
+    rows = left.shape[1 if call.attribute("transA") else 0]
+    shape = rows, right.shape[0 if call.attribute("transB") else 1]
+    if added.shape != shape and not call.attribute("broadcast"):
         raise node_failed(
-            f"C has shape {added.shape}, but the product has {product.shape}",
+            f"C has shape {added.shape}, but the product has {shape}",
             "make them equal, or give broadcast = 1",
         )
-    alpha, beta = (product.dtype.type(call.attribute(name, 1.0)) for name in ("alpha", "beta"))
-    return [alpha * product + beta * np.broadcast_to(added, product.shape)]
+    asked = {**call.attributes, "broadcast": ir.AttrInt64("broadcast", 1)}
+    return call._replace(attributes=asked).run()
 
 
 _BINARY = (
@@ -270,8 +259,8 @@ def _sequence_at(inputs: Sequence[Any]) -> Any:
 def _sequence_erase(inputs: Sequence[Any]) -> Any:
     """SequenceErase: the sequence without the tensor at a position, by default the last."""
     sequence = _sequence(inputs[0])
-    given = inputs[1] if len(inputs) > 1 else None
-    place = _position(np.array(-1) if given is None else given, len(sequence), len(sequence) - 1)
+    given = inputs[1] if len(inputs) > 1 and inputs[1] is not None else np.array(-1)
+    place = _position(given, len(sequence), len(sequence) - 1)
     return sequence[:place] + sequence[place + 1 :]
 
 
@@ -285,9 +274,9 @@ def _sequence_insert(inputs: Sequence[Any]) -> Any:
             f"a tensor of {element_type(tensor)} can't join one of {element_type(sequence[0])}",
             "give a tensor of the sequence's own type",
         )
-    given = inputs[2] if len(inputs) > 2 else None
     count = len(sequence)
-    place = count if given is None else _position(given, count, count)
+    given = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.array(count)
+    place = _position(given, count, count)
     return [*sequence[:place], tensor, *sequence[place:]]
 
 
