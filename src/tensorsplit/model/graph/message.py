@@ -163,7 +163,7 @@ def _opsets(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str, int]:
 def check_text(model: ModelProto) -> None:
     """Refuse a model in which a name is not UTF-8, before anything compares or prints it.
 
-    Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is refused too.
+    Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is too.
     """
     waiting: list[Any] = [model]
     while waiting:
@@ -206,8 +206,11 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
 
     Sparse constants become dense tensors whose elements are computed on demand, outputs of a body
     that are values of a graph around it go through an Identity node, and types that onnx-ir does
-    not know are omitted. External data is looked for in the folder. Names that contradict each other
-    and tensors that can't be are refused; exceptions of many kinds tell what else onnx-ir refuses.
+    not know are omitted. External data is looked for in the folder.
+
+    Raises:
+        Exception: SplitErrors for names that contradict each other and impossible tensors; those
+            of many kinds tell what else onnx-ir refuses.
     """
     _check_structure(model)
     if not any(True for listed in node_lists(model) for _ in _adaptations(listed, folder)):

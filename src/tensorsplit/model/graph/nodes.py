@@ -175,7 +175,10 @@ def function_label(function: ir.Function | FunctionProto) -> str:
 
 
 def domain_name(domain: str) -> str:
-    """The domain; ONNX's own is ``""``, which models may also call ``ai.onnx``."""
+    """The domain; ONNX's own is ``""``, which imports and functions may also call ``ai.onnx``.
+
+    onnx-ir does the same for nodes.
+    """
     return "" if domain == "ai.onnx" else domain
 
 
@@ -198,7 +201,7 @@ def is_split(node: ir.Node) -> bool:
 
 def is_onnx_split(node: ir.Node) -> bool:
     """Whether the node is a Split or SplitToSequence of ONNX."""
-    return node.op_type in FAMILY and domain_name(node.domain) == ""
+    return node.op_type in FAMILY and node.domain == ""
 
 
 def is_vendor_split(node: ir.Node) -> bool:
@@ -265,7 +268,7 @@ def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any
     tensor = value.const_value
     if tensor is None:
         producer = value.producer()
-        if producer is None or producer.op_type != "Constant" or domain_name(producer.domain) != "":
+        if producer is None or producer.op_type != "Constant" or producer.domain != "":
             return None
         tensor = held_by(producer.attributes)
     if tensor is None or tensor.size > LARGEST_CONSTANT:

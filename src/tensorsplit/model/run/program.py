@@ -77,14 +77,14 @@ class Step:
         return self.node.op_type
 
     @property
+    def domain(self) -> str:
+        """The domain of the operator; ONNX's own is ``""``."""
+        return self.node.domain
+
+    @property
     def is_split(self) -> bool:
         """Whether this package defines the operator."""
         return self.callee is None and is_split(self.node)
-
-    @property
-    def domain(self) -> str:
-        """The domain of the operator; ONNX's own is ``""``."""
-        return domain_name(self.node.domain)
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +93,7 @@ class Block:
 
     Attributes:
         constants: What reads an initializer or the result of a Constant node, once.
-        captures: Values that are read from the blocks around it.
+        captures: For a body, the values that it reads from around it.
         weight: How many nodes it runs, with all that it calls.
     """
 
@@ -130,7 +130,12 @@ def described(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a graph or function stands, and what is in force there."""
+    """Where a graph or function stands, and what is in force there.
+
+    Attributes:
+        passed: The attributes of the function around it in this call; None outside of functions.
+        absent: The inputs of that function that the call omits.
+    """
 
     path: str
     opsets: Mapping[str, int]
@@ -141,9 +146,7 @@ class _Place:
 
 @collector_paused()
 def compile_model(model: OnnxModel) -> Block:
-    """Make a model ready to run; returns its main graph.
-
-    The model must not change while what comes back is used.
+    """Make a model ready to run; returns its main graph. The model must not change any more.
 
     Raises:
         SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
@@ -172,7 +175,11 @@ class _Compiler:
             if value.const_value is not None
         }
         inputs = tuple(v for v in graph.inputs if not (is_body and v in constants))
-        return self._fill(Block(inputs, tuple(graph.outputs), constants), graph, place)
+        block = self._fill(Block(inputs, tuple(graph.outputs), constants), graph, place)
+        if is_body:
+            read = set(block.outputs).union(*map(_read_by, block.steps))
+            block.captures = {value for value in read if value.graph is not graph}
+        return block
 
     def _called(self, node: ir.Node) -> ir.Function | None:
         """The function that a node calls, or None if it is an operator."""
@@ -221,21 +228,17 @@ class _Compiler:
 
     def _fill(self, block: Block, scope: Scope, place: _Place) -> Block:
         """Add the steps to a block; each must read only what is produced before it."""
-        own = {*block.inputs, *block.constants}
-        self._known |= own
+        self._known.update(block.inputs, block.constants)
         for index, node in enumerate(scope):
             path = node_path(place.path, node, index)
             try:
-                reads = self._add(block, node, path, place)
+                self._add(block, node, path, place)
             except SplitError as error:
                 raise error.located(node=path) from None
-            block.captures |= reads - own
-            own.update(node.outputs)
             self._known.update(node.outputs)
         for value in block.outputs:
             if value not in self._known:
                 raise malformed(f"nothing produces the output {show(value.name)}", "", place.path)
-        block.captures |= set(block.outputs) - own
         _plan_release(block)
         if block.weight > MAX_STEPS:
             raise malformed(
@@ -243,8 +246,8 @@ class _Compiler:
             )
         return block
 
-    def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> set[ir.Value]:
-        """Add one node to a block; returns the values that it reads, in its bodies too."""
+    def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> None:
+        """Add one node to a block."""
         inputs = tuple(None if value in place.absent else value for value in node.inputs)
         for value in inputs:
             if value is not None and value not in self._known:
@@ -252,12 +255,12 @@ class _Compiler:
                     raise malformed(f"nothing produces its input {show(value.name)}", "")
                 problem = f"{show(value.name)} is read before it is produced"
                 raise malformed(problem, "sort the nodes")
-        domain = domain_name(node.domain)
-        if domain not in place.opsets:
-            problem = f"there is no opset import for the domain {show(domain or 'ai.onnx')}"
+        opset = place.opsets.get(node.domain)
+        if opset is None:
+            problem = f"there is no opset import for the domain {show(node.domain or 'ai.onnx')}"
             raise malformed(problem, "import it")
         attributes = dict(_resolved(node, place.passed))
-        step = Step(node, path, place.opsets[domain], place.opsets, inputs, attributes)
+        step = Step(node, path, opset, place.opsets, inputs, attributes)
         function = self._called(node)
         if function is not None:
             step.callee = self._function(function, step, place.depth + 1)
@@ -267,13 +270,13 @@ class _Compiler:
             bind(node, step.opset, known, step.passed)
         else:
             _check_node(step)
-            if (domain, node.op_type) == ("", "Constant"):
+            if (node.domain, node.op_type) == ("", "Constant"):
                 held = held_by(attributes)
                 if held is None:
                     problem = f"Constant has {len(attributes)} values"
                     raise malformed(problem, "give it exactly one")
                 block.constants[node.outputs[0]] = _reader(held, node.outputs[0].name, path)
-                return set()
+                return
         step.blocks = {
             label: self.graph(body, replace(place, path=f"{path}.{label}", depth=place.depth + 1))
             for label, body in bodies(node)
@@ -281,7 +284,6 @@ class _Compiler:
         block.steps.append(step)
         inner = [*step.blocks.values(), *([step.callee] if step.callee else [])]
         block.weight += 1 + sum(entry.weight for entry in inner)
-        return _read_by(step)
 
 
 def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[[], Any]:
@@ -312,10 +314,7 @@ def _plan_release(block: Block) -> None:
 
 
 def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[tuple[str, ir.Attr]]:
-    """The attributes of a node, references replaced by the values of the call.
-
-    A reference to an attribute without a value is omitted.
-    """
+    """The attributes of a node; references have the values of the call, or are omitted."""
     for name, attribute in node.attributes.items():
         if not attribute.is_ref():
             yield name, attribute
@@ -352,11 +351,9 @@ def _passed(function: ir.Function, call: Step) -> dict[str, ir.Attr]:
 
 
 def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:
-    """The functions of a model.
+    """The functions of a model, none of which may call itself.
 
-    Raises:
-        SplitError: TS502 for a function that redefines an operator of this package (engines
-            disagree on which of the two holds), and one that calls itself.
+    None may redefine an operator of this package: engines disagree on which of the two holds.
     """
     found = {
         (domain_name(domain), name, overload): function
@@ -382,17 +379,11 @@ def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:
 
 
 def _key(node: ir.Node) -> tuple[str, str, str]:
-    return domain_name(node.domain), node.op_type, node.overload
+    return node.domain, node.op_type, node.overload
 
 
 def _check_node(step: Step) -> None:
-    """Check a node of another operator against the schema in force.
-
-    Raises:
-        SplitError: TS502 for a wrong number of inputs or outputs, or attributes that the operator
-            does not have; TS509 for an operator that does not exist at the opset, or an opset
-            that the installed onnx does not know. A domain that onnx does not know passes.
-    """
+    """Check a node of another operator against the schema in force, where onnx has the domain."""
     newest = defs.onnx_opset_version()
     if step.domain == "" and step.opset > newest:
         raise SplitError(
