@@ -20,7 +20,8 @@ from onnx import (
     numpy_helper,
 )
 
-from tensorsplit.model.graph.reading import OnnxModel, check_feeds, read_model
+from tensorsplit.model.feeds import check_feeds
+from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.validation import validate
 from tensorsplit.model.run.evaluator import run_onnx
 from tensorsplit.model.run.program import compile_model

@@ -18,7 +18,7 @@ from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 if TYPE_CHECKING:
     from onnx import TensorProto
 
-    from tensorsplit.model.graph.reading import DeclaredInput
+    from tensorsplit.model.feeds import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"

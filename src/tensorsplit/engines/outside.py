@@ -12,8 +12,9 @@ from onnx import ModelProto
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
 from tensorsplit.engines.process import process_of
+from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.message import tensors_outside
-from tensorsplit.model.graph.reading import OnnxModel, check_feeds
+from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import check_external, inlined
 from tensorsplit.model.infer.validation import validate, values_needed
 from tensorsplit.model.run.evaluator import evaluate

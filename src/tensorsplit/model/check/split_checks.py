@@ -32,10 +32,10 @@ from tensorsplit.model.check.checks import (
     Check,
 )
 from tensorsplit.model.check.findings import Finding, of_check, of_error
+from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant, record_of
-from tensorsplit.model.graph.reading import show_shape
 from tensorsplit.model.infer.analysis import Facts, declared
 from tensorsplit.model.infer.node_outputs import planned_outputs, split_outputs
 

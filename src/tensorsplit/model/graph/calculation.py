@@ -190,13 +190,13 @@ class Calculation(Builder, Maker[ir.Value]):
         """
         limits = list(bounds(dim, lengths, count))
         if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not all(map(are_known, limits)):
+            first = FIRST_WITH_BOUNDS_AS_INPUTS
             raise SplitError(
                 CANNOT_EXPRESS,
                 f"not expressible at opset {self.opset}: the lengths are known only at run time,"
                 " and Split takes them as an attribute; Slice, too, takes its bounds as attributes"
-                f" before opset {FIRST_WITH_BOUNDS_AS_INPUTS}",
-                f"convert to opset {FIRST_WITH_BOUNDS_AS_INPUTS} or newer, or give the lengths as a"
-                " constant",
+                f" before opset {first}",
+                f"convert to opset {first} or newer, or give the lengths as a constant",
             )
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
 

@@ -1,4 +1,4 @@
-"""Read models, and check what is fed to them; nothing that comes in is trusted.
+"""Read models, of which nothing is trusted.
 
 A file is parsed once. External data is read when a tensor is used.
 """
@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 import onnx_ir as ir
 from google.protobuf.message import (  # type: ignore[import-untyped]  # protobuf ships no types
     DecodeError,
@@ -21,22 +20,16 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
 )
 from onnx import ModelProto, ValueInfoProto
 
-from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.core.errors import (
-    INPUT_SHAPE,
-    INPUT_TYPE,
-    MISSING_INPUT,
-    UNKNOWN_INPUT,
     UNREADABLE_MODEL,
     UNSUPPORTED_NODE,
-    USAGE,
-    Kind,
     SplitError,
     short_name,
     show,
     show_path,
 )
 from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import check_text, read_message, write_message
 from tensorsplit.model.graph.nodes import (
@@ -50,7 +43,7 @@ from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name, folder_of
 
 if TYPE_CHECKING:
-    from tensorsplit.model.openvino_ir.translation import IrFile, Range
+    from tensorsplit.model.openvino_ir.translation import IrFile
 
 Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
 """What can be read as a model: a path, a model in memory, or what was read before."""
@@ -102,10 +95,7 @@ class OnnxModel:
             SplitError: TS502 for an input that is there twice.
         """
         if self.openvino is not None:
-            return tuple(
-                DeclaredInput(e.name, e.element_type, e.shape, aliases=e.aliases, ranges=e.ranges)
-                for e in self.openvino.inputs
-            )
+            return self.openvino.inputs
         graph = self.original.graph
         defaults = {tensor.name for tensor in graph.initializer}
         defaults |= {tensor.values.name for tensor in graph.sparse_initializer}
@@ -288,58 +278,13 @@ def open_model(source: Source) -> OnnxModel:
     return opened
 
 
-class DeclaredInput(NamedTuple):
-    """One input of a model, as the model declares it; what is not declared is None.
-
-    Attributes:
-        kind: ``tensor``, ``sequence`` (of tensors), ``optional`` (tensor), ``optional sequence``,
-            or ``other`` for what is passed on unchecked, such as a map.
-        aliases: Other names of it.
-        ranges: The least and the largest length of each dimension.
-    """
-
-    name: str
-    element_type: str | None
-    shape: tuple[int | str | None, ...] | None
-    kind: str = "tensor"
-    has_default: bool = False
-    aliases: tuple[str, ...] = ()
-    ranges: tuple[Range, ...] | None = None
-
-    def __str__(self) -> str:
-        element = self.element_type or "any element type"
-        tensor = f"tensor of {element}"
-        if self.shape is not None:
-            ranges = self.ranges or (None,) * len(self.shape)
-            dims = (_bounds(*pair) for pair in zip(self.shape, ranges, strict=True))
-            tensor += f" and shape {show_shape(tuple(dims))}"
-        return _KINDS.get(self.kind, "value").format(tensor)
-
-
-_KINDS = {
-    "tensor": "{}",
-    "sequence": "list of arrays, each a {}",
-    "optional": "{}, or None",
-    "optional sequence": "list of arrays, each a {}, or None",
-}
-"""By kind of input, what is fed to it."""
-
-
-def _bounds(dim: int | str | None, bounds: Range | None) -> int | str | None:
-    """A dimension for a message: its bounds, such as ``1..8``, where it has some."""
-    if dim is not None or bounds is None or bounds == (0, None):
-        return dim
-    low, high = bounds
-    return f"{low}..{'' if high is None else high}"
-
-
 def _declared(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
     declared, around = value.type, []
     while (kind := declared.WhichOneof("value")) in ("sequence_type", "optional_type"):
         around.append(kind.removesuffix("_type"))
         declared = getattr(declared, kind).elem_type
     name = " ".join(around) or "tensor"
-    if name not in _KINDS or kind not in ("tensor_type", None):
+    if name not in FED_AS or kind not in ("tensor_type", None):
         return DeclaredInput(value.name, None, None, "other", has_default)
     tensor = declared.tensor_type
     shape = tuple(_dim(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
@@ -351,97 +296,3 @@ def _dim(dim: Any) -> int | str | None:
     if dim.HasField("dim_value"):
         return int(dim.dim_value) if dim.dim_value >= 0 else None
     return dim.dim_param or None
-
-
-def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Check what is fed against what is declared, before anything runs.
-
-    Returns the values by name: plain arrays in the machine's byte order (the bytes of each element
-    are those that came in), lists of them for sequences, None for an empty optional.
-
-    Raises:
-        SplitError: TS505 for an input that is missing, TS506 for one that the model does not
-            have, TS507 and TS508 for a shape or element type that it does not declare.
-    """
-    if not isinstance(feeds, Mapping):
-        raise SplitError(
-            USAGE,
-            f"the inputs are a {type(feeds).__name__}",
-            "give a mapping from input names to arrays",
-            parameter="inputs",
-        )
-    names = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
-    names |= {entry.name: entry.name for entry in declared}
-    fed: dict[str, Any] = {}
-    for key, value in feeds.items():
-        if key not in names:
-            problem = f"the model has no input {show(key)}"
-            known = ", ".join(show(entry.name) for entry in declared[:12])
-            fix = f"its inputs are {known or 'none'}"
-        elif names[key] in fed:
-            twice = f"the input {show(names[key])}, which is given twice"
-            problem, fix = f"{show(key)} is another name of {twice}", "give it once"
-        else:
-            fed[names[key]] = value
-            continue
-        raise SplitError(UNKNOWN_INPUT, problem, fix, parameter=short_name(str(key)))
-    for entry in declared:
-        if entry.name not in fed and not entry.has_default:
-            raise _misfit(MISSING_INPUT, entry, "it was not fed")
-    return {e.name: _check(e, fed[e.name]) for e in declared if e.name in fed}
-
-
-def _check(entry: DeclaredInput, value: Any) -> Any:
-    if entry.kind == "other" or (value is None and entry.kind.startswith("optional")):
-        return value
-    if entry.kind.endswith("sequence"):
-        if not isinstance(value, (list, tuple)):
-            raise _misfit(INPUT_TYPE, entry, f"it is a {type(value).__name__}")
-        return [_tensor(entry, item, f"element {i} ") for i, item in enumerate(value)]
-    return _tensor(entry, value, "it ")
-
-
-def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, Any]:
-    if not is_array(value):
-        raise _misfit(INPUT_TYPE, entry, f"{subject}is a {type(value).__name__}")
-    if isinstance(value, np.ma.MaskedArray):
-        raise _misfit(INPUT_TYPE, entry, f"{subject}is a masked array, whose mask would be lost")
-    array = native(np.asarray(value))
-    seen = element_type(array)
-    if entry.element_type is not None and seen != entry.element_type:
-        raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
-    if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
-        raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are no strings")
-    if not _fits(entry, array.shape):
-        raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")
-    return array
-
-
-def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array in the machine's byte order; equal values, and no float is ever converted."""
-    if array.dtype.isnative:
-        return array
-    return array.byteswap().view(array.dtype.newbyteorder("="))
-
-
-def _fits(entry: DeclaredInput, shape: tuple[int, ...]) -> bool:
-    if entry.shape is None:
-        return True
-    if len(entry.shape) != len(shape):
-        return False
-    dims = zip(entry.shape, shape, entry.ranges or ((0, None),) * len(shape), strict=True)
-    return all(
-        low <= size and (high is None or size <= high) and (not isinstance(dim, int) or dim == size)
-        for dim, size, (low, high) in dims
-    )
-
-
-def show_shape(shape: Sequence[int | str | None]) -> str:
-    """A shape as text, with ``?`` for a dimension of which nothing is declared."""
-    dims = ["?" if dim is None else short_name(str(dim)) for dim in shape[:12]]
-    dims += ["..."] if len(shape) > 12 else []
-    return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
-
-
-def _misfit(kind: Kind, entry: DeclaredInput, problem: str) -> SplitError:
-    return SplitError(kind, problem, f"feed a {entry}", parameter=short_name(entry.name))

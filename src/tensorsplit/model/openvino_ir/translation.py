@@ -13,7 +13,7 @@ from itertools import count, pairwise
 from math import prod
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
@@ -27,6 +27,7 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.feeds import DeclaredInput, Range
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
@@ -36,9 +37,6 @@ from tensorsplit.model.openvino_ir.layers import (
     read_layers,
     whole,
 )
-
-Range: TypeAlias = "tuple[int, int | None]"
-"""The least and the largest length of a dimension; None where there is no largest."""
 
 LAYER_PATH = "org.openvinotoolkit.layer"
 """The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
@@ -58,25 +56,6 @@ _INTEGER = re.compile("-?[0-9]{1,18}")
 _SINK = re.compile(r"/sink_port_[0-9]+$")
 
 
-class IrInput(NamedTuple):
-    """A Parameter, called by its layer name, else its tensor name, else its id.
-
-    The aliases are its tensor names. None stands for any element type, and for any rank.
-    """
-
-    name: str
-    aliases: tuple[str, ...]
-    element_type: str | None
-    ranges: tuple[Range, ...] | None
-
-    @property
-    def shape(self) -> Shape | None:
-        """The shape, with None for each dimension that is not fixed; None for any rank."""
-        if self.ranges is None:
-            return None
-        return tuple(low if low == high else None for low, high in self.ranges)
-
-
 class IrFile(NamedTuple):
     """An OpenVINO IR that was read: as a message, and its Parameters and Results as in the file.
 
@@ -86,7 +65,7 @@ class IrFile(NamedTuple):
 
     weights: Path
     message: ModelProto
-    inputs: tuple[IrInput, ...]
+    inputs: tuple[DeclaredInput, ...]
     outputs: tuple[str, ...]
 
 
@@ -124,14 +103,16 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
     return IrFile(weights.resolve(), message, tuple(inputs.values()), outputs)
 
 
-def _input(layer: Layer) -> IrInput:
+def _input(layer: Layer) -> DeclaredInput:
+    """A Parameter, called by its layer name, else its tensor name, else its id."""
     names = tuple(name for port in layer.outputs for name in port.names)
-    element_type = _element_type(layer)
-    return IrInput(
+    element_type, ranges = _element_type(layer), _ranges(layer)
+    return DeclaredInput(
         name=layer.name or next(iter(names), str(layer.id)),
-        aliases=names,
         element_type=None if element_type is None else ELEMENT_TYPES[element_type],
-        ranges=_ranges(layer),
+        shape=None if ranges is None else tuple(a if a == b else None for a, b in ranges),
+        aliases=names,
+        ranges=ranges,
     )
 
 

@@ -32,10 +32,8 @@ def _run_if(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     block = step.blocks[chosen]
     _check_arguments(block, 0)
     if len(block.outputs) != len(step.node.outputs):
-        raise node_failed(
-            f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.outputs)}",
-            "give both as many",
-        )
+        problem = f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.outputs)}"
+        raise node_failed(problem, "give both as many")
     return run(block, [])
 
 
@@ -61,7 +59,8 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
         index = _shaped(np.array(iteration, np.int64), body.inputs[0])
         condition, *results = run(body, [index, _shaped(condition, body.inputs[1]), *carried])
         carried = results[:count]
-        rows.append(results[count:])
+        if len(results) > count:
+            rows.append(results[count:])
         iteration += 1
     return [*carried, *_stacked(rows, body.outputs[1 + count :])]
 
@@ -76,9 +75,8 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     values = list(inputs)
     lengths = values.pop(0) if step.opset < 9 else None
     if not 1 <= count <= len(values):
-        raise node_failed(
-            f"num_scan_inputs is {count} of {len(values)} inputs", "name at least one"
-        )
+        problem = f"num_scan_inputs is {count} of {len(values)} inputs"
+        raise node_failed(problem, "name at least one")
     states, scanned = values[:-count], values[-count:]
     _check_arguments(body, len(values))
     _check_outputs(step, body, len(states))
@@ -117,9 +115,8 @@ def _scan_batch(
     back = _flags(step, "directions", len(scanned))
     sizes = {value.shape[:2] for value in scanned}
     if len(sizes) != 1 or len(next(iter(sizes))) != 2:
-        raise node_failed(
-            f"the scan inputs have the batches and lengths {sorted(sizes)}", "align them"
-        )
+        problem = f"the scan inputs have the batches and lengths {sorted(sizes)}"
+        raise node_failed(problem, "align them")
     batch, longest = next(iter(sizes))
     counts = [longest] * batch if lengths is None else lengths.tolist()
     if len(counts) != batch or not all(0 <= n <= longest for n in counts) or not batch:
@@ -160,9 +157,8 @@ def _columns(rows: list[list[Any]], count: int) -> list[list[Any]]:
 
 def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
     if not isinstance(value, np.ndarray) or not -value.ndim <= axis < value.ndim:
-        raise node_failed(
-            f"there is no axis {axis} to scan in one of the inputs", "give one it has"
-        )
+        problem = f"there is no axis {axis} to scan in one of the inputs"
+        raise node_failed(problem, "give one it has")
     head: tuple[Any, ...] = (slice(None),) * (axis % value.ndim)
     parts = [value[(*head, i, ...)] for i in range(value.shape[axis])]
     return parts[::-1] if backward else parts
@@ -214,21 +210,17 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
 
 def _check_arguments(body: Block, count: int) -> None:
     if len(body.inputs) != count:
-        raise node_failed(
-            f"the body has {len(body.inputs)} inputs, but is passed {count} values",
-            "give it one input for each",
-        )
+        problem = f"the body has {len(body.inputs)} inputs, but is passed {count} values"
+        raise node_failed(problem, "give it one input for each")
 
 
 def _check_outputs(step: Step, body: Block, carried: int) -> None:
     """The body returns what is carried, and at least as many outputs as the node names."""
     extra = 1 if step.op_type == "Loop" else 0
     if len(body.outputs) < max(carried, len(step.node.outputs) + extra):
-        raise node_failed(
-            f"the body has {len(body.outputs)} outputs, with {carried} of them carried, and the"
-            f" node {len(step.node.outputs)}",
-            "give the body an output for each",
-        )
+        problem = f"the body has {len(body.outputs)} outputs, with {carried} of them carried"
+        problem += f", and the node {len(step.node.outputs)}"
+        raise node_failed(problem, "give the body an output for each")
 
 
 def _varies(body: Block) -> bool:
@@ -239,11 +231,8 @@ def _varies(body: Block) -> bool:
         read = set(step.inputs)
         if step.op_type == "Identity" and read <= same:
             same.update(step.node.outputs)
-        elif (
-            read & (varying | same)
-            or step.blocks
-            or step.callee
-            or step.op_type.startswith(_RANDOM)
+        elif read & (varying | same) or (
+            step.blocks or step.callee or step.op_type.startswith(_RANDOM)
         ):
             varying.update(step.node.outputs)
     return body.outputs[0] in varying

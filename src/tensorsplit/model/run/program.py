@@ -155,7 +155,7 @@ def compile_model(model: OnnxModel) -> Block:
     if not model.model.graph.outputs:
         raise malformed("the graph has no outputs", "name what it computes", "graph")
     place = _Place("graph", model_opsets(model.model))
-    return _Compiler(model.model).graph(model.model.graph, place, is_body=False)
+    return _Compiler(model.model).graph(model.model.graph, place)
 
 
 class _Compiler:
@@ -166,9 +166,10 @@ class _Compiler:
         self._known: set[ir.Value] = set()
         """Values that are inputs, constants or produced by a node so far."""
 
-    def graph(self, graph: ir.Graph, place: _Place, *, is_body: bool = True) -> Block:
+    def graph(self, graph: ir.Graph, place: _Place) -> Block:
         """A graph. A body's initializers may be listed as inputs too; they are none."""
         check_depth(place.depth, place.path)
+        is_body = place.depth > 0
         constants = {
             value: _reader(value.const_value, value.name, place.path)
             for value in graph.initializers.values()
@@ -185,22 +186,18 @@ class _Compiler:
         """The function that a node calls, or None if it is an operator."""
         key = _key(node)
         function = self._functions.get(key)
+        if function is None and key[:2] in self._names:
+            problem = f"the function {show(node.op_type)} has no overload {show(node.overload)}"
+            raise malformed(problem, "name one that the model defines")
         if function is None:
-            if key[:2] in self._names:
-                raise malformed(
-                    f"the function {show(node.op_type)} has no overload {show(node.overload)}",
-                    "name one that the model defines",
-                )
             return None
         for what, given, declared in (
             ("inputs", node.inputs, function.inputs),
             ("outputs", node.outputs, function.outputs),
         ):
             if len(given) > len(declared):
-                raise malformed(
-                    f"the call has {len(given)} {what}",
-                    f"the {function_label(function)} has {len(declared)}",
-                )
+                fix = f"the {function_label(function)} has {len(declared)}"
+                raise malformed(f"the call has {len(given)} {what}", fix)
         return function
 
     def _function(self, function: ir.Function, call: Step, depth: int) -> Block:
@@ -214,11 +211,8 @@ class _Compiler:
             return self._specialised[key]
         limit = len(self._functions) + _MAX_SPECIALISED
         if len(self._specialised) >= limit:
-            raise malformed(
-                f"functions are called in more than {limit} different ways",
-                "call them with fewer attributes",
-                call.path,
-            )
+            problem = f"functions are called in more than {limit} different ways"
+            raise malformed(problem, "call them with fewer attributes", call.path)
         label = function_label(function)
         check_depth(depth, label)
         place = _Place(label, domain_opsets(function.opset_imports), passed, absent, depth)
@@ -241,9 +235,8 @@ class _Compiler:
                 raise malformed(f"nothing produces the output {show(value.name)}", "", place.path)
         _plan_release(block)
         if block.weight > MAX_STEPS:
-            raise malformed(
-                f"functions expand to more than {MAX_STEPS} nodes", "call them less", place.path
-            )
+            problem = f"functions expand to more than {MAX_STEPS} nodes"
+            raise malformed(problem, "call them less", place.path)
         return block
 
     def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> None:
@@ -321,11 +314,8 @@ def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[t
             continue
         to = attribute.ref_attr_name or ""
         if passed is None:
-            raise malformed(
-                f"the attribute {show(name)} refers to {show(to)} of a function, but the node is"
-                " in none",
-                "give its value",
-            )
+            problem = f"the attribute {show(name)} refers to {show(to)} of a function"
+            raise malformed(f"{problem}, but the node is in none", "give its value")
         if to not in passed:
             continue
         value = passed[to]
@@ -341,11 +331,9 @@ def _passed(function: ir.Function, call: Step) -> dict[str, ir.Attr]:
     declared = function.attributes
     for name in call.attributes:
         if name not in declared:
-            raise malformed(
-                f"the {function_label(function)} has no attribute {show(name)}",
-                f"its attributes are {', '.join(map(show, sorted(declared)[:12])) or 'none'}",
-                call.path,
-            )
+            problem = f"the {function_label(function)} has no attribute {show(name)}"
+            known = ", ".join(map(show, sorted(declared)[:12])) or "none"
+            raise malformed(problem, f"its attributes are {known}", call.path)
     has_default = (e for e in declared.values() if e.type != ir.AttributeType.UNDEFINED)
     return {**{entry.name: entry for entry in has_default}, **call.attributes}
 
@@ -361,11 +349,8 @@ def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:
     }
     for (domain, name, _), function in found.items():
         if domain == "" and name in FAMILY:
-            raise malformed(
-                f"the function redefines the operator {name}",
-                "give it a domain of its own",
-                function_label(function),
-            )
+            problem = f"the function redefines the operator {name}"
+            raise malformed(problem, "give it a domain of its own", function_label(function))
     calls = {
         key: {_key(node) for scope in scopes_in(function) for node in scope} & found.keys()
         for key, function in found.items()
@@ -386,19 +371,15 @@ def _check_node(step: Step) -> None:
     """Check a node of another operator against the schema in force, where onnx has the domain."""
     newest = defs.onnx_opset_version()
     if step.domain == "" and step.opset > newest:
-        raise SplitError(
-            UNSUPPORTED_NODE,
-            f"the operator {show(step.op_type)} is asked for at opset {step.opset}",
-            f"the installed onnx knows opsets up to {newest}",
-        )
+        problem = f"the operator {show(step.op_type)} is asked for at opset {step.opset}"
+        fix = f"the installed onnx knows opsets up to {newest}"
+        raise SplitError(UNSUPPORTED_NODE, problem, fix)
     try:
         schema = defs.get_schema(step.op_type, step.opset, step.domain)
     except defs.SchemaError:
         if step.domain != "":
             return
-        raise SplitError(
-            UNSUPPORTED_NODE,
-            f"there is no operator {show(step.op_type)} at opset {step.opset}",
-            "use an operator of that opset, or import the opset that has it",
-        ) from None
+        problem = f"there is no operator {show(step.op_type)} at opset {step.opset}"
+        fix = "use an operator of that opset, or import the opset that has it"
+        raise SplitError(UNSUPPORTED_NODE, problem, fix) from None
     check_schema(schema, step.opset, step.attributes, len(step.inputs), len(step.node.outputs))

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorsplit.model.graph.reading import DeclaredInput, check_feeds
+from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tests.model.build import FLOAT, STRING, graph, model, node, outputs, run, value
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
