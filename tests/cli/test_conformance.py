@@ -285,3 +285,31 @@ def test_ctrl_c_ends_without_a_word_and_writes_nothing(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("import os; os._exit(0)", "its process ended with exit status 0"),
+        ("import time; time.sleep(600)", "its process gave no answer within 2 s"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+@pytest.mark.parametrize("asks", [("--case", CASE), ("--repro", CASE)], ids=lambda asks: asks[0])
+def test_an_adapter_that_does_harm_when_it_is_imported_is_refused(
+    refused: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    words: str,
+    asks: tuple[str, str],
+) -> None:
+    """It is imported in another process only, and no result is never a pass."""
+    if "sleep" in line:
+        monkeypatch.setattr("tensorsplit.conformance.runner._SECONDS_TO_IMPORT", 2.0)
+    adapter = tmp_path / "harmful.py"
+    adapter.write_text(Path(planted("drops")).read_text().replace("\nKIND", f"\n{line}\nKIND"))
+    text = refused("TS602", "conformance", "--engine", adapter, *asks)
+    assert "harmful.py' can't be imported: " in text or "...' can't be imported: " in text
+    assert words in text

@@ -9,6 +9,8 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from tensorsplit.conformance.case import Built, Case, CaseSplit
+from tensorsplit.conformance.runner import SECONDS, Subject
+from tensorsplit.conformance.subjects import load
 
 PLANTED = Path(__file__).parent / "planted"
 
@@ -18,6 +20,11 @@ _TYPES = {"float": TensorProto.FLOAT, "int64": TensorProto.INT64, "string": Tens
 def planted(name: str) -> str:
     """The path of a planted engine."""
     return str(PLANTED / f"{name}.py")
+
+
+def planted_subject(name: str, seconds: float = SECONDS) -> Subject:
+    """A planted engine as a subject; it is known to be harmless to import."""
+    return Subject(planted(name), name, load(planted(name)), seconds)
 
 
 def case(

@@ -8,8 +8,8 @@ import pytest
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.document import Result
-from tensorsplit.conformance.runner import Subject, run
-from tests.conformance.fakes import case, planted
+from tensorsplit.conformance.runner import run
+from tests.conformance.fakes import case, planted_subject
 
 LEGAL = case("legal")
 ILLEGAL = case("illegal", lengths=(-1, 5), legal=False)
@@ -17,11 +17,35 @@ ONES = case("ones", shape=(2, 2), lengths=(1, 1), data=[[1, 2], [1, 4]])
 WIDE = case("wide", element_type="int64", shape=(4,), data=[2**40 + 1, 2, 3, 4])
 
 
+FAULTS = [
+    ("swaps", LEGAL, "wrong"),
+    ("swaps", ONES, "wrong"),
+    ("drops", LEGAL, "wrong"),
+    ("squeezes", LEGAL, "wrong"),
+    ("rounds", WIDE, "wrong"),
+    ("rounds", LEGAL, "pass"),
+    ("segfaults", LEGAL, "crash"),
+    ("aborts", LEGAL, "crash"),
+    ("divides", LEGAL, "crash"),
+    ("divides", ILLEGAL, "crash"),
+    ("exits", LEGAL, "crash"),
+    ("overreads", ILLEGAL, "accepted-but-illegal"),
+    ("refuses", LEGAL, "refused-but-legal"),
+    ("refuses", ILLEGAL, "pass"),
+    ("lacks", LEGAL, "unsupported-type"),
+    ("lacks", ILLEGAL, "untested"),
+    ("rewires", LEGAL, "wrong"),
+    ("rewires", ILLEGAL, "pass"),
+    ("misstates", LEGAL, "wrong"),
+    ("misstates", ILLEGAL, "accepted-but-illegal"),
+]
+
+
 @cache
-def results(engine: str, seconds: float = 20) -> dict[str, Result]:
-    """What comes of all four with an engine, by case."""
-    asked = [LEGAL, ILLEGAL, ONES, WIDE]
-    document = run([Subject.of(planted(engine), seconds)], asked, jobs=1)
+def results(engine: str) -> dict[str, Result]:
+    """What comes of an engine's cases in `FAULTS`, by case."""
+    cases = [asked for name, asked, _ in FAULTS if name == engine]
+    document = run([planted_subject(engine, 20)], cases, jobs=1)
     assert {found.subject for found in document.results} == {engine}
     return {found.case: found for found in document.results}
 
@@ -30,38 +54,15 @@ def result(engine: str, asked: Case) -> Result:
     return results(engine)[asked.id]
 
 
-@pytest.mark.parametrize(
-    ("engine", "asked", "verdict"),
-    [
-        ("swaps", LEGAL, "wrong"),
-        ("swaps", ONES, "wrong"),
-        ("drops", LEGAL, "wrong"),
-        ("squeezes", LEGAL, "wrong"),
-        ("rounds", WIDE, "wrong"),
-        ("rounds", LEGAL, "pass"),
-        ("segfaults", LEGAL, "crash"),
-        ("aborts", LEGAL, "crash"),
-        ("divides", LEGAL, "crash"),
-        ("divides", ILLEGAL, "crash"),
-        ("exits", LEGAL, "crash"),
-        ("overreads", ILLEGAL, "accepted-but-illegal"),
-        ("refuses", LEGAL, "refused-but-legal"),
-        ("refuses", ILLEGAL, "pass"),
-        ("lacks", LEGAL, "unsupported-type"),
-        ("lacks", ILLEGAL, "untested"),
-        ("rewires", LEGAL, "wrong"),
-        ("rewires", ILLEGAL, "pass"),
-        ("misstates", LEGAL, "wrong"),
-        ("misstates", ILLEGAL, "accepted-but-illegal"),
-    ],
-)
+@pytest.mark.parametrize(("engine", "asked", "verdict"), FAULTS)
 def test_a_planted_fault_is_caught(engine: str, asked: Case, verdict: str) -> None:
     assert result(engine, asked).verdict == verdict
 
 
 @pytest.mark.parametrize("asked", [LEGAL, ILLEGAL], ids=["legal", "illegal"])
 def test_an_engine_that_hangs_is_stopped(asked: Case) -> None:
-    found = results("hangs", 0.2)[asked.id]
+    document = run([planted_subject("hangs", 0.2)], [asked], jobs=1)
+    (found,) = document.results
     assert found.verdict == "hang"
     assert "no answer within" in found.detail
 
@@ -109,7 +110,7 @@ def test_reading_beyond_the_data_is_an_error_of_memory() -> None:
 
 def test_a_case_that_damages_the_process_is_blamed_and_the_affected_one_is_not() -> None:
     asked = [case("a"), case("b", damage=True), case("c"), case("d"), case("e")]
-    document = run([Subject.of(planted("corrupts"))], asked, jobs=1)
+    document = run([planted_subject("corrupts")], asked, jobs=1)
     verdicts = {found.case: found for found in document.results}
     assert [verdicts[name].verdict for name in "abcde"] == ["pass", "crash", "pass", "pass", "pass"]
     assert verdicts["b"].memory
@@ -119,5 +120,5 @@ def test_a_case_that_damages_the_process_is_blamed_and_the_affected_one_is_not()
 def test_strings_are_tried_alone_once_one_went_wrong() -> None:
     """What corrupts the heap may show anywhere after it: each has a process of its own then."""
     asked = [case(name, element_type="string") for name in "ab"]
-    document = run([Subject.of(planted("remembers"))], asked, jobs=1)
+    document = run([planted_subject("remembers")], asked, jobs=1)
     assert [found.verdict for found in document.results] == ["pass", "pass"]

@@ -16,7 +16,8 @@ import pytest
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.document import Document
 from tensorsplit.conformance.runner import Subject, run
-from tests.conformance.fakes import case, planted
+from tests.conformance.fakes import case, planted, planted_subject
+from tests.engines.test_process import is_gone
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +29,13 @@ CASES = [
 ]
 
 
-def measure(*engines: str, cases: list[Case] = CASES, seed: int = 0) -> Document:
-    return run([Subject.of(engine) for engine in engines], cases, seed=seed, jobs=2)
+def measure(*subjects: Subject, cases: list[Case] = CASES, seed: int = 0) -> Document:
+    return run(subjects, cases, seed=seed, jobs=2)
 
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    return measure("numpy", planted("swaps"))
+    return measure(Subject.of("numpy"), planted_subject("swaps"))
 
 
 def test_our_own_engine_has_a_clean_sheet(document: Document) -> None:
@@ -85,14 +86,15 @@ def test_anything_else_is_no_document(content: object) -> None:
 
 
 def test_two_runs_with_one_seed_give_the_same_document() -> None:
-    engines = (planted("swaps"), planted("segfaults"))
-    first, second = (measure(*engines, cases=CASES[:2], seed=7) for _ in range(2))
+    chosen = (planted_subject("swaps"), planted_subject("segfaults"))
+    first, second = (measure(*chosen, cases=CASES[:2], seed=7) for _ in range(2))
     same = dataclasses.replace(second, measured=first.measured)
     assert same == first
 
 
 def test_another_seed_gives_other_values() -> None:
-    shown = {measure(planted("swaps"), cases=[ONES], seed=seed).results[0].seen for seed in (1, 2)}
+    swaps = planted_subject("swaps")
+    shown = {measure(swaps, cases=[ONES], seed=seed).results[0].seen for seed in (1, 2)}
     assert len(shown) == 2
 
 
@@ -101,14 +103,14 @@ ONES = case("ones", shape=(2, 8), lengths=(1, 1))
 
 def test_a_format_that_a_subject_does_not_read_is_skipped() -> None:
     layers = dataclasses.replace(case("ir"), model_format="ir")
-    (result,) = measure("onnx-reference", cases=[layers]).results
+    (result,) = measure(Subject.of("onnx-reference"), cases=[layers]).results
     assert result.verdict == "skipped"
     assert not result.is_deviation
 
 
 def test_progress_is_told_of_every_result_once() -> None:
     counts: list[int] = []
-    chosen = [Subject.of(name) for name in ("numpy", "onnx-reference", planted("segfaults"))]
+    chosen = [*map(Subject.of, ("numpy", "onnx-reference")), planted_subject("segfaults")]
     run(chosen, CASES, jobs=2, progress=counts.append)
     assert sum(counts) == len(CASES) * len(chosen)
 
@@ -120,30 +122,38 @@ def test_a_subject_that_there_is_not_is_refused() -> None:
 
 def test_a_subject_whose_modules_are_missing_is_refused() -> None:
     with refused("TS602", "no_such_module_anywhere", parameter="engine"):
-        measure(planted("missing"))
+        measure(Subject.of(planted("missing")))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="there are no such signals here")
-def test_ctrl_c_ends_the_run_and_its_processes() -> None:
+def test_ctrl_c_ends_the_run_and_its_processes(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
     script = f"""
-        import os, signal, sys, threading
+        import os, signal, sys, threading, time
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.path.insert(0, {str(ROOT)!r})
-        from tensorsplit.conformance.runner import Subject, run
-        from tests.conformance.fakes import case, planted
+        from pathlib import Path
+        from tensorsplit.conformance.runner import run
+        from tests.conformance.fakes import case, planted_subject
 
-        threading.Timer(4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        def interrupt():
+            while not Path({str(pid)!r}).exists():
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
         try:
-            run([Subject.of(planted("hangs"), 600)], [case("a"), case("b")], jobs=2)
+            run([planted_subject("hangs", 600)], [case("a"), case("b")], jobs=2)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
-        env={**os.environ, "TENSORSPLIT_MARK": "ctrl-c"},
+        env={**os.environ, "TENSORSPLIT_TEST_PID": str(pid)},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+    assert is_gone(int(pid.read_text()))

@@ -18,6 +18,7 @@ from tensorsplit import SplitError
 from tensorsplit.conformance import subjects
 from tensorsplit.conformance.cases import find
 from tensorsplit.conformance.repro import script
+from tensorsplit.conformance.runner import Subject
 from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load, perform
 from tests.conformance.fakes import case
 
@@ -64,7 +65,7 @@ def installed(names: list[str]) -> list[Any]:
             name,
             marks=[
                 needs_engine,
-                pytest.mark.skipif(not subjects.installed(name), reason=f"{name} is not installed"),
+                pytest.mark.skipif(not load(name).is_installed, reason=f"{name} is not installed"),
             ],
         )
         for name in names
@@ -92,8 +93,7 @@ def test_subjects_are_looked_at_without_importing_an_engine() -> None:
     import sys
     from tensorsplit.conformance import subjects
     for name in subjects.SUBJECTS:
-        subjects.load(name)
-        subjects.installed(name)
+        assert subjects.load(name).is_installed in (True, False)
     print(*{module.partition(".")[0] for module in sys.modules})
     """
     assert NAMES.isdisjoint(in_a_child(program).split())
@@ -206,9 +206,10 @@ def adapter(tmp_path: Path) -> Path:
 
 def test_adapter_of_a_third_party_is_loaded_from_its_path(adapter: Path) -> None:
     assert load(str(adapter)).call(b"", b"", {}, ["a"]) == {"a": None}
-    assert subjects.title(str(adapter)) == "my_engine"
-    assert subjects.installed(str(adapter))
-    assert subjects.versions(str(adapter)) == {}
+    subject = Subject.of(str(adapter))
+    assert subject.title == "my_engine"
+    assert subject.traits.is_installed
+    assert subject.traits.versions == {}
 
 
 def test_adapter_of_a_third_party_is_a_module(
@@ -216,14 +217,15 @@ def test_adapter_of_a_third_party_is_a_module(
 ) -> None:
     monkeypatch.syspath_prepend(adapter.parent)
     assert load("my_engine").call(b"", b"", {}, ["a"]) == {"a": None}
+    assert Subject.of("my_engine").title == "my_engine"
     assert subjects.title("package.my_engine") == "my_engine"
 
 
 def test_versions_are_those_of_the_distributions(adapter: Path) -> None:
     adapter.write_text(ADAPTER.replace("PACKAGES = ()", 'PACKAGES = ("onnx",)'), "utf-8")
-    assert subjects.versions(str(adapter)) == {"onnx": metadata.version("onnx")}
+    assert Subject.of(str(adapter)).traits.versions == {"onnx": metadata.version("onnx")}
     adapter.write_text(ADAPTER.replace("PACKAGES = ()", 'PACKAGES = ("no-such-dist",)'), "utf-8")
-    assert not subjects.installed(str(adapter))
+    assert not Subject.of(str(adapter)).traits.is_installed
 
 
 @pytest.mark.parametrize(

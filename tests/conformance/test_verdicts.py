@@ -11,9 +11,8 @@ import pytest
 
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import Result
-from tensorsplit.conformance.isolation import Attempt
 from tensorsplit.conformance.verdicts import judge
-from tensorsplit.engines.process import ProcessDied
+from tensorsplit.engines.process import Death, Reply
 
 DATA = np.arange(1, 7, dtype=np.float32)
 
@@ -23,8 +22,8 @@ def built(expected: Any = None, data: Any = DATA) -> Built:
 
 
 def verdict(expected: Any, seen: Any, data: Any = DATA) -> Result:
-    attempt = Attempt({"y": seen})
-    return judge("case", "engine", built(expected, data), attempt)
+    reply = Reply({"y": seen})
+    return judge("case", "engine", built(expected, data), reply)
 
 
 def strings(*items: str) -> Any:
@@ -81,27 +80,27 @@ def test_a_difference_in_a_sequence_names_the_position() -> None:
 
 
 def test_an_output_under_another_name_is_missing() -> None:
-    attempt = Attempt({"z": DATA})
-    found = judge("case", "engine", built(DATA), attempt)
+    reply = Reply({"z": DATA})
+    found = judge("case", "engine", built(DATA), reply)
     assert (found.verdict, found.output) == ("wrong", "y")
 
 
 def test_a_refusal_that_the_standard_asks_for_passes() -> None:
-    attempt = Attempt(refusal="no")
-    assert judge("case", "engine", built(), attempt).verdict == "pass"
+    reply = Reply(refusal="no")
+    assert judge("case", "engine", built(), reply).verdict == "pass"
 
 
 @pytest.mark.parametrize(("expected", "word"), [(None, "accepted-but-illegal"), (DATA, "wrong")])
 def test_no_result_is_never_a_pass(expected: Any, word: str) -> None:
-    assert judge("case", "engine", built(expected), Attempt()).verdict == word
+    assert judge("case", "engine", built(expected), Reply()).verdict == word
 
 
 @pytest.mark.parametrize(("about_types", "word"), [(False, "untested"), (True, "pass")])
 def test_a_refusal_for_want_of_a_type_is_a_pass_only_where_the_type_is_wrong(
     about_types: bool, word: str
 ) -> None:
-    attempt = Attempt(refusal="no such type", unsupported=True)
-    found = judge("case", "engine", built(), attempt, about_types=about_types)
+    reply = Reply(refusal="no such type", unsupported=True)
+    found = judge("case", "engine", built(), reply, about_types=about_types)
     assert found.verdict == word
     assert not found.is_deviation
 
@@ -110,8 +109,8 @@ def test_a_refusal_for_want_of_a_type_is_a_pass_only_where_the_type_is_wrong(
     ("unsupported", "word"), [(False, "refused-but-legal"), (True, "unsupported-type")]
 )
 def test_another_refusal_is_told_in_the_engines_words(unsupported: bool, word: str) -> None:
-    attempt = Attempt(refusal="no kernel", unsupported=unsupported)
-    found = judge("case", "engine", built(DATA), attempt)
+    reply = Reply(refusal="no kernel", unsupported=unsupported)
+    found = judge("case", "engine", built(DATA), reply)
     assert (found.verdict, found.detail) == (word, "no kernel")
 
 
@@ -138,17 +137,17 @@ def test_an_output_as_large_as_it_should_be_was_not_read_from_outside() -> None:
 @pytest.mark.parametrize(
     ("death", "word", "name", "memory"),
     [
-        (ProcessDied(-8), "crash", "SIGFPE", False),
-        (ProcessDied(-11), "crash", "SIGSEGV", True),
-        (ProcessDied(-6, "malloc(): corrupted top size"), "crash", "SIGABRT", True),
-        (ProcessDied(-6, "terminate called"), "crash", "SIGABRT", False),
-        (ProcessDied(3), "crash", "", False),
-        (ProcessDied(None, "", 10.0), "hang", "", False),
+        (Death(-8), "crash", "SIGFPE", False),
+        (Death(-11), "crash", "SIGSEGV", True),
+        (Death(-6, "malloc(): corrupted top size"), "crash", "SIGABRT", True),
+        (Death(-6, "terminate called"), "crash", "SIGABRT", False),
+        (Death(3), "crash", "", False),
+        (Death(None, "", 10.0), "hang", "", False),
     ],
 )
-def test_a_death_is_a_verdict(death: ProcessDied, word: str, name: str, memory: bool) -> None:
+def test_a_death_is_a_verdict(death: Death, word: str, name: str, memory: bool) -> None:
     for asked in (built(DATA), built()):
-        found = judge("case", "engine", asked, Attempt(death=death))
+        found = judge("case", "engine", asked, Reply(death=death))
         assert (found.verdict, found.signal, found.memory) == (word, name, memory)
 
 
@@ -169,7 +168,15 @@ def test_the_worst_verdict_comes_first() -> None:
 def test_stating_the_shape_of_a_scalar_accepts_what_is_illegal() -> None:
     scalar = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])
     proto = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [scalar]))
-    attempt = Attempt(proto.SerializeToString())
-    found = judge("case", "tool", built(), attempt, states_shapes=True)
+    reply = Reply(proto.SerializeToString())
+    found = judge("case", "tool", built(), reply, states_shapes=True)
     assert found.verdict == "accepted-but-illegal"
     assert found.detail.endswith("states the shape of y []")
+
+
+def test_stating_a_type_that_there_is_not_is_wrong() -> None:
+    y = onnx.helper.make_tensor_value_info("y", 99, [6])
+    proto = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [y]))
+    reply = Reply(proto.SerializeToString())
+    found = judge("case", "tool", built(DATA), reply, states_shapes=True)
+    assert found.detail == "output y: it states element type number 99, not float"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tensorsplit.conformance.case import Case
     from tensorsplit.conformance.document import Document
     from tensorsplit.conformance.known import Comparison, Deviation
+    from tensorsplit.conformance.runner import Subject
 
 ALL = "all"
 _MOST_LISTED = 20
@@ -171,32 +172,35 @@ def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
 def _measure(
     cases: Sequence[Case], engines: Sequence[str], seed: int, jobs: int | None
 ) -> Document:
-    from tensorsplit.conformance.runner import Subject, run
+    from tensorsplit.conformance.runner import run
 
-    chosen = [Subject.of(name) for name in _chosen(engines)]
+    chosen = _chosen(engines)
     with progress_of("conformance", len(cases) * len(chosen)) as advance:
         return run(chosen, cases, seed=seed, jobs=jobs, progress=advance)
 
 
-def _chosen(engines: Sequence[str]) -> list[str]:
+def _chosen(engines: Sequence[str]) -> list[Subject]:
     """The subjects that are meant, each of them once and installed."""
-    from tensorsplit.conformance.subjects import SUBJECTS, installed, load
+    from tensorsplit.conformance.runner import Subject
+    from tensorsplit.conformance.subjects import SUBJECTS
     from tensorsplit.engines import ENGINES
 
-    if not engines:
-        return [name for name in ENGINES if installed(name)]
-    names: list[str] = []
+    names = [] if engines else [name for name in ENGINES if SUBJECTS[name].is_installed]
     for name in engines:
-        names += filter(installed, SUBJECTS) if name == ALL else [name]
-    for name in names:
-        if not installed(name):
+        everything = [other for other, adapter in SUBJECTS.items() if adapter.is_installed]
+        names += everything if name == ALL else [name]
+    chosen = []
+    for name in dict.fromkeys(names):
+        subject = Subject.of(name)
+        if not subject.traits.is_installed:
             raise SplitError(
                 ENGINE_MISSING,
                 f"{name} is not installed",
-                f"pip install {' '.join(load(name).packages)}",
+                f"pip install {' '.join(subject.traits.packages)}",
                 parameter="engine",
             )
-    return list(dict.fromkeys(names))
+        chosen.append(subject)
+    return chosen
 
 
 def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:

@@ -21,7 +21,7 @@ import onnx.printer
 
 from tensorsplit.conformance import subjects
 from tensorsplit.conformance.case import Built, Case
-from tensorsplit.conformance.runner import Subject, output_names
+from tensorsplit.conformance.runner import Subject, asked, output_names
 
 _WIDTH = 96
 _LONG_DOCSTRING = re.compile(r'("""[^"\n]+)\n\n[^"]*"""')
@@ -55,12 +55,12 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
 
     The subject is as `tensorsplit.conformance.subjects.load` takes it, which raises for it.
     """
-    chosen = Subject.of(subject)
+    chosen = _subject_of(subject)
     built = case.build(seed)
-    is_tool = chosen.adapter.kind == "tool"
-    adapter = _sources_of(chosen.adapter.call)
-    pieces = [*adapter.definitions, *_model(case, built, chosen)]
-    name = _name(chosen.adapter.call)
+    is_tool = chosen.traits.kind == "tool"
+    adapter = _sources_of(chosen.source)
+    pieces = [*adapter["definitions"], *_model(case, built, chosen)]
+    name = adapter["name"]
     if is_tool:
         call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
     else:
@@ -71,9 +71,12 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     pieces += [*_expected(built, is_tool=is_tool), "", call, _SHOWS_MODEL if is_tool else shown]
     body = "\n".join(pieces)
     used = {f"import {name}" for name in _MODULES if f"{name}." in body}
-    imports = sorted({"import numpy as np", *used, *adapter.imports})
+    imports = sorted({"import numpy as np", *used, *adapter["imports"]})
     head = [*_head(case, built, chosen), "from __future__ import annotations", *imports, ""]
     return "\n".join([*head, body])
+
+
+_subject_of = cache(Subject.of)  # a report asks for thousands of scripts
 
 
 class _Sources:
@@ -121,18 +124,26 @@ class _Sources:
 
 
 @cache
-def _sources_of(call: Callable[..., Any]) -> _Sources:
-    """The sources that an adapter's function needs; a report asks for them thousands of times."""
+def _sources_of(source: str) -> dict[str, Any]:
+    """As `sources`, wherever the subject is to be imported."""
+    if source in subjects.SUBJECTS:
+        return sources(source)
+    return dict(asked(source, "tensorsplit.conformance.repro:sources"))
+
+
+def sources(source: str) -> dict[str, Any]:
+    """What a script needs of a subject: the name of its function, imports and definitions.
+
+    For the adapter of a user it is called in a process of its own, where that is imported.
+    """
+    call = subjects.load(source).call
+    name = getattr(call, "__name__", "run")
     made = _Sources()
     if inspect.isfunction(call):
         made.add(call)
     else:  # a user's adapter may be any callable
-        made.definitions = [f"# Define {_name(call)} here: {call!r} has no source", "", ""]
-    return made
-
-
-def _name(call: Callable[..., Any]) -> str:
-    return getattr(call, "__name__", "run")
+        made.definitions = [f"# Define {name} here: {call!r} has no source", "", ""]
+    return {"name": name, "imports": sorted(made.imports), "definitions": made.definitions}
 
 
 def _names(item: Callable[..., Any] | type) -> Iterator[str]:
@@ -158,11 +169,11 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     for line in textwrap.wrap(f"{asks}{decision}: {case.rule}", _WIDTH - 2):
         yield f"# {line}"
     try:
-        versions = subjects.versions(subject.source)
+        versions = subject.traits.versions
     except metadata.PackageNotFoundError:
         versions = {}
     needed = " ".join(f"{name}=={version}" for name, version in versions.items())
-    yield f"# pip install onnx numpy {needed or ' '.join(subject.adapter.packages)}"
+    yield f"# pip install onnx numpy {needed or ' '.join(subject.traits.packages)}"
 
 
 def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:

@@ -1,4 +1,10 @@
-"""Running cases with subjects: batches in parallel, each in a process of its own."""
+"""Running cases with subjects: batches in parallel, each in a process of its own.
+
+The process is new for each batch: what ran before a case is always the same, and a run can be
+repeated. A case that ends the process is tried again, alone in a new one. If it lives there, an
+earlier case has damaged the process, and the earlier ones are tried together with it until the one
+to blame is found.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
@@ -15,14 +22,22 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import onnx
 
 from tensorsplit import __version__
 from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
-from tensorsplit.conformance.isolation import SECONDS, Attempt, CaseTask, IsolatedRunner
+from tensorsplit.engines.process import EngineProcess, Reply
 
+SECONDS = 10.0
+"""How long a subject may take for one case before it is said to hang."""
+
+_SECONDS_TO_IMPORT = 300.0
+_MORE_TIME_ALONE = 3
+_MOST_SUSPECTS = 24
+_ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 _BATCH = 100
 _MOST_JOBS = 8
 _FRAGILE = "string"
@@ -32,51 +47,71 @@ Progress = Callable[[int], None]
 """Is told how many results have been added."""
 
 
+class Cancelled(Exception):  # noqa: N818 - what happened, in the past tense
+    """The run was called off."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A subject of a run."""
 
     source: str  # as `tensorsplit.conformance.subjects.load` takes it
     title: str  # what it is called in the document
-    adapter: subjects.Adapter  # its adapter
+    traits: subjects.Traits
     seconds: float = SECONDS  # how long it may take for one case
 
     @classmethod
     def of(cls, name: str, seconds: float = SECONDS) -> Subject:
-        """The subject of a name, a path or a module; SplitError TS601, TS602 if there is none."""
+        """The subject of a name, a path or a module; SplitError TS601, TS602 if there is none.
+
+        A user's adapter is imported in a process of its own, never here.
+        """
+        if name in subjects.SUBJECTS:
+            return cls(name, name, subjects.SUBJECTS[name], seconds)
         source = str(Path(name).absolute()) if name.endswith(".py") else name
-        return cls(source, subjects.title(name), subjects.load(name), seconds)
+        told = asked(source, "tensorsplit.conformance.subjects:traits")
+        return cls(source, subjects.title(name), msgspec.convert(told, subjects.Traits), seconds)
 
     @property
     def info(self) -> SubjectInfo:
         """What a document says of it."""
-        return SubjectInfo(self.title, self.adapter.kind, subjects.versions(self.source))
+        return SubjectInfo(self.title, self.traits.kind, self.traits.versions)
 
     def model(self, built: Built) -> bytes:
         """The model that it is given."""
-        return verdicts.undeclared(built.model) if self.adapter.states_shapes else built.model
+        return verdicts.undeclared(built.model) if self.traits.states_shapes else built.model
 
     def target_opset(self, case: Case) -> int:
         """The opset that a tool is asked for: another wording of the split where there is one."""
         if case.opset < _UPWARDS:
             return _UPWARDS
-        return _DOWNWARDS if self.adapter.downwards else max(case.opset, _NEWEST)
+        return _DOWNWARDS if self.traits.downwards else max(case.opset, _NEWEST)
 
-    def request(self, case: Case, built: Built) -> tuple[Any, ...]:
-        """What `tensorsplit.conformance.subjects.perform` is called with, after the name."""
-        outputs = output_names(case.model_format, built)
-        return self.model(built), built.weights, built.inputs, outputs, self.target_opset(case)
 
-    def judge(self, case: Case, built: Built, attempt: Attempt) -> Result:
-        """The verdict on what it did with a case."""
-        return verdicts.judge(
-            case.id,
-            self.title,
-            built,
-            attempt,
-            states_shapes=self.adapter.states_shapes,
-            about_types=case.is_about_types,
-        )
+def asked(source: str, function: str) -> Any:
+    """What a function of this package says of a user's adapter, in a process of its own.
+
+    Raises:
+        SplitError: TS601 or TS602 for the adapter; so too if it ends its process, or hangs.
+    """
+    process = EngineProcess(source, function, _ENVIRONMENT)
+    try:
+        reply = process.ask((source,), _SECONDS_TO_IMPORT)
+    finally:
+        process.close()
+    if reply.death is not None:
+        fix = "importing it must neither end the process nor wait"
+        raise subjects.missing(source, f"its process {reply.death}", fix)
+    return _imported(source, reply)
+
+
+def _imported(source: str, reply: Reply) -> Any:
+    """What a subject was asked for when it was imported."""
+    if reply.error is not None:
+        raise reply.error
+    if reply.words is not None:
+        raise subjects.missing(source, reply.words)
+    return reply.result
 
 
 def run(
@@ -145,9 +180,8 @@ class _Run:
         self._progress = progress
         self._lock = threading.Lock()
         self._built: dict[str, Built] = {}
-        self._runners = {
-            subject.title: IsolatedRunner(subject.source, subject.seconds) for subject in chosen
-        }
+        self._cancelled = threading.Event()
+        self._processes: set[EngineProcess] = set()
 
     def results(self, jobs: int) -> Iterator[Result]:
         """All results, by case and then subject; the processes are gone afterwards."""
@@ -159,8 +193,9 @@ class _Run:
                 found.update(future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for runner in self._runners.values():
-                runner.cancel()
+            self._cancelled.set()
+            for process in list(self._processes):
+                process.stop()
             raise
         finally:
             pool.shutdown()
@@ -176,7 +211,7 @@ class _Run:
                     yield subject, group[start : start + _BATCH]
 
     def _batch(self, subject: Subject, cases: list[Case]) -> dict[tuple[str, str], Result]:
-        readable = [case for case in cases if case.model_format in subject.adapter.formats]
+        readable = [case for case in cases if case.model_format in subject.traits.formats]
         found = {case.id: Result(case.id, subject.title, SKIPPED) for case in cases}
         self._advance(len(cases) - len(readable))
         found |= self._tried(subject, readable)
@@ -190,18 +225,98 @@ class _Run:
         self, subject: Subject, cases: list[Case], *, counts: bool = True
     ) -> dict[str, Result]:
         """The results of cases that are tried in one process."""
-        by_id = {case.id: case for case in cases}
-        tasks = [
-            CaseTask(case.id, lambda case=case: subject.request(case, self._build(case)))  # type: ignore[misc]
-            for case in cases
-        ]
         found: dict[str, Result] = {}
-        for name, attempt in self._runners[subject.title].batch(tasks):
-            again = name in found
-            case = by_id[name]
-            found[name] = subject.judge(case, self._build(case), attempt)
+        for case, reply, affected in self._replies(subject, cases):
+            again = case.id in found
+            found[case.id] = verdicts.judge(
+                case.id,
+                subject.title,
+                self._build(case),
+                reply,
+                affected=affected,
+                states_shapes=subject.traits.states_shapes,
+                about_types=case.is_about_types,
+            )
             self._advance(int(counts and not again))
         return found
+
+    def _replies(
+        self, subject: Subject, cases: Sequence[Case]
+    ) -> Iterator[tuple[Case, Reply, str]]:
+        """Try cases, one after the other in one process as long as it lives.
+
+        Yields:
+            A case, what came of it, and nothing; once more a case that turns out to have damaged
+            the process for a later one, how that one died, and its id.
+        """
+        before: list[Case] = []
+        with self._process(subject) as process:
+            for case in cases:
+                reply = self._ask(process, subject, case)
+                if reply.death is None:
+                    before.append(case)
+                    yield case, reply, ""
+                    continue
+                if before or reply.death.seconds is not None:
+                    alone = self._together(subject, [case])
+                    blamed = self._blamed(subject, before, case) if alone.death is None else None
+                    if blamed is not None:
+                        yield blamed, reply, case.id
+                    reply = alone
+                before = []
+                yield case, reply, ""
+
+    def _blamed(self, subject: Subject, before: Sequence[Case], affected: Case) -> Case | None:
+        """The last of the earlier cases that makes the process die of the later one."""
+        for suspect in before[: -_MOST_SUSPECTS - 1 : -1]:
+            if self._together(subject, [suspect, affected]).death is not None:
+                return suspect
+        return None
+
+    def _together(self, subject: Subject, cases: Sequence[Case]) -> Reply:
+        """What comes of the last of some cases in a process of their own."""
+        reply = Reply()
+        with self._process(subject) as process:
+            for case in cases:
+                reply = self._ask(process, subject, case, _MORE_TIME_ALONE)
+                if reply.death is not None:
+                    break
+        return reply
+
+    def _ask(
+        self, process: EngineProcess, subject: Subject, case: Case, more_time: int = 1
+    ) -> Reply:
+        """What comes of a case; a new process imports the subject first, which may take longer."""
+        self._check()
+        if process.pid is None:
+            prepare = "tensorsplit.conformance.subjects:prepare"
+            prepared = process.ask((subject.source,), _SECONDS_TO_IMPORT, adapter=prepare)
+            self._check()
+            if prepared.death is None:  # else it will die of the case too, to which that belongs
+                _imported(subject.source, prepared)
+        built = self._build(case)
+        outputs = output_names(case.model_format, built)
+        request = subject.model(built), built.weights, built.inputs, outputs
+        opset = subject.target_opset(case)
+        reply = process.ask((subject.source, *request, opset), subject.seconds * more_time)
+        self._check()
+        return reply
+
+    def _check(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    @contextmanager
+    def _process(self, subject: Subject) -> Iterator[EngineProcess]:
+        self._check()
+        adapter = "tensorsplit.conformance.subjects:perform"
+        process = EngineProcess(subject.source, adapter, _ENVIRONMENT)
+        self._processes.add(process)
+        try:
+            yield process
+        finally:
+            process.close()
+            self._processes.discard(process)
 
     def _build(self, case: Case) -> Built:
         """The files of a case, which every subject needs once."""

@@ -8,21 +8,22 @@ of it; one that infers shapes, by the shapes and types that it states of the out
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-from onnx.helper import np_dtype_to_tensor_dtype
 
+from tensorsplit.arrays.numpy import element_type
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import PASS, UNTESTED, Result
-from tensorsplit.conformance.isolation import Attempt
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import Difference, differences
-from tensorsplit.engines.process import ProcessDied
+from tensorsplit.engines.process import Death, Reply
+from tensorsplit.model.graph.tensors import element_name
 
 _HEAP = re.compile(
     r"corrupt|double free|free\(\)|malloc\(\)|realloc\(\)|munmap_chunk|unsorted|smash"
@@ -30,13 +31,16 @@ _HEAP = re.compile(
 _MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS")
 _MOST_OUTPUTS = 6
 
+_Make: TypeAlias = Callable[..., Result]
+
 
 def judge(
     case: str,
     subject: str,
     built: Built,
-    attempt: Attempt,
+    reply: Reply,
     *,
+    affected: str = "",
     states_shapes: bool = False,
     about_types: bool = False,
 ) -> Result:
@@ -46,71 +50,55 @@ def judge(
         case: The case's id.
         subject: The subject's name.
         built: The case's files.
-        attempt: What came of them.
+        reply: What came of them.
+        affected: The later case whose death this one caused; empty where it died itself.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
         about_types: Whether an element type is what is wrong with the model.
     """
-    passed = Result(case, subject, PASS)
-    if attempt.death is not None:
-        return _of_death(passed, attempt.death, attempt.affected)
-    if attempt.result is None and attempt.refusal is None:
+    make = partial(Result, case, subject)
+    if reply.death is not None:
+        return _of_death(make, reply.death, affected)
+    if reply.words is not None:
+        if built.expected is not None:
+            verdict = "unsupported-type" if reply.unsupported else "refused-but-legal"
+            return make(verdict, reply.words)
+        # Any refusal will do, but one that would come for a right model as well.
+        lacks = reply.unsupported and not about_types
+        return make(UNTESTED, reply.words) if lacks else make(PASS)
+    if reply.result is None:
         verdict = "accepted-but-illegal" if built.expected is None else "wrong"
-        return replace(passed, verdict=verdict, detail="it neither refuses nor returns a result")
-    if attempt.result is None:
-        return _of_refusal(passed, built, attempt, about_types=about_types)
-    if not isinstance(attempt.result, bytes):
-        return _of_outputs(passed, built, attempt.result)
-    try:
-        proto = onnx.load_from_string(attempt.result)
-    except Exception as error:  # noqa: BLE001 - a tool may return any bytes
-        return replace(passed, verdict="wrong", detail=f"what it returns is no model: {error}")
-    return (_of_statements if states_shapes else _of_meaning)(passed, built, proto)
+        return make(verdict, "it neither refuses nor returns a result")
+    if isinstance(reply.result, bytes):
+        return _of_model(make, built, reply.result, states_shapes=states_shapes)
+    return _of_outputs(make, built, reply.result)
 
 
-def _of_death(passed: Result, death: ProcessDied, affected: str) -> Result:
-    """The verdict on a process that died; `affected` is the later case that died of it, if any."""
+def _of_death(make: _Make, death: Death, affected: str) -> Result:
     if death.seconds is not None:
-        return replace(passed, verdict="hang", detail=f"it {death}")
+        return make("hang", f"it {death}")
     detail = f"the process {death}"
     if affected:
         detail += f", while it ran {affected}, which lives where this case did not run before"
     memory = affected or death.signal in _MEMORY_SIGNALS or _HEAP.search(death.stderr_tail)
-    return replace(passed, verdict="crash", detail=detail, signal=death.signal, memory=bool(memory))
+    return make("crash", detail, death.signal, memory=bool(memory))
 
 
-def _of_refusal(passed: Result, built: Built, attempt: Attempt, *, about_types: bool) -> Result:
-    """The verdict on a refusal.
-
-    Where the standard asks for one, any will do, but one that would come for a right model as well.
-    """
-    detail = attempt.refusal or ""
-    if built.expected is not None:
-        verdict = "unsupported-type" if attempt.unsupported else "refused-but-legal"
-        return replace(passed, verdict=verdict, detail=detail)
-    if attempt.unsupported and not about_types:
-        return replace(passed, verdict=UNTESTED, detail=detail)
-    return passed
-
-
-def _of_outputs(passed: Result, built: Built, outputs: Mapping[str, Any]) -> Result:
+def _of_outputs(make: _Make, built: Built, outputs: Mapping[str, Any]) -> Result:
     """The verdict on outputs by name."""
     outside = _is_from_outside(outputs, built)
     if built.expected is None:
         detail = f"it should refuse, but gives {_shapes(outputs)}"
-        return replace(passed, verdict="accepted-but-illegal", detail=detail, memory=outside)
+        return make("accepted-but-illegal", detail, memory=outside)
     try:
-        found = differences(
-            outputs, built.expected, engine=passed.subject, reference="the standard"
-        )
+        found = differences(outputs, built.expected, engine="it", reference="the standard")
     except Exception as error:  # noqa: BLE001 - an engine may return objects of any kind
-        return replace(passed, verdict="wrong", detail=f"its outputs are no tensors: {error}")
+        return make("wrong", f"its outputs are no tensors: {error}")
     if not found:
-        return passed
+        return make(PASS)
     first = found[0]
-    return replace(
-        passed,
-        verdict="wrong",
-        detail=_words(first),
+    return make(
+        "wrong",
+        _words(first),
         output=first.output,
         index=first.index or (),
         expected=first.expected,
@@ -191,70 +179,73 @@ def undeclared(model: bytes) -> bytes:
     return bytes(proto.SerializeToString())
 
 
-def _of_meaning(passed: Result, built: Built, proto: onnx.ModelProto) -> Result:
+def _of_model(make: _Make, built: Built, octets: bytes, *, states_shapes: bool) -> Result:
+    try:
+        proto = onnx.load_from_string(octets)
+    except Exception as error:  # noqa: BLE001 - a tool may return any bytes
+        return make("wrong", f"what it returns is no model: {error}")
+    return (_of_statements if states_shapes else _of_meaning)(make, built, proto)
+
+
+def _of_meaning(make: _Make, built: Built, proto: onnx.ModelProto) -> Result:
     names = {entry.name for entry in proto.graph.input}
     feeds = {name: value for name, value in built.inputs.items() if name in names}
     try:
         outputs = run(proto, feeds)
     except SplitError as error:
         if built.expected is None:
-            return passed
-        detail = f"the model that it returns can't be run: {error}"
-        return replace(passed, verdict="wrong", detail=detail)
-    result = _of_outputs(passed, built, outputs)
+            return make(PASS)
+        return make("wrong", f"the model that it returns can't be run: {error}")
+    result = _of_outputs(make, built, outputs)
     if not result.is_deviation:
         return result
     what = "the model that it returns runs" if built.expected is None else "its model is wrong"
     return replace(result, detail=f"{what}: {result.detail}", memory=False)
 
 
-def _of_statements(passed: Result, built: Built, proto: onnx.ModelProto) -> Result:
+def _of_statements(make: _Make, built: Built, proto: onnx.ModelProto) -> Result:
+    stated = {output.name: _stated(output.type) for output in proto.graph.output}
     if built.expected is None:
-        stated = {output.name: _dims(output) for output in proto.graph.output}
         known = [
-            f"{name} {_text(dims)}"
-            for name, dims in stated.items()
+            f"{name} {text}"
+            for name, (_, dims, text) in stated.items()
             if dims is not None and None not in dims
         ]
         if not known:
-            return passed
+            return make(PASS)
         detail = f"it should refuse, but states the shape of {', '.join(known)}"
-        return replace(passed, verdict="accepted-but-illegal", detail=detail)
-    for output in proto.graph.output:
-        for detail, expected, seen in _differences(output, built.expected.get(output.name)):
-            return replace(
-                passed,
-                verdict="wrong",
-                detail=f"output {output.name}: it states {detail} {seen}, not {expected}",
-                output=output.name,
-                expected=expected,
-                seen=seen,
-            )
-    return passed
+        return make("accepted-but-illegal", detail)
+    for name, (kind, dims, text) in stated.items():
+        value = built.expected.get(name)
+        for array in map(np.asarray, value if isinstance(value, list) else [value]):
+            pairs = [("element type", element_type(array), kind)] if kind else []
+            if dims is not None and not _fits(dims, array.shape):
+                pairs.append(("shape", str(list(array.shape)), text))
+            for what, expected, seen in pairs:
+                if expected != seen:
+                    detail = f"output {name}: it states {what} {seen}, not {expected}"
+                    return make("wrong", detail, output=name, expected=expected, seen=seen)
+    return make(PASS)
 
 
-def _differences(output: onnx.ValueInfoProto, value: Any) -> Iterator[tuple[str, str, str]]:
-    """Where what is stated does not hold: of what, what it is, and what is stated."""
-    stated = _tensor_type(output.type).elem_type
-    dims = _dims(output)
-    for array in value if isinstance(value, list) else [value]:
-        kind, shape = _element_type(array), list(np.shape(array))
-        if stated not in (0, kind):
-            yield "element type", _type_name(kind), _type_name(stated)
-        if dims is None:
-            continue
-        if len(dims) != len(shape) or any(
-            dim not in (None, size) for dim, size in zip(dims, shape, strict=True)
-        ):
-            yield "shape", str(shape), _text(dims)
+_Dims: TypeAlias = "list[int | None] | None"
 
 
-def _dims(output: onnx.ValueInfoProto) -> list[int | None] | None:
-    """The dimensions that are stated, None for one that is no number; None if there are none."""
-    stated = _tensor_type(output.type)
+def _stated(kind: onnx.TypeProto) -> tuple[str, _Dims, str]:
+    """The element type, empty if there is none; the dimensions, None if there are none; as text."""
+    stated = _tensor_type(kind)
+    number = stated.elem_type
+    name = element_name(number) or f"number {number}" if number else ""
     if not stated.HasField("shape"):
-        return None
-    return [dim.dim_value if dim.HasField("dim_value") else None for dim in stated.shape.dim]
+        return name, None, ""
+    dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in stated.shape.dim]
+    return name, dims, f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def _fits(dims: list[int | None], shape: tuple[int, ...]) -> bool:
+    return len(dims) == len(shape) and all(
+        dim in (None, size) for dim, size in zip(dims, shape, strict=True)
+    )
 
 
 def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
@@ -265,16 +256,3 @@ def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
         case "optional_type":
             return _tensor_type(kind.optional_type.elem_type)
     return kind.tensor_type
-
-
-def _element_type(array: Any) -> int:
-    kind = np.asarray(array).dtype
-    return onnx.TensorProto.STRING if kind.kind in "OUST" else int(np_dtype_to_tensor_dtype(kind))
-
-
-def _type_name(number: int) -> str:
-    return str(onnx.TensorProto.DataType.Name(number)).lower()
-
-
-def _text(dims: list[int | None] | None) -> str:
-    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims or ())}]"

@@ -24,13 +24,13 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def pack_message(value: Any) -> list[bytes | memoryview]:
-    """A value as the pieces that are sent: a text, and the bytes that it refers to.
+    """A value as the pieces that are sent: a text, and the bytes that it stands for, in order.
 
     It may hold numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth;
     TypeError for anything else.
     """
     pieces: list[bytes | memoryview] = [b""]
-    pieces[0] = json.dumps([_encoded(value, pieces), len(pieces) - 1]).encode()
+    pieces[0] = json.dumps(_encoded(value, pieces)).encode()
     return pieces
 
 
@@ -47,8 +47,7 @@ def receive(pipe: Connection) -> Any:
         EOFError, OSError: If the other end is gone.
         ValueError, TypeError, LookupError: If what comes is no such message.
     """
-    text, count = json.loads(pipe.recv_bytes())
-    return _decoded(text, [pipe.recv_bytes() for _ in range(count)])
+    return _decoded(json.loads(pipe.recv_bytes()), pipe)
 
 
 def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
@@ -59,7 +58,7 @@ def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
         return {"dict": {str(name): _encoded(item, pieces) for name, item in value.items()}}
     if isinstance(value, bytes):
         pieces.append(value)
-        return {"bytes": len(pieces) - 1}
+        return {"bytes": None}
     if isinstance(value, (np.ndarray, np.generic)):
         return _encoded_array(np.asarray(value), pieces)
     if isinstance(value, _PLAIN):
@@ -75,26 +74,27 @@ def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]
         raise TypeError(f"an array of {array.dtype} is no array of numbers or texts")
     name = array.dtype.name if array.dtype.isbuiltin == 2 else array.dtype.str  # 2: of ml_dtypes
     pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return {"array": [name, list(array.shape), len(pieces) - 1]}
+    return {"array": [name, list(array.shape)]}
 
 
-def _decoded(value: Any, octets: list[bytes]) -> Any:
+def _decoded(value: Any, pipe: Connection) -> Any:
+    """The value of JSON; the bytes that it stands for are received in its order."""
     if isinstance(value, list):
-        return [_decoded(item, octets) for item in value]
+        return [_decoded(item, pipe) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     match kind:
         case "dict":
-            return {name: _decoded(item, octets) for name, item in content.items()}
+            return {name: _decoded(item, pipe) for name, item in content.items()}
         case "bytes":
-            return octets[content - 1]
+            return pipe.recv_bytes()
         case "objects":
             shape, items = content
             flat = np.empty(len(items), object)
-            flat[:] = [_decoded(item, octets) for item in items]
+            flat[:] = _decoded(items, pipe)
             return flat.reshape(shape)
         case "array":
-            name, shape, place = content
-            return np.frombuffer(bytearray(octets[place - 1]), np.dtype(name)).reshape(shape)
+            name, shape = content
+            return np.frombuffer(bytearray(pipe.recv_bytes()), np.dtype(name)).reshape(shape)
     raise ValueError(f"there is no kind {kind!r} of values")

@@ -30,6 +30,7 @@ from tensorsplit.core.errors import (
     INPUT_TYPE,
     KINDS,
     USAGE,
+    Kind,
     SplitError,
 )
 from tensorsplit.engines.messages import Connection, pack_message, receive, send_packed
@@ -42,20 +43,13 @@ _LONGEST_LINE = 200
 _MOST_WAITS = 50
 
 
-class ProcessDied(Exception):  # noqa: N818 - what happened, in the past tense
-    """The process of an engine died, or was stopped, before it answered.
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How the process of an engine died, or was stopped, before it answered."""
 
-    The exit status is negative for a signal, and None if the process is not known to have ended;
-    `seconds` is how long it was given, if it was stopped because it took longer.
-    """
-
-    def __init__(
-        self, status: int | None, stderr_tail: str = "", seconds: float | None = None
-    ) -> None:
-        super().__init__(status, stderr_tail, seconds)
-        self.status = status
-        self.stderr_tail = stderr_tail
-        self.seconds = seconds
+    status: int | None  # its exit status, -N for the signal N; None if it may not have ended
+    stderr_tail: str = ""
+    seconds: float | None = None  # what it was given, if it was stopped because it took longer
 
     @property
     def signal(self) -> str:
@@ -82,14 +76,15 @@ class ProcessDied(Exception):  # noqa: N818 - what happened, in the past tense
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the process answers."""
+    """What came of a call: what the adapter returned, if none of the other fields is set."""
 
-    result: Any = None  # what the adapter returned, if none of the others is set
+    result: Any = None
     refusal: str | None = None  # why the engine refused, in its own words
     # whether it said that it lacks the element type, operator or opset altogether
     unsupported: bool = False
     missing: str | None = None  # why the engine can't be imported
     error: SplitError | None = None  # a refusal of this package's own
+    death: Death | None = None  # how the process died of the call
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Reply:
@@ -98,6 +93,11 @@ class Reply:
             told = dict(content["error"])
             return cls(error=SplitError(KINDS[told.pop("code")], **told))
         return cls(**content)
+
+    @property
+    def words(self) -> str | None:
+        """The words of a refusal of any kind; None if there is a result or a death."""
+        return f"SplitError: {self.error}" if self.error else self.refusal or self.missing
 
 
 class EngineProcess:
@@ -131,30 +131,26 @@ class EngineProcess:
             SplitError: TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its
                 process dies or takes longer than it may; whatever the adapter itself refuses.
         """
-        try:
-            reply = self.ask(request, timeout(), adapter=adapter)
-        except ProcessDied as death:
-            raise self._crash(death) from None
+        reply = self.ask(request, timeout(), adapter=adapter)
         if reply.error is not None:
             raise reply.error
         if reply.missing is not None:
-            raise SplitError(
-                ENGINE_MISSING,
-                f"{self.name} can't be imported: {reply.missing}",
-                f"install it, with pip install 'tensorsplit[{self.name}]'",
-                parameter="engine",
-            )
+            fix = f"install it, with pip install 'tensorsplit[{self.name}]'"
+            raise _error(ENGINE_MISSING, f"{self.name} can't be imported: {reply.missing}", fix)
         if reply.refusal is not None:
-            raise SplitError(
-                ENGINE_REFUSED, f"{self.name} says: {reply.refusal}", parameter="engine"
-            )
+            raise _error(ENGINE_REFUSED, f"{self.name} says: {reply.refusal}")
+        if reply.death is not None and reply.death.seconds is not None:
+            fix = f"set {TIMEOUT_VARIABLE} to give it more seconds"
+            raise _error(ENGINE_CRASHED, f"{self.name} {reply.death}", fix)
+        if reply.death is not None:
+            fix = "the model or its inputs make the engine crash; use another engine"
+            raise _error(ENGINE_CRASHED, f"the process of {self.name} {reply.death}", fix)
         return reply.result
 
     def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
-        """As `call`, but whatever comes of it is returned.
+        """As `call`, but whatever comes of it within so many seconds is returned.
 
         Raises:
-            ProcessDied: If the process dies or takes longer than so many seconds.
             SplitError: TS508 if the request can't be passed on; TS604 if no process can be
                 started.
         """
@@ -169,7 +165,20 @@ class EngineProcess:
                     "feed arrays, lists of arrays, or None",
                     parameter="inputs",
                 ) from None
-            return self._exchange(call, seconds)
+            for _ in range(2):
+                if self._running is None or self._running.process.poll() is not None:
+                    self._end()
+                    self._running = _Running.start(self.name, self._environment)
+                try:
+                    reply, has_begun = self._running.exchange(self._calls, call, seconds)
+                except BaseException:
+                    self._end()  # it is still at work, and would answer a question asked later
+                    raise
+                if reply.death is not None:
+                    self._end()
+                if has_begun:
+                    break  # else it was gone before it could read the call: ask a new one
+            return reply
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -189,66 +198,6 @@ class EngineProcess:
         if running is not None:
             running.pipe.close()
             running.process.returncode = 0  # not ours to wait for
-
-    def _exchange(self, call: list[bytes | memoryview], seconds: float) -> Reply:
-        """Ask, and ask a new process if the old one was gone before it could read the call."""
-        for last in (False, True):
-            running = self._started()
-            expired = threading.Event()
-            timer = threading.Timer(seconds, running.expire, (expired,))
-            timer.daemon = True
-            timer.start()
-            has_begun = False
-            try:
-                send_packed(running.pipe, call)
-                has_begun = self._received(running.pipe) is not None
-                reply = Reply.of(self._received(running.pipe))
-                if not expired.is_set():
-                    return reply
-            except Exception:  # noqa: BLE001, S110 - an answer that is none is a death, see below
-                pass
-            except BaseException:
-                self._end()  # it is still at work, and would answer a question asked later
-                raise
-            finally:
-                timer.cancel()
-                timer.join()
-            if has_begun or expired.is_set() or last:
-                break
-            self._end()
-        raise self._died(seconds if expired.is_set() else None)
-
-    def _received(self, pipe: Connection) -> Any:
-        """What the process answers to the last call; answers to earlier ones are dropped."""
-        while True:
-            number, content = receive(pipe)
-            if number == self._calls:
-                return content
-
-    def _started(self) -> _Running:
-        if self._running is None or self._running.process.poll() is not None:
-            self._end()
-            self._running = _Running.start(self.name, self._environment)
-        return self._running
-
-    def _died(self, seconds: float | None) -> ProcessDied:
-        running = self._running
-        if running is None:
-            return ProcessDied(None, "", seconds)
-        if seconds is None:
-            with suppress(subprocess.TimeoutExpired):
-                running.process.wait(5)
-        death = ProcessDied(running.process.poll(), running.stderr_tail(), seconds)
-        self._end()
-        return death
-
-    def _crash(self, death: ProcessDied) -> SplitError:
-        if death.seconds is not None:
-            what, fix = self.name, f"set {TIMEOUT_VARIABLE} to give it more seconds"
-        else:
-            what = f"the process of {self.name}"
-            fix = "the model or its inputs make the engine crash; use another engine"
-        return SplitError(ENGINE_CRASHED, f"{what} {death}", fix, parameter="engine")
 
     def _end(self) -> None:
         running, self._running = self._running, None
@@ -271,12 +220,10 @@ class _Running:
         """Start a process; SplitError TS604 if that can't be done."""
         ours, theirs = Pipe()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
+        command = [sys.executable or "", "-P", "-m", "tensorsplit.engines.worker"]
         try:
             process = subprocess.Popen(  # noqa: S603 - this package's own module
-                [
-                    *(sys.executable or "", "-P", "-m", "tensorsplit.engines.worker"),
-                    str(theirs.fileno()),
-                ],
+                [*command, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
@@ -286,22 +233,51 @@ class _Running:
         except OSError as error:
             ours.close()
             errors.close()
-            raise SplitError(
-                ENGINE_CRASHED,
-                f"the process of {name} can't be started: {error.strerror}",
-                "sys.executable must be a Python interpreter",
-                parameter="engine",
-            ) from None
+            problem = f"the process of {name} can't be started: {error.strerror}"
+            fix = "sys.executable must be a Python interpreter"
+            raise _error(ENGINE_CRASHED, problem, fix) from None
         finally:
             theirs.close()
         return cls(process, ours, errors)
 
-    def expire(self, expired: threading.Event) -> None:
-        """Say that the time ran out, and kill the process."""
-        expired.set()
-        self.kill()
+    def exchange(
+        self, number: int, call: list[bytes | memoryview], seconds: float
+    ) -> tuple[Reply, bool]:
+        """What comes of a call within so many seconds, and whether it was read."""
+        expired = threading.Event()
+        timer = threading.Timer(seconds, self._expire, (expired,))
+        timer.daemon = True
+        timer.start()
+        reply, has_begun = None, False
+        try:
+            send_packed(self.pipe, call)
+            has_begun = self._answer(number) is not None
+            reply = Reply.of(self._answer(number))
+        except Exception:  # noqa: BLE001, S110 - an answer that is none is a death, see below
+            pass
+        finally:
+            timer.cancel()
+            timer.join()
+        if expired.is_set():
+            return Reply(death=Death(self.process.poll(), self._stderr_tail(), seconds)), True
+        if reply is None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+            reply = Reply(death=Death(self.process.poll(), self._stderr_tail()))
+        return reply, has_begun
 
-    def kill(self) -> None:
+    def _answer(self, number: int) -> Any:
+        """What the process answers to a call; answers to earlier ones are dropped."""
+        while True:
+            answered, content = receive(self.pipe)
+            if answered == number:
+                return content
+
+    def _expire(self, expired: threading.Event) -> None:
+        expired.set()
+        self._kill()
+
+    def _kill(self) -> None:
         """Kill the process and all that it started; wake the thread that waits for an answer."""
         if sys.platform != "win32":  # where there are no groups
             with suppress(OSError):
@@ -313,7 +289,7 @@ class _Running:
 
     def end(self) -> None:
         """Kill the process, and wait until it and all that it started are gone."""
-        self.kill()
+        self._kill()
         self.process.wait()
         if sys.platform != "win32":
             with suppress(OSError):  # raised once there is no group
@@ -321,13 +297,16 @@ class _Running:
                     os.killpg(self.process.pid, 0)
                     time.sleep(0.001)
 
-    def stderr_tail(self) -> str:
+    def _stderr_tail(self) -> str:
         """The last line of the error stream."""
-        size = self.errors.seek(0, os.SEEK_END)
-        self.errors.seek(max(0, size - 2000))
+        self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - 2000))
         lines = self.errors.read().decode("utf-8", "replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         return said[-1][:_LONGEST_LINE] if said else ""
+
+
+def _error(kind: Kind, problem: str, fix: str = "") -> SplitError:
+    return SplitError(kind, problem, fix, parameter="engine")
 
 
 def _inheriting(pipe: Connection) -> dict[str, Any]:

@@ -74,8 +74,9 @@ def _answer(adapter: str, request: list[Any]) -> dict[str, Any]:
 
 
 def _short(error: BaseException) -> str:
-    """The start of an engine's message, without addresses, which differ in every run."""
+    """The start of an engine's message, never empty, without addresses: each run has others."""
     text = _ADDRESS.sub("", " ".join(str(error)[: 100 * _LONGEST].split()))
+    text = text or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

@@ -5,7 +5,8 @@ needs to know about it; see `Adapter`. What it runs is imported when it runs, so
 looked at with nothing installed.
 
 Nothing here checks a model before the engine sees it: the point is to see what the engine does. So
-subjects run in a process that may die; that process calls `perform`.
+subjects run in a process that may die; that process calls `prepare` and `perform`. A user's adapter
+may do anything when it is imported, so that too is done there: its `traits` are asked for.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import metadata
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,123 +41,150 @@ from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
 __all__ = [
     "SUBJECTS",
     "Adapter",
+    "Traits",
     "Unsupported",
-    "installed",
     "is_ir",
     "load",
+    "missing",
     "ordered",
     "perform",
+    "prepare",
     "title",
+    "traits",
     "unsupported",
-    "versions",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What the suite needs to know of an engine or a tool before it runs.
+
+    Attributes:
+        packages: The distributions it needs, the one that it is named by first.
+        formats: The model formats it reads, ``onnx`` and ``ir`` (OpenVINO IR).
+        kind: ``engine``, which runs models, or ``tool``, which rewrites them.
+        states_shapes: Whether a tool states shapes and changes nothing.
+        downwards: Whether a tool converts to older opsets too.
+    """
+
+    packages: tuple[str, ...]
+    formats: tuple[str, ...] = ("onnx",)
+    kind: str = "engine"
+    states_shapes: bool = False
+    downwards: bool = True
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions of the packages; PackageNotFoundError if one is not installed."""
+        from importlib.metadata import version  # costs more than all else that is imported here
+
+        return {package: version(package) for package in self.packages}
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether all packages are installed; nothing of them is imported to find out."""
+        try:
+            return self.versions is not None
+        except ImportError:  # of which PackageNotFoundError is one
+            return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter(Traits):
     """An engine or a tool, for the suite.
 
     Attributes:
         call: Of an engine ``run(model, weights, inputs, outputs)``, of a tool
             ``rewrite(model, target_opset)``.
-        packages: The distributions it needs, the one that it is named by first.
-        formats: The model formats it reads, ``onnx`` and ``ir`` (OpenVINO IR).
         modules: What takes long to import, so that it is not taken for a case that hangs.
-        kind: ``engine``, which runs models, or ``tool``, which rewrites them.
         lacks: Exceptions with which it says that it lacks an element type, operator or opset.
         says: A regular expression for the messages of all others that say so.
-        states_shapes: Whether a tool states shapes and changes nothing.
-        downwards: Whether a tool converts to older opsets too.
     """
 
     call: Callable[..., Any]
-    packages: tuple[str, ...]
-    formats: tuple[str, ...] = ("onnx",)
     modules: tuple[str, ...] = ()
-    kind: str = "engine"
     lacks: tuple[type[Exception], ...] = ()
     says: str = ""
-    states_shapes: bool = False
-    downwards: bool = True
 
 
 def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adapter:
     """The adapter of a tool, whose distribution is called like the module's package."""
-    return Adapter(call, (module.partition(".")[0],), modules=(module,), kind="tool", **rest)
+    package = module.partition(".")[0]
+    return Adapter(call=call, packages=(package,), modules=(module,), kind="tool", **rest)
 
 
 SUBJECTS: Mapping[str, Adapter] = {
     "numpy": Adapter(
-        runtimes.run_numpy,
-        ("tensorsplit",),
+        call=runtimes.run_numpy,
+        packages=("tensorsplit",),
         formats=("onnx", "ir"),
         says=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
     ),
     "onnx-reference": Adapter(
-        adapters.run_onnx_reference,
-        ("onnx",),
+        call=adapters.run_onnx_reference,
+        packages=("onnx",),
         modules=("onnx.reference",),
         lacks=(NotImplementedError,),
         says="^No implementation for operator",
     ),
     "onnxruntime": Adapter(
-        adapters.run_onnxruntime,
-        ("onnxruntime",),
+        call=adapters.run_onnxruntime,
+        packages=("onnxruntime",),
         modules=("onnxruntime",),
         says=r"NOT_IMPLEMENTED : Could not find an implementation"
         r"|is not currently registered or supported|only \*guarantees\* support for models"
         r" stamped with official released onnx opset versions",
     ),
     "openvino": Adapter(
-        adapters.run_openvino,
-        ("openvino",),
+        call=adapters.run_openvino,
+        packages=("openvino",),
         formats=("onnx", "ir"),
         modules=("openvino",),
         says=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
         r"|Unsupported data type|does not support string|can ?not be created for string data",
     ),
     "tvm": Adapter(
-        runtimes.run_tvm,
-        ("apache-tvm",),
+        call=runtimes.run_tvm,
+        packages=("apache-tvm",),
         modules=("tvm.relax.frontend.onnx",),
         says=r"unknown dtype|Operator \w+ not implemented"
         r"|operators are not supported for frontend ONNX",
     ),
     "iree": Adapter(
-        runtimes.run_iree,
-        ("iree-base-compiler", "iree-base-runtime"),
+        call=runtimes.run_iree,
+        packages=("iree-base-compiler", "iree-base-runtime"),
         modules=("iree.compiler.extras.onnx_importer", "iree.runtime"),
         says=r"conversion of dtype '!torch\.\w+' to builtin tensor element type",
     ),
     "opencv": Adapter(
-        runtimes.run_opencv,
-        ("opencv-python-headless",),
+        call=runtimes.run_opencv,
+        packages=("opencv-python-headless",),
         modules=("cv2",),
         says=r"data type = \w+ is not supported|unsupported datatype"
         r"|Can't create layer \"[^\"]*\" of type",
     ),
     "tract": Adapter(
-        runtimes.run_tract,
-        ("tract",),
+        call=runtimes.run_tract,
+        packages=("tract",),
         modules=("tract",),
         says=r"Unknown DatumType|Unimplemented\("
         r'|can only concatenate str \(not "numpy\.dtypes',  # about NumPy's type, gone wrong
     ),
     "tinygrad": Adapter(
-        runtimes.run_tinygrad,
-        ("tinygrad",),
+        call=runtimes.run_tinygrad,
+        packages=("tinygrad",),
         lacks=(NotImplementedError,),
         says="is not a valid OnnxDataType",
     ),
     "onnx2torch": Adapter(
-        runtimes.run_onnx2torch,
-        ("onnx2torch", "torch"),
+        call=runtimes.run_onnx2torch,
+        packages=("onnx2torch", "torch"),
         modules=("torch", "onnx2torch"),
         lacks=(NotImplementedError,),
     ),
     "jaxonnxruntime": Adapter(
-        runtimes.run_jaxonnxruntime,
-        ("jaxonnxruntime", "jax"),
+        call=runtimes.run_jaxonnxruntime,
+        packages=("jaxonnxruntime", "jax"),
         modules=("jax", "jaxonnxruntime.call_onnx"),
         lacks=(NotImplementedError,),
         says="is not a valid JAX array type",
@@ -176,17 +204,30 @@ SUBJECTS: Mapping[str, Adapter] = {
 """The built-in subjects by name, engines first."""
 
 
+def traits(source: str) -> dict[str, Any]:
+    """What the adapter of a user says of itself: the fields of `Traits`; SplitError as for `load`.
+
+    Called in a process of its own, as are `prepare` and `perform`.
+    """
+    adapter = load(source)
+    return {entry.name: getattr(adapter, entry.name) for entry in fields(Traits)}
+
+
+def prepare(source: str) -> None:
+    """Import a subject and all that takes long to import; SplitError as for `load`."""
+    for module in load(source).modules:
+        importlib.import_module(module)
+
+
 def perform(  # noqa: PLR0917 - what is sent to the process, in this order
-    name: str,
+    source: str,
     model: bytes,
     weights: bytes,
     inputs: Mapping[str, Any],
     outputs: Sequence[str],
     target_opset: int,
 ) -> Any:
-    """Have a subject do a case; called in a process of its own, where nothing is judged.
-
-    An empty `model` only imports the subject.
+    """Have a subject do a case; nothing is judged here.
 
     Returns:
         The outputs by name, or of a tool the bytes of the model; None if it returns anything else,
@@ -196,11 +237,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
         SplitError: TS601, TS602 for the subject itself.
         Unsupported: If the subject says that it lacks something altogether.
     """
-    adapter = load(name)
-    if not model:
-        for module in adapter.modules:
-            importlib.import_module(module)
-        return None
+    adapter = load(source)
     with unsupported(model, *adapter.lacks, says=adapter.says):
         if adapter.kind == "tool":
             rewritten = adapter.call(model, target_opset)
@@ -244,19 +281,39 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
         raise Unsupported(words) from error
 
 
+@cache
 def load(name: str) -> Adapter:
-    """The adapter of a subject.
+    """The adapter of a subject; that of a user is imported, once.
 
     Args:
         name: A built-in subject, the path of a ``.py`` file, or a module that can be imported.
 
     Raises:
         SplitError: TS601 if there is no such subject, or it lacks something; TS602 if it can't be
-            imported because something else is missing.
+            imported.
     """
     if name in SUBJECTS:
         return SUBJECTS[name]
-    return _adapter(name, _from_file(Path(name)) if _is_path(name) else _from_module(name))
+    module = _module_of_file(Path(name)) if _is_path(name) else _module(name)
+    kind = getattr(module, "KIND", "")
+    needed = {"engine": "run", "tool": "rewrite"}.get(kind)
+    if needed is None:
+        raise _unknown(name, 'it must define KIND = "engine" or KIND = "tool"')
+    if not callable(getattr(module, needed, None)):
+        raise _unknown(name, f"it must define the function {needed}")
+    for entry in ("PACKAGES", "FORMATS"):
+        value = getattr(module, entry, None)
+        if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+            raise _unknown(name, f"it must define {entry}, a tuple of strings")
+    return Adapter(
+        call=getattr(module, needed),
+        packages=module.PACKAGES,
+        formats=module.FORMATS,
+        modules=tuple(getattr(module, "MODULES", ())),
+        kind=kind,
+        states_shapes=getattr(module, "JUDGED_BY", "") == "shapes",
+        downwards=bool(getattr(module, "DOWNWARDS", True)),
+    )
 
 
 def title(name: str) -> str:
@@ -264,29 +321,11 @@ def title(name: str) -> str:
     return Path(name).stem if _is_path(name) else name.rpartition(".")[2]
 
 
-def installed(name: str) -> bool:
-    """Whether all that a subject needs is installed; nothing of it is imported to find out."""
-    try:
-        versions(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def versions(name: str) -> dict[str, str]:
-    """The versions of a subject's distributions.
-
-    Raises:
-        importlib.metadata.PackageNotFoundError: If one is not installed.
-    """
-    return {package: metadata.version(package) for package in load(name).packages}
-
-
 def _is_path(name: str) -> bool:
     return name.endswith(".py") or os.sep in name
 
 
-def _from_file(path: Path) -> ModuleType:
+def _module_of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"tensorsplit_subject_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise _unknown(str(path), "there is no such Python file")
@@ -294,44 +333,19 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:
         spec.loader.exec_module(module)
-    except (ImportError, SystemExit) as error:
-        raise _missing(str(path), error) from error
+    except (Exception, SystemExit) as error:
+        raise missing(str(path), f"{type(error).__name__}: {error}") from error
     return module
 
 
-def _from_module(name: str) -> ModuleType:
+def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+    except (Exception, SystemExit) as error:  # ValueError and TypeError for "" and ".name"
+        lost = error.name if isinstance(error, ModuleNotFoundError) else None
+        if lost is not None and f"{name}.".startswith(f"{lost}."):
             raise _unknown(name, "there is no such subject and no such module") from None
-        raise _missing(name, error) from error
-    except (ImportError, SystemExit, TypeError, ValueError) as error:  # the last: "" and ".name"
-        raise _missing(name, error) from error
-
-
-def _adapter(name: str, module: ModuleType) -> Adapter:
-    """The adapter that a module of a user defines; it is checked."""
-    kind = getattr(module, "KIND", "")
-    needed = {"engine": "run", "tool": "rewrite"}.get(kind)
-    if needed is None:
-        raise _unknown(name, 'it must define KIND = "engine" or KIND = "tool"')
-    call = getattr(module, needed, None)
-    if not callable(call):
-        raise _unknown(name, f"it must define the function {needed}")
-    for entry in ("PACKAGES", "FORMATS"):
-        value = getattr(module, entry, None)
-        if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
-            raise _unknown(name, f"it must define {entry}, a tuple of strings")
-    return Adapter(
-        call,
-        module.PACKAGES,
-        module.FORMATS,
-        tuple(getattr(module, "MODULES", ())),
-        kind,
-        states_shapes=getattr(module, "JUDGED_BY", "") == "shapes",
-        downwards=getattr(module, "DOWNWARDS", True),
-    )
+        raise missing(name, f"{type(error).__name__}: {error}") from error
 
 
 def _unknown(name: str, why: str) -> SplitError:
@@ -339,6 +353,7 @@ def _unknown(name: str, why: str) -> SplitError:
     return SplitError(UNKNOWN_ENGINE, f"{show(name)} is no subject: {why}", fix, parameter="engine")
 
 
-def _missing(name: str, error: BaseException) -> SplitError:
-    problem = f"{show(name)} can't be imported: {type(error).__name__}: {error}"
-    return SplitError(ENGINE_MISSING, problem, "install what it needs", parameter="engine")
+def missing(name: str, why: str, fix: str = "install what it needs") -> SplitError:
+    """That a subject can't be imported."""
+    problem = f"{show(name)} can't be imported: {why}"
+    return SplitError(ENGINE_MISSING, problem, fix, parameter="engine")

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorsplit.engines.packing import pack, packed_size, unpack
+from tensorsplit.engines.adapters import pack, packed_size, unpack
 
 
 @pytest.mark.parametrize(
