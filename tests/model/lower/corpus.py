@@ -549,6 +549,14 @@ _SEQUENCES = [
         " { s = SplitToSequence<keepdims=0>(x)  a = SequenceAt(s, i) }",
     ),
     Case(
+        "sequence_output_of_if",
+        17,
+        "g (uint8[8,1] x, bool yes) => (seq(uint8) y) { y = If(yes) <then_branch = t () =>"
+        " (seq(uint8) a) { a = SplitToSequence<axis=1>(x) }, else_branch = e () =>"
+        " (seq(uint8) b) { b = SequenceConstruct(x, x) }> }",
+        feeds={"yes": np.array(False)},
+    ),
+    Case(
         "chunk_of_a_computed_length",
         13,
         "g (float[N,2] x, float[M] y) => (float[A,2] a, int64 n) <int64 i = {1}>"
@@ -661,6 +669,40 @@ _CONTROL = [
         "  y = ConcatFromSequence<axis=0, new_axis=1>(t)  m = SequenceLength(t) }",
     ),
     Case(
+        "loop_insert_of_another_length",
+        13,
+        f"g (float[2,4] x, float[3,4] w) => (float[A,4] y) <int64 trip = {{3}}, bool yes = {{1}}>"
+        f" {{ s = SequenceConstruct(x)  t = Loop(trip, yes, s) <body = b ({_HEAD},"
+        " seq(float[A,4]) z) => (bool go, seq(float[A,4]) v) { go = Identity(go_in)"
+        "  v = SequenceInsert(z, w) }>  y = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "loop_that_swaps_two_sequences",
+        13,
+        "g (float[N,4] x, float[M,4] w) => (float[N,4] y, float[M,4] z) <int64 trip = {3},"
+        " bool yes = {1}> { s = SplitToSequence(x)  r = SplitToSequence(w)"
+        f"  t, u = Loop(trip, yes, s, r) <body = b ({_HEAD}, seq(float[A,4]) p,"
+        " seq(float[A,4]) q) => (bool go_in, seq(float[A,4]) q, seq(float[A,4]) p) {}>"
+        "  y = ConcatFromSequence<axis=0>(u)  z = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "if_of_one_tensor_twice",
+        13,
+        "g (float[4] x, bool yes) => (float[8] y) { s = If(yes) <then_branch = t () =>"
+        " (seq(float[4]) p) { a = Neg(x)  p = SequenceConstruct(a, a) }, else_branch = e () =>"
+        " (seq(float[4]) q) { b = Abs(x)  q = SequenceConstruct(b, b) }>"
+        "  y = ConcatFromSequence<axis=0>(s) }",
+        feeds={"yes": np.array(True)},
+    ),
+    Case(
+        "if_of_an_empty_sequence",
+        13,
+        "g (float[N,4] x, bool yes) => (int64 n) { s = If(yes) <then_branch = t () =>"
+        " (seq(float[1,4]) p) { p = SplitToSequence(x) }, else_branch = e () =>"
+        " (seq(float[1,4]) q) { q = SequenceEmpty() }>  n = SequenceLength(s) }",
+        feeds={"yes": np.array(False)},
+    ),
+    Case(
         "nested_if_in_loop",
         18,
         f"g (float[N,4] x, bool flag) => (float[A,4] y) <int64 trip = {{2}},"
@@ -719,6 +761,14 @@ _FUNCTIONS = [
         "g (float[7,4] x) => (float[1,4] y) <int64 k = {3}>"
         " { s = SplitToSequence(x, k)  y = c.F(s) }"
         ' <domain: "c", opset_import: ["" : 18]> F (s) => (y) { i = Constant<value_int=2>()'
+        "  y = SequenceAt(s, i) }",
+        functions="c",
+    ),
+    Case(
+        "function_takes_a_sequence_of_int8",
+        17,
+        "g (int8[7,4] x) => (int8[1,4] y) { s = SplitToSequence(x)  y = c.F(s) }"
+        ' <domain: "c", opset_import: ["" : 17]> F (s) => (y) { i = Constant<value_int=2>()'
         "  y = SequenceAt(s, i) }",
         functions="c",
     ),

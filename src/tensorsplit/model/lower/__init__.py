@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.reading import open_model
-from tensorsplit.model.lower.context import LoweredNode, LoweringReport
-from tensorsplit.model.lower.lowering import lower_graph
+from tensorsplit.model.lower.state import LoweredNode, LoweringReport
+from tensorsplit.model.lower.steps import lower_graph
 
 __all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 

@@ -9,83 +9,76 @@ from onnx_ir.passes.common import InlinePass
 from tensorsplit.core.arithmetic import dimension, fitting
 from tensorsplit.core.records import in_force
 from tensorsplit.core.rules import equal
-from tensorsplit.model.features import features_of, is_sequence
 from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.building import Names
-from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, domain_name, domain_opsets, is_onnx_split, walk
-from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.lower.context import LoweredNode, LoweringReport, must_go, refusal
-from tensorsplit.model.profiles import Profile
+from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_onnx_split
+from tensorsplit.model.lower.state import (
+    InsertionPoint,
+    LoweredNode,
+    Lowering,
+    must_go,
+    refusal,
+)
 
 
-def inline(model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport) -> bool:
+def inline(lowering: Lowering) -> bool:
     """Inline the functions for which the target needs it; whether any was.
 
     Raises:
         SplitError: TS513 for a function that calls itself, or that is written for another opset
             and has an operator that differs at the model's opset.
     """
-    wanted = _wanted(model, facts, profile)
+    model, wanted = lowering.model, _wanted(lowering)
     if not wanted:
         return False
-    for function in model.functions.values():
-        if function.identifier() in wanted:
-            _to_opset(model, function)
+    for ref in lowering.refs.values():
+        is_inlined = ref.function is not None and ref.function.identifier() in wanted
+        if is_inlined and ref.opset != lowering.opset and domain_name(ref.node.domain) == "":
+            _to_opset(lowering, ref)
+    for key in wanted:
+        imports = model.functions[key].opset_imports
+        imports.update((domain, lowering.opset) for domain in imports if not domain_name(domain))
     try:
         InlinePass(lambda function: function.identifier() in wanted)(model)
     except Exception as error:
         raise refusal(f"a function can't be inlined: {error}", None) from error
     for key, reason in wanted.items():
+        model.functions.pop(key, None)  # the pass leaves those that nobody calls
         domain, name, _ = key
-        report.changes.append(LoweredNode(f"function {domain}::{name}", name, "inlined", reason))
+        path = f"function {domain}::{name}"
+        lowering.report.changes.append(LoweredNode(path, name, "inlined", reason))
     return True
 
 
-def _wanted(model: ir.Model, facts: Facts, profile: Profile) -> dict[ir.OperatorIdentifier, str]:
-    """The functions to inline, each with the reason."""
-    whole = next((e for e in profile.entries if e.feature == "local_function" and must_go(e)), None)
+def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
+    """The functions to inline, each with the reason.
+
+    More of them may be wanted after that: a sequence that can't stay may get into others.
+    """
+    functions, entries = lowering.model.functions, lowering.profile.entries
+    whole = next((e for e in entries if e.feature == "local_function" and must_go(e)), None)
     if whole is not None:
-        return {function.identifier(): whole.note for function in model.functions.values()}
+        return dict.fromkeys(functions, whole.note)
+    other = next((e for e in entries if e.feature == "function_opset"), None)
     wanted: dict[ir.OperatorIdentifier, str] = {}
-    opset = domain_opsets(model.opset_imports).get("", 0)
-    other = next((e for e in profile.entries if e.feature == "function_opset"), None)
-    for ref in walk(model):
-        function = ref.function
-        if function is None:
-            continue
-        entry = next(filter(must_go, profile.about(features_of(ref, facts))), None)
-        if entry is None and ref.opset != opset and is_onnx_split(ref.node):
+    for ref in lowering.refs.values():
+        node, function = ref.node, ref.function
+        entry = lowering.reason(node)
+        if entry is None and ref.opset != lowering.opset and is_onnx_split(node):
             entry = other
-        if entry is not None:
+        if function is not None and entry is not None:
             wanted.setdefault(function.identifier(), entry.note)
-    for function in model.functions.values():
-        ends = (*function.inputs, *function.outputs)
-        if any(is_sequence(value, facts) for value in ends) and wanted:
-            wanted.setdefault(function.identifier(), "it passes a sequence on")
+        ends = (*node.inputs, *node.outputs)
+        if node.op_identifier() in functions and any(end in lowering.reasons for end in ends):
+            wanted.setdefault(node.op_identifier(), "it passes a sequence on")
     return wanted
 
 
-def _to_opset(model: ir.Model, function: ir.Function) -> None:
-    """Move a function to the model's opset, where its operators mean the same there."""
-    opset = domain_opsets(model.opset_imports).get("", 0)
-    here = domain_opsets(function.opset_imports).get("", opset)
-    if here == opset:
-        return
-    for ref in walk(model):
-        if ref.function is function and domain_name(ref.node.domain) == "":
-            _check_same(model, ref, opset)
-    for domain in list(function.opset_imports):
-        if domain_name(domain) == "":
-            function.opset_imports[domain] = opset
-
-
-def _check_same(model: ir.Model, ref: NodeRef, opset: int) -> None:
-    """Refuse a node that means something else at another opset; a Split is rewritten."""
-    node = ref.node
+def _to_opset(lowering: Lowering, ref: NodeRef) -> None:
+    """Refuse a node that means something else at the model's opset; a Split is rewritten."""
+    node, opset = ref.node, lowering.opset
     if is_onnx_split(node):
         if in_force(node.op_type, ref.opset) is not in_force(node.op_type, opset):
-            _rewrite(model, ref, opset)
+            _rewrite(lowering, ref)
         return
     try:
         versions = {
@@ -102,19 +95,17 @@ def _check_same(model: ir.Model, ref: NodeRef, opset: int) -> None:
         )
 
 
-def _rewrite(model: ir.Model, ref: NodeRef, opset: int) -> None:
+def _rewrite(lowering: Lowering, ref: NodeRef) -> None:
     """Give a Split without lengths, which are equal parts, lengths that are calculated."""
-    node, target = ref.node, in_force(ref.node.op_type, opset)
+    node, opset = ref.node, lowering.opset
     intent = bind(node, ref.opset)
     if intent.rule is not equal or intent.given is None:
         raise refusal("the function's Split belongs to another opset", ref, "convert the model")
-    if target.absent is equal:
+    if in_force(node.op_type, opset).absent is equal:
         return
-    make = Calculation(Names(model), opset, node.name or node.op_type)
-    data = node.inputs[0]
-    dim = dimension(data, make.axis_of(node))
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    dim = dimension(node.inputs[0], make.axis_of(node))
     lengths = equal(dim, intent.given)
     fit = make.make(fitting(dim, lengths, len(node.outputs), checks_sum=False))
-    ref.scope.insert_before(node, make.nodes)
     node.resize_inputs(2)
     node.replace_input_with(1, fit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -10,7 +11,6 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import (
     Formula,
     Number,
-    Numbers,
     dimension,
     fitting_zero,
     head,
@@ -21,19 +21,22 @@ from tensorsplit.core.arithmetic import (
     tail,
     value,
 )
-from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import Chunks, chunks_of
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.lower.context import Context, InsertionPoint, graph_of, refusal
-from tensorsplit.model.lower.packed_parts import (
+from tensorsplit.model.infer.sequence_operators import POSITIONS, check_position
+from tensorsplit.model.lower.lowered_sequence import (
     Layout,
     LoweredSequence,
     PackedParts,
+    Piece,
     calculated,
+    layout_of,
     resized,
 )
 from tensorsplit.model.lower.split_nodes import bound, known_axis, length_of, sizes_of
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 
 LoweredSequences: TypeAlias = "dict[ir.Value, LoweredSequence]"
 Result: TypeAlias = "LoweredSequence | str"
@@ -44,16 +47,16 @@ class SequenceNode:
     """One node that makes, takes or hands on sequences.
 
     Attributes:
-        context: The lowering.
+        lowering: The lowering.
         ref: The node.
         sequences: What stands for each sequence so far.
         point: Before the node.
     """
 
-    def __init__(self, context: Context, ref: NodeRef, sequences: LoweredSequences) -> None:
-        self.context, self.ref, self.sequences = context, ref, sequences
-        self.node, self.stem = ref.node, ref.node.name or ref.op_type
-        self.point = InsertionPoint(context, self.stem, graph_of(ref.node), ref.node)
+    def __init__(self, lowering: Lowering, ref: NodeRef, sequences: LoweredSequences) -> None:
+        self.lowering, self.ref, self.sequences = lowering, ref, sequences
+        self.node = ref.node
+        self.point = InsertionPoint(lowering, ref.node.name or ref.op_type, ref.scope, ref.node)
 
     def sequence(self, held: ir.Value | None) -> LoweredSequence:
         """What stands for a sequence (TS513 if nothing does)."""
@@ -61,65 +64,70 @@ class SequenceNode:
             raise refusal("a sequence comes from an operator that can't be lowered", self.ref)
         return self.sequences[held]
 
-    def packed(self) -> PackedParts:
-        """The first input, laid out in one tensor."""
-        sequence = self.sequence(self.ref.input(0))
-        return sequence.in_layout(sequence.layout(self.ref), self.point, self.ref)
+    @cached_property
+    def given(self) -> LoweredSequence:
+        """The first input."""
+        return self.sequence(self.ref.input(0))
+
+    def packed(self, fact: Sequence) -> PackedParts:
+        """The first input in one tensor, laid out as what is known of the sequence asks for."""
+        sequence = self.given
+        layout = sequence.packed.layout if sequence.packed else layout_of(fact, self.ref)
+        return sequence.in_layout(layout, self.point, self.ref)
 
     @property
     def fact(self) -> Sequence:
         """What is known of the sequence that the node makes."""
-        return self.context.sequence(self.node.outputs[0])
+        return self.lowering.sequence(self.node.outputs[0])
 
     def result(self, held: ir.Value) -> None:
         """Have a value take the place of this node's output."""
         self.point.replace(self.node.outputs[0], held)
 
-    def position(self, index: int) -> Number:
-        """An input that is a position; None if it is left out."""
-        held = self.ref.input(index)
+    @cached_property
+    def _index(self) -> Number:
+        """The position that the node takes, or that of the last tensor."""
+        held = self.ref.input(POSITIONS[self.ref.op_type])
         if held is None:
-            return None
-        known = self.context.tensor(held)
-        if known.constant is not None and len(known.constant) == 1:
-            return known.constant[0]
-        return self.point.number(held, known.element_type)
+            return -1
+        fact = self.lowering.tensor(held)
+        if fact.constant is not None and len(fact.constant) == 1:
+            return fact.constant[0]
+        return self.point.number(held, fact.element_type)
 
-    def constant_position(self, index: int, count: int, extra: int) -> int | None:
-        """A constant position among a known number of tensors, counted from the front.
+    def position(self, count: Number, behind: int = 0) -> Number:
+        """The position that the node takes, from the front; it stops the model if out of range.
+
+        Args:
+            count: How many tensors there are.
+            behind: 1 where a tensor may also be put behind the last one.
 
         Raises:
-            SplitError: TS511 if it is out of range.
+            SplitError: TS511 if it is known to be out of range.
         """
-        held = self.ref.input(index)
-        if held is None:
-            return count - 1 + extra
-        known = self.context.tensor(held).constant
-        if known is None or len(known) != 1:
-            return None
-        found = known[0]
-        if not -count <= found < count + extra:
-            raise SplitError(
-                SEQUENCE_INDEX,
-                f"the position {found} is out of range, the sequence has {count} tensors",
-                f"give a position in [{-count}, {count - 1 + extra}]",
-                operator=self.node.op_type,
-                node=self.ref.path,
-            )
-        return found + count if found < 0 else found
+        if is_known(count):
+            others = map(self.lowering.facts.of, self.node.inputs[1:])
+            check_position(self.node, [Sequence(count=count), *others])
+        return position(self._index, count, count - 1 + behind)
+
+    def known_position(self, behind: int = 0) -> int | None:
+        """As `position`, but None unless it is known, and how many tensors there are."""
+        parts = self.given.parts
+        known = parts is not None and is_known(self._index)
+        return self.position(len(parts or ()), behind) if known else None
 
 
 def _split(step: SequenceNode) -> Result:
     """SplitToSequence."""
-    context, point, data = step.context, step.point, step.ref.input(0)
-    intent = bound(context, step.ref)
+    lowering, point, data = step.lowering, step.point, step.ref.input(0)
+    intent = bound(lowering, step.ref)
     assert data is not None  # noqa: S101 - `bound` looked
     if intent.rule is None:
         problem = "it is not known whether 'split' is a scalar or a list"
         raise refusal(problem, step.ref, "declare its shape")
-    axis = known_axis(context, step.ref, intent)
-    dim = length_of(context, data, axis)
-    sizes, zero = sizes_of(context, step.ref, point, intent, dim), 0
+    axis = known_axis(lowering, step.ref, intent)
+    dim = length_of(lowering, data, axis)
+    sizes, zero = sizes_of(lowering, step.ref, point, intent, dim), 0
     if not isinstance(sizes, Chunks):
         zero = calculated(point, fitting_zero(dim, sizes))
         sizes = calculated(point, sizes)
@@ -128,98 +136,78 @@ def _split(step: SequenceNode) -> Result:
         sizes, zero = chunks_of(dim, size), calculated(point, minimum(size, 1) - 1)
     lengths = step.ref.input(1)
     if isinstance(sizes, Formula) and lengths is not None:
-        known = Tensor(ir.DataType.INT64, context.tensor(lengths).shape)
-        context.facts.set(sizes.operands[0], known)
+        known = Tensor(ir.DataType.INT64, lowering.tensor(lengths).shape)
+        lowering.facts.set(sizes.operands[0], known)
     layout = Layout(axis, dropped=not intent.keepdims)
-    return LoweredSequence.of(PackedParts(point, data, layout, sizes, dim, zero), step.fact)
+    return LoweredSequence.of(PackedParts(point, data, layout, dim, sizes, zero), step.fact)
 
 
 def _at(step: SequenceNode) -> Result:
-    sequence = step.sequence(step.ref.input(0))
-    if sequence.parts is not None:
-        index = step.constant_position(1, len(sequence.parts), 0)
-        if index is not None:
-            step.result(sequence.tensor(sequence.parts[index]))
-            return "the part itself"
-    packed = step.packed()
-    step.result(packed.at(step.point, step.position(1)))
+    place = step.known_position()
+    if place is not None:
+        step.result(step.given.tensor(place))
+        return "the part itself"
+    packed = step.packed(step.given.fact)
+    step.result(packed.at(step.point, step.position(packed.count)))
     return "Gather" if packed.layout.dropped else "Slice"
 
 
 def _length(step: SequenceNode) -> Result:
-    sequence = step.sequence(step.ref.input(0))
-    packed = sequence.packed
-    count: Number = len(sequence.parts or ()) if packed is None else packed.count
+    parts, packed = step.given.parts, step.given.packed
+    count: Number = len(parts or ()) if packed is None else packed.count
     step.result(step.point.scalar(count))
-    return "Constant" if isinstance(count, int) else "computed length"
+    return "Constant" if is_known(count) else "computed length"
 
 
 def _construct(step: SequenceNode) -> Result:
     """SequenceConstruct, and SequenceEmpty, which has no inputs."""
-    parts = tuple(held for held in step.node.inputs if held is not None)
-    return LoweredSequence(parts, None, step.fact)
+    return LoweredSequence(step.fact, tuple(held for held in step.node.inputs if held is not None))
 
 
 def _identity(step: SequenceNode) -> Result:
-    return step.sequence(step.ref.input(0))
+    return step.given
 
 
 def _insert(step: SequenceNode) -> Result:
-    sequence, tensor = step.sequence(step.ref.input(0)), step.ref.input(1)
+    tensor, at_end = step.ref.input(1), step.ref.input(2) is None
     assert tensor is not None  # noqa: S101 - the input is required
-    if sequence.parts is not None:
-        index = step.constant_position(2, len(sequence.parts), 1)
-        if index is not None:
-            parts = (*sequence.parts[:index], tensor, *sequence.parts[index:])
-            return LoweredSequence(parts, None, step.fact)
-    make = step.point
-    packed = sequence.in_layout(sequence.layout(step.ref, step.fact), make, step.ref)
+    parts = step.given.parts
+    place = len(parts) if parts is not None and at_end else step.known_position(behind=1)
+    if parts is not None and place is not None:
+        return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
+    packed, make = step.packed(step.fact), step.point
     axis, dropped = packed.layout.axis, packed.layout.dropped
-    new = make.unsqueeze(tensor, [axis]) if dropped else tensor
-    lengths = () if dropped else packed.lengths
-    length = (dimension(tensor, axis),)
-    given = step.position(2)
-    if given is None:
-        whole = make.concat([packed.whole, new], axis)
-        return _repacked(step, packed, whole, joined(lengths, length))
-    place = calculated(make, position(given, packed.count, packed.count))
-    before, after = packed.around(make, place, place)
-    whole = make.concat([before, new, after], axis)
-    return _repacked(
-        step, packed, whole, joined(head(lengths, place), length, tail(lengths, place))
-    )
+    held, added = map(step.lowering.tensor, (packed.data, tensor))
+    packed.layout.check((packed.layout.part(held.shape), added.shape), step.ref)
+    new: Piece = make.unsqueeze(tensor, [axis]) if dropped else tensor, (dimension(tensor, axis),)
+    if at_end:
+        return _repacked(step, packed, [(packed.whole, packed.lengths), new])
+    where = calculated(make, step.position(packed.count, behind=1))
+    before, behind = packed.before(make, where), packed.behind(make, where)
+    return _repacked(step, packed, [before, new, behind])
 
 
 def _erase(step: SequenceNode) -> Result:
-    sequence = step.sequence(step.ref.input(0))
-    if sequence.parts is not None:
-        index = step.constant_position(1, len(sequence.parts), 0)
-        if index is not None:
-            parts = (*sequence.parts[:index], *sequence.parts[index + 1 :])
-            return LoweredSequence(parts, None, step.fact)
-    packed, make, given = step.packed(), step.point, step.position(1)
-    count = packed.count
-    place = calculated(make, position(-1 if given is None else given, count, count - 1))
-    before, after = packed.around(make, place, place + 1)
-    whole = make.concat([before, after], packed.layout.axis)
-    lengths = () if packed.layout.dropped else packed.lengths
-    return _repacked(step, packed, whole, joined(head(lengths, place), tail(lengths, place + 1)))
+    place, parts = step.known_position(), step.given.parts
+    if parts is not None and place is not None:
+        return LoweredSequence(step.fact, (*parts[:place], *parts[place + 1 :]))
+    packed, make = step.packed(step.given.fact), step.point
+    where = calculated(make, step.position(packed.count))
+    return _repacked(step, packed, [packed.before(make, where), packed.behind(make, where + 1)])
 
 
-def _repacked(
-    step: SequenceNode, packed: PackedParts, data: ir.Value, lengths: Numbers
-) -> LoweredSequence:
-    """The sequence with other data and lengths, laid out as before."""
-    context, layout = step.context, packed.layout
-    context.facts.set(data, resized(context.tensor(packed.data), layout.axis, None))
-    dim = dimension(data, layout.axis)
-    sizes = Chunks(dim, dim, 1) if layout.dropped else calculated(step.point, lengths)
-    return LoweredSequence.of(PackedParts(step.point, data, layout, sizes, dim), step.fact)
+def _repacked(step: SequenceNode, packed: PackedParts, pieces: list[Piece]) -> LoweredSequence:
+    """The sequence put together from pieces, laid out as before."""
+    lowering, layout = step.lowering, packed.layout
+    data = step.point.concat([piece for piece, _ in pieces], layout.axis)
+    lowering.facts.set(data, resized(lowering.tensor(packed.data), layout.axis, None))
+    lengths = joined(*(lengths for _, lengths in pieces))
+    return LoweredSequence.of(PackedParts.of(step.point, data, layout, lengths), step.fact)
 
 
 def _concat(step: SequenceNode) -> Result:
     """ConcatFromSequence."""
-    sequence, make = step.sequence(step.ref.input(0)), step.point
+    sequence, make = step.given, step.point
     axis = step.node.attributes.get_int("axis", 0)
     new_axis = bool(step.node.attributes.get_int("new_axis", 0))
     if sequence.packed is not None:
@@ -245,13 +233,9 @@ def _joined_at_once(
 ) -> str | None:
     """Join all parts of one tensor without making them; None if there is no such way.
 
-    Args:
-        step: The node.
-        packed: The parts.
-        axis: The axis to join them along, in the result if it is a new one.
-        new_axis: Whether the axis is a new one.
+    A new axis is an axis of the result, another one an axis of the parts.
     """
-    shape, here = step.context.tensor(packed.data).shape, packed.layout.axis
+    shape, here = step.lowering.tensor(packed.data).shape, packed.layout.axis
     rank = None if shape is None else len(shape)
     there = axis if rank is None else axis % rank
     if new_axis == packed.layout.dropped and there == here >= 0:

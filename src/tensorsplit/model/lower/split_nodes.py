@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed
@@ -15,28 +13,23 @@ from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
-from tensorsplit.model.lower.context import Context, InsertionPoint, graph_of, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, must_go, refusal
 
 
-def lower_split(context: Context, ref: NodeRef, reasons: Mapping[str, str]) -> None:
+def lower_split(lowering: Lowering, ref: NodeRef) -> None:
     """Lower a split node that gives one tensor for each part.
-
-    Args:
-        context: The lowering.
-        ref: The node.
-        reasons: Why the target needs it, by feature.
 
     Raises:
         SplitError: TS513; whatever is wrong with the node itself.
     """
     node, data = ref.node, ref.input(0)
-    intent = bound(context, ref)
+    intent = bound(lowering, ref)
     assert data is not None  # noqa: S101 - `bind` looked
-    axis = known_axis(context, ref, intent)
-    dim = length_of(context, data, axis)
-    point = InsertionPoint(context, node.name or node.op_type, graph_of(node), node)
+    axis = known_axis(lowering, ref, intent)
+    dim = length_of(lowering, data, axis)
+    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
     try:
-        lengths = sizes_of(context, ref, point, intent, dim)
+        lengths = sizes_of(lowering, ref, point, intent, dim)
         assert not isinstance(lengths, Chunks)  # noqa: S101 - no rule of a node with these outputs
         made = point.split(data, axis, dim, lengths, len(node.outputs))
         producer = made[0].producer()
@@ -48,18 +41,19 @@ def lower_split(context: Context, ref: NodeRef, reasons: Mapping[str, str]) -> N
         held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
         if held is None:
             raise refusal(error.problem, ref, error.fix) from None
-        made = [ir.Value(name=context.names.fresh(f"{point.stem}_part")) for _ in node.outputs]
+        made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in node.outputs]
         point.op("Split", [data], {"axis": axis, **held}, made)
         became = "Split"
-        context.report.note(
+        lowering.report.note(
             f"{ref.path} has no check of its lengths against a dimension that is known only at"
             f" run time, and not every engine refuses those that do not fit: {error.problem}"
         )
     for old, new in zip(node.outputs, made, strict=True):
         if old.name:
-            context.stand_in(old, new)
-    context.changed(ref, became, "; ".join(dict.fromkeys(reasons.values())))
-    context.edits.retire(node)
+            lowering.stand_in(old, new)
+    notes = (entry.note for entry in lowering.limitations(node) if must_go(entry))
+    lowering.changed(ref, became, "; ".join(dict.fromkeys(notes)))
+    lowering.edits.retire(node)
 
 
 _NAMES = {"Split": "Split with explicit lengths", "Gather": "Gather", "Slice": "Slice"}
@@ -73,15 +67,12 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
     return {"split": list(given)}
 
 
-def bound(context: Context, ref: NodeRef) -> Intent:
-    """What a split node asks for; errors (TS101 to TS107, TS305) name the node."""
-    try:
-        return bind(ref.node, ref.opset, [context.facts.of(value) for value in ref.node.inputs], {})
-    except SplitError as error:
-        raise error.located(node=ref.path) from None
+def bound(lowering: Lowering, ref: NodeRef) -> Intent:
+    """What a split node asks for, by all that is known (TS101 to TS107, TS305)."""
+    return bind(ref.node, ref.opset, [lowering.facts.of(value) for value in ref.node.inputs], {})
 
 
-def known_axis(context: Context, ref: NodeRef, intent: Intent) -> int:
+def known_axis(lowering: Lowering, ref: NodeRef, intent: Intent) -> int:
     """The axis, from the front where the rank is known.
 
     Raises:
@@ -90,10 +81,10 @@ def known_axis(context: Context, ref: NodeRef, intent: Intent) -> int:
     """
     if intent.axis is None:
         raise refusal("the axis is known only at run time", ref, "give it as a constant")
-    shape = context.tensor(ref.input(0)).shape
+    shape = lowering.tensor(ref.input(0)).shape
     if shape is not None and -len(shape) <= intent.axis < len(shape):
         return intent.axis % len(shape)
-    if intent.axis < 0 and not context.takes_negative_axis:
+    if intent.axis < 0 and not lowering.takes_negative_axis:
         raise refusal(
             f"the axis is {intent.axis}, and the rank of the data is not known",
             ref,
@@ -102,16 +93,16 @@ def known_axis(context: Context, ref: NodeRef, intent: Intent) -> int:
     return intent.axis
 
 
-def length_of(context: Context, data: ir.Value, axis: int) -> Number:
+def length_of(lowering: Lowering, data: ir.Value, axis: int) -> Number:
     """The length of an axis: an integer if it is known, else calculated."""
-    shape = context.tensor(data).shape
+    shape = lowering.tensor(data).shape
     if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
         return shape[axis]
     return dimension(data, axis)
 
 
 def sizes_of(
-    context: Context, ref: NodeRef, make: Calculation, intent: Intent, dim: Number
+    lowering: Lowering, ref: NodeRef, make: Calculation, intent: Intent, dim: Number
 ) -> Numbers | Chunks:
     """What the rule makes of the dimension, and of lengths that may be known at run time only.
 
@@ -129,7 +120,7 @@ def sizes_of(
     names = [entry.name for entry in intent.operator.inputs]
     held = ref.input(names.index(intent.source or ""))
     assert held is not None  # noqa: S101 - the intent says that it gives the lengths
-    fact = context.tensor(held)
+    fact = lowering.tensor(held)
     integers = make.int64(held, fact.element_type)
     if intent.rule is chunk:
         one = make.op("Reshape", [integers, make.make(1)])

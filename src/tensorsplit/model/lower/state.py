@@ -11,11 +11,12 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
+from tensorsplit.model.features import features_of
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, domain_opsets
-from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.graph.nodes import NodeRef, Scope, model_opsets, walk
+from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.profiles import Limitation, Profile
 
 
@@ -56,13 +57,14 @@ class LoweringReport:
             self.notes.append(text)
 
 
-class Context:
+class Lowering:
     """One lowering of one model.
 
     Attributes:
-        facts: What is known of the model's values.
         profile: What the target can't do.
-        report: What was done.
+        facts: What is known of the model's values.
+        refs: Every node that the model had at the last `look`.
+        reasons: The sequences that can't stay, each with the reason.
         edits: What is replaced and removed.
         fresh: Values that were made here and are not yet known by another name.
         opset: The opset of ONNX's own domain.
@@ -70,16 +72,38 @@ class Context:
         takes_negative_axis: Whether an axis may count from the back.
     """
 
-    def __init__(
-        self, model: ir.Model, facts: Facts, profile: Profile, report: LoweringReport
-    ) -> None:
-        self.model, self.facts, self.profile, self.report = model, facts, profile, report
-        self.names, self.edits = Names(model), Edits()
-        self.opset = domain_opsets(model.opset_imports).get("", 0)
+    def __init__(self, model: ir.Model, profile: Profile, report: LoweringReport) -> None:
+        self.model, self.profile, self.report = model, profile, report
+        self.opset = model_opsets(model).get("", 0)
+        features = {entry.feature for entry in profile.entries}
+        self.checks_sum = "computed_lengths" not in features
+        self.takes_negative_axis = "negative_axis" not in features
+        self.reasons: dict[ir.Value, Limitation] = {}
         self.fresh: set[ir.Value] = set()
-        entries = {entry.feature for entry in profile.entries}
-        self.checks_sum = "computed_lengths" not in entries
-        self.takes_negative_axis = "negative_axis" not in entries
+        self.look()
+
+    def look(self) -> None:
+        """Find out what is known of the model as it is now, and what the target can't take of it.
+
+        Raises:
+            SplitError: TS1xx to TS3xx for a split node that is wrong.
+        """
+        self.facts = analyse(self.model, strict=True)
+        self.names, self.edits = Names(self.model), Edits()
+        self.refs = {ref.node: ref for ref in walk(self.model)}
+        self._limitations: dict[ir.Node, tuple[Limitation, ...]] = {}
+        for node, ref in self.refs.items():
+            features = features_of(ref, self.facts)
+            if features:
+                self._limitations[node] = tuple(self.profile.about(features))
+
+    def limitations(self, node: ir.Node) -> tuple[Limitation, ...]:
+        """What the target can't do of a node."""
+        return self._limitations.get(node, ())
+
+    def reason(self, node: ir.Node) -> Limitation | None:
+        """Why a node must be changed; None if it may stay."""
+        return next(filter(must_go, self.limitations(node)), None)
 
     def stand_in(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value that was newly made take the name, type and place of another one."""
@@ -90,6 +114,10 @@ class Context:
         if old.name:
             new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
         self.edits.replace(old, new)
+
+    def note(self, entry: Limitation) -> None:
+        """Note what the target may do wrongly of something that stays."""
+        self.report.note(f"{self.profile.name}: {entry.note}")
 
     def changed(self, ref: NodeRef, became: str, reason: str) -> None:
         """Note a change."""
@@ -118,26 +146,17 @@ class InsertionPoint(Calculation):
     """Makes nodes and inserts them at once, each behind the last.
 
     Args:
-        context: The lowering.
+        lowering: The lowering.
         stem: What the names of new nodes start with.
-        graph: Where they are inserted.
-        node: The node that the point is next to, and that stays there meanwhile; None for the end
-            of the graph.
-        behind: Whether the point is behind the node, and not before it.
+        scope: Where they are inserted.
+        before: The node that they come before, which stays there meanwhile; None for the end.
     """
 
     def __init__(
-        self,
-        context: Context,
-        stem: str,
-        graph: ir.Graph,
-        node: ir.Node | None,
-        *,
-        behind: bool = False,
+        self, lowering: Lowering, stem: str, scope: Scope, before: ir.Node | None = None
     ) -> None:
-        super().__init__(context.names, context.opset, stem)
-        self.context, self.graph = context, graph
-        self._node, self._behind = node, behind
+        super().__init__(lowering.names, lowering.opset, stem)
+        self.lowering, self._scope, self._before = lowering, scope, before
 
     def op(
         self,
@@ -149,43 +168,39 @@ class InsertionPoint(Calculation):
         """Insert a node; returns its first output."""
         made = super().op(op_type, inputs, attributes, outputs)
         node = self.nodes.pop()
-        if self._node is None:
-            self.graph.append(node)
-        elif self._behind:
-            self.graph.insert_after(self._node, node)
-            self._node = node
+        if self._before is None:
+            self._scope.append(node)
         else:
-            self.graph.insert_before(self._node, node)
-        context = self.context
-        context.fresh.update(node.outputs)
+            self._scope.insert_before(self._before, node)
+        self.lowering.fresh.update(node.outputs)
         if self.has_guards:
             self.has_guards = False
-            for entry in context.profile.about({"runtime_checks": True}):
-                context.report.note(f"{context.profile.name}: {entry.note}")
+            for entry in self.lowering.profile.about({"runtime_checks": True}):
+                self.lowering.note(entry)
         return made
 
     def split(
         self, data: ir.Value, axis: int, dim: Number, lengths: Numbers, count: int
     ) -> list[ir.Value]:
         """As `parts`, in the way that the target was measured to do right."""
-        by_index, checks_sum = self.context.takes_by_index(data), self.context.checks_sum
+        by_index, checks_sum = self.lowering.takes_by_index(data), self.lowering.checks_sum
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value used in the place of an output of a node that will be removed.
 
-        The new one takes over its name if it is fresh and of the same graph.
+        The new one takes over its name if it is new and of the same graph.
         """
-        context = self.context
-        if new in context.fresh and new.graph is old.graph:
-            context.stand_in(old, new)
-        elif not old.is_graph_output():
-            ir.convenience.replace_all_uses_with(old, new)
-        elif context.takes_by_index(new):  # the target can't pass it on
-            whole = self.slice(new, 0, dimension(new, 0), 0, by_index=True)
-            context.stand_in(old, whole)
-        else:
-            context.stand_in(old, self.op("Identity", [new]))
+        lowering = self.lowering
+        if new not in lowering.fresh or new.graph is not old.graph:
+            if not old.is_graph_output():
+                ir.convenience.replace_all_uses_with(old, new)
+                return
+            if lowering.takes_by_index(new):  # the target can't pass it on
+                new = self.slice(new, 0, dimension(new, 0), 0, by_index=True)
+            else:
+                new = self.op("Identity", [new])
+        lowering.stand_in(old, new)
 
 
 def must_go(entry: Limitation) -> bool:
@@ -196,13 +211,6 @@ def must_go(entry: Limitation) -> bool:
     return entry.extent in ("all", "some") or (
         entry.extent == "edge" and entry.verdict in ("wrong", "crash")
     )
-
-
-def graph_of(node: ir.Node) -> ir.Graph:
-    """The graph that a node stands in; functions that are lowered were inlined."""
-    graph = node.graph
-    assert isinstance(graph, ir.Graph)  # noqa: S101 - see above
-    return graph
 
 
 def refusal(problem: str, ref: NodeRef | None, fix: str = "") -> SplitError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -19,19 +19,20 @@ from tensorsplit.core.arithmetic import (
     listed,
     minimum,
     pick,
-    position,
     size_of,
     sums,
+    tail,
     total,
     value,
 )
-from tensorsplit.core.dimensions import Dim, are_known, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks
+from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.lower.context import InsertionPoint, refusal
 from tensorsplit.model.lower.split_nodes import length_of
+from tensorsplit.model.lower.state import InsertionPoint, refusal
 
 MAX_PARTS_OF_ONE_NODE = 4096
 """Sequences of more parts are split one part at a time, not by one node with so many outputs."""
@@ -51,6 +52,44 @@ class Layout:
     axis: int
     dropped: bool
 
+    def around(self, part: Iterable[Dim], size: int | None) -> list[Dim]:
+        """The shape of a tensor that holds parts of a shape."""
+        shape = list(part)
+        shape[self.axis : self.axis + (not self.dropped)] = [size]
+        return shape
+
+    def tensor(self, fact: Sequence) -> Tensor:
+        """What is known of the tensor that holds a sequence."""
+        if fact.part is None:
+            return Tensor(fact.element_type)
+        part = (dim if is_known(dim) else None for dim in fact.part)
+        return Tensor(fact.element_type, tuple(self.around(part, None)))
+
+    def part(self, shape: Shape | None) -> Shape | None:
+        """What the shape of a tensor says of the parts in it."""
+        if shape is None:
+            return None
+        here: Shape = () if self.dropped else (None,)
+        return (*shape[: self.axis], *here, *shape[self.axis + 1 :])
+
+    def check(self, shapes: Iterable[Shape | None], ref: NodeRef) -> None:
+        """Refuse parts of which it is known that no one tensor can hold them (TS513)."""
+        known = [shape for shape in shapes if shape is not None]
+        ranks = {len(shape) for shape in known}
+        along = None if self.dropped else self.axis % max(ranks, default=1)
+        differ = any(
+            len(set(filter(is_known, dims))) > 1 and axis != along
+            for axis, dims in enumerate(zip(*known, strict=False))
+        )
+        if differ or len(ranks) > 1 or any(self.axis >= rank + self.dropped for rank in ranks):
+            shown = " and ".join(dict.fromkeys(map(show_shape, known)))
+            raise refusal(
+                f"tensors of the shapes {shown} do not fit into one tensor, and a sequence of an"
+                " unknown number of tensors must",
+                ref,
+                "give it tensors of one shape",
+            )
+
 
 @dataclass
 class PackedParts:
@@ -60,22 +99,33 @@ class PackedParts:
         point: Where nodes that all uses share are inserted; it comes before all of them.
         data: The tensor.
         layout: How the parts lie in it.
-        sizes: Their lengths, as a length rule gives them.
-        dim: The dimension; None to look it up in the tensor.
+        dim: Its length along the axis.
+        sizes: The lengths of the parts, as a length rule gives them.
         zero: Zero; the running model stops where it is used if the lengths do not fit.
     """
 
     point: InsertionPoint
     data: ir.Value
     layout: Layout
+    dim: Number
     sizes: Numbers | Chunks
-    dim: Number = None
     zero: Number = 0
-    _squeezed: dict[int, ir.Value] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if self.dim is None:
-            self.dim = dimension(self.data, self.layout.axis)
+    @classmethod
+    def of(
+        cls,
+        point: InsertionPoint,
+        data: ir.Value,
+        layout: Layout,
+        lengths: Numbers,
+        count: Number = None,
+    ) -> PackedParts:
+        """The parts of a tensor that was put together, which have lengths unless all are 1."""
+        dim = dimension(data, layout.axis)
+        if layout.dropped:
+            dim = dim if count is None else count
+            return cls(point, data, layout, dim, Chunks(dim, dim, 1))
+        return cls(point, data, layout, dim, calculated(point, lengths))
 
     @property
     def known_sizes(self) -> tuple[int, ...] | None:
@@ -92,24 +142,20 @@ class PackedParts:
     @property
     def by_index(self) -> bool:
         """Whether the target can take only single steps of the data, and no parts."""
-        return self.point.context.takes_by_index(self.data)
+        return self.point.lowering.takes_by_index(self.data)
 
     def part(self, index: int) -> ir.Value:
-        """One of the parts where their sizes are known; all come from one node."""
-        if not self.layout.dropped:
-            return self._parts[index]
-        if index not in self._squeezed:
-            made = self.point.squeeze(self._parts[index], [self.layout.axis])
-            self._squeezed[index] = made
-        return self._squeezed[index]
+        """One of the parts where their sizes are known."""
+        return self.at(self.point, index) if self.layout.dropped else self._parts[index]
 
     @cached_property
     def _parts(self) -> list[ir.Value]:
-        context, axis, sizes = self.point.context, self.layout.axis, self.known_sizes
+        """All parts where their sizes are known; they come from one node."""
+        lowering, axis, sizes = self.point.lowering, self.layout.axis, self.known_sizes
         assert sizes is not None  # noqa: S101 - the caller looked
         parts = self.point.split(self.data, axis, self.dim, sizes, len(sizes))
         for part, size in zip(parts, sizes, strict=True):
-            context.facts.set(part, resized(context.tensor(self.data), axis, size))
+            lowering.facts.set(part, resized(lowering.tensor(self.data), axis, size))
         return parts
 
     @cached_property
@@ -119,15 +165,22 @@ class PackedParts:
         count = sizes.count if isinstance(sizes, Chunks) else size_of(sizes) + self.zero
         return calculated(self.point, count)
 
-    def at(self, make: Calculation, index: Number) -> ir.Value:
-        """One part; the running model stops where the index is out of range."""
-        place = position(index, self.count, self.count - 1)
+    def at(self, make: Calculation, place: Number) -> ir.Value:
+        """The part at a position, which is in range."""
         if self.layout.dropped:
             return make.take(self.data, place, self.layout.axis)
         start, end = self._bounds(place)
         if self.by_index and isinstance(self.sizes, Chunks):
-            end = minimum(end, self.end)
+            end = minimum(end, self._end)
         return self._slice(make, start, end)
+
+    def before(self, make: Calculation, place: Number) -> Piece:
+        """What comes before a position."""
+        return self._slice(make, 0, self._start(place)), head(self.lengths, place)
+
+    def behind(self, make: Calculation, place: Number) -> Piece:
+        """What comes from a position on."""
+        return self._slice(make, self._start(place), self._end), tail(self.lengths, place)
 
     def _slice(self, make: Calculation, start: Number, end: Number) -> ir.Value:
         return make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
@@ -152,23 +205,16 @@ class PackedParts:
         if isinstance(self.sizes, tuple):
             return self.sizes[0] if len(set(self.sizes)) == 1 else None
         source = self.sizes.operands[0] if self.sizes.operation == "value" else None
-        return self.sizes if self.point.context.tensor(source).shape == (1,) else None
-
-    def around(
-        self, make: Calculation, place: Number, following: Number
-    ) -> tuple[ir.Value, ir.Value]:
-        """The data before a position, and that from another position on."""
-        start, end = self._start(place), self._start(following)
-        return self._slice(make, 0, start), self._slice(make, end, self.end)
+        return self.sizes if self.point.lowering.tensor(source).shape == (1,) else None
 
     def _start(self, place: Number) -> Number:
         """Where the part at a position starts, or where the data ends for one behind the last."""
         if isinstance(self.sizes, Chunks):
-            return minimum(place * self.sizes.size, self.end)
+            return minimum(place * self.sizes.size, self._end)
         return total(head(self.lengths, place))
 
     @cached_property
-    def end(self) -> Number:
+    def _end(self) -> Number:
         """Where the data ends."""
         return calculated(self.point, self.dim)
 
@@ -177,21 +223,22 @@ class PackedParts:
         """The tensor; the running model stops if the lengths do not fit it."""
         if is_known(self.zero):
             return self.data
-        end = self.dim if self.by_index else TO_THE_END
-        made = self._slice(self.point, self.zero, end)
-        facts = self.point.context.facts
+        made = self._slice(self.point, self.zero, self.dim if self.by_index else TO_THE_END)
+        facts = self.point.lowering.facts
         facts.set(made, facts.of(self.data))
         return made
 
     @cached_property
     def lengths(self) -> Numbers:
-        """The length of each part as one list."""
+        """The length of each part as one list; empty if the parts lack the axis."""
+        if self.layout.dropped:
+            return ()
         known = self.known_sizes
         if known is not None and is_known(self.zero):
             return known
         if not isinstance(self.sizes, Chunks):
             return calculated(self.point, as_formula(self.sizes) + self.zero)
-        starts = self.point.range(0, self.end, self.sizes.size)
+        starts = self.point.range(0, self._end, self.sizes.size)
         return calculated(self.point, minimum(self.dim - value(starts), self.sizes.size))
 
     @cached_property
@@ -201,6 +248,10 @@ class PackedParts:
     def tensors(self) -> list[ir.Value]:
         """The tensors that hold the sequence: the data, and the lengths unless all are 1."""
         return [self.whole] if self.layout.dropped else [self.whole, self.point.make(self.lengths)]
+
+
+Piece: TypeAlias = "tuple[ir.Value, Numbers]"
+"""Parts one behind the other in a tensor, and their lengths along it."""
 
 
 def calculated(make: Calculation, number: Number) -> Number:
@@ -223,109 +274,84 @@ Part: TypeAlias = "ir.Value | Callable[[], ir.Value]"
 
 @dataclass(frozen=True, slots=True)
 class LoweredSequence:
-    """What stands for a sequence; one of the first two is there, and both where both hold.
+    """What stands for a sequence; one of the last two is there, and both where both hold.
 
     Attributes:
+        fact: What is known of the sequence.
         parts: Every tensor, if it is known how many there are.
         packed: The tensor that holds all parts.
-        fact: What is known of the sequence.
     """
 
-    parts: tuple[Part, ...] | None
-    packed: PackedParts | None
     fact: Sequence
+    parts: tuple[Part, ...] | None
+    packed: PackedParts | None = None
 
     @classmethod
     def of(cls, packed: PackedParts, fact: Sequence) -> LoweredSequence:
         """The sequence of the parts of one tensor."""
         sizes = packed.known_sizes
-        parts = None
-        if sizes is not None:
-            parts = tuple(partial(packed.part, index) for index in range(len(sizes)))
-        return cls(parts, packed, fact)
+        if sizes is None:
+            return cls(fact, None, packed)
+        return cls(fact, tuple(partial(packed.part, index) for index in range(len(sizes))), packed)
+
+    def tensor(self, index: int) -> ir.Value:
+        """One tensor of a sequence of a known number of them."""
+        assert self.parts is not None  # noqa: S101 - the caller looked
+        part = self.parts[index]
+        return part if isinstance(part, ir.Value) else part()
 
     def tensors(self) -> list[ir.Value]:
         """Every tensor of a sequence of a known number of them."""
-        return list(map(self.tensor, self.parts or ()))
-
-    @staticmethod
-    def tensor(part: Part) -> ir.Value:
-        """The tensor of a part."""
-        return part if isinstance(part, ir.Value) else part()
-
-    def layout(self, ref: NodeRef, fact: Sequence | None = None) -> Layout:
-        """How to lay out the sequence in one tensor.
-
-        Args:
-            ref: The node that needs it.
-            fact: What is known of every sequence that is to have the layout; the sequence's own
-                if None.
-
-        Raises:
-            SplitError: TS513 if the tensors may differ in more than one dimension.
-        """
-        if self.packed is not None:
-            return self.packed.layout
-        part = (fact or self.fact).part
-        if part is None:
-            raise refusal("nothing is known of the rank of the sequence's tensors", ref, _DECLARE)
-        vary = [axis for axis, dim in enumerate(part) if not is_known(dim)]
-        if len(vary) > 1:
-            raise refusal(
-                f"the sequence's tensors may differ in the dimensions {vary}, so that no one tensor"
-                " can hold them all",
-                ref,
-                _DECLARE,
-            )
-        return Layout(vary[0], dropped=False) if vary else Layout(0, dropped=True)
+        return [self.tensor(index) for index in range(len(self.parts or ()))]
 
     def in_layout(self, layout: Layout, point: InsertionPoint, ref: NodeRef) -> PackedParts:
         """The sequence laid out in one tensor, for a node that needs it.
 
         Raises:
-            SplitError: TS513 if it is laid out in another way, or has no tensors and no known
-                shape.
+            SplitError: TS513 if it is laid out in another way, has tensors that do not go into one,
+                or has no tensors and no known shape.
         """
         if self.packed is not None and self.packed.layout == layout:
             return self.packed
         if self.parts is None:
             raise refusal("the sequence's tensors follow each other along another axis", ref)
         parts, axis = self.tensors(), layout.axis
+        layout.check((point.lowering.tensor(part).shape for part in parts), ref)
         if not parts:
-            shape, element_type = self._empty_shape(layout, ref)
-            data = point.empty(shape, axis, element_type)
+            data = point.empty(*self._empty(layout, ref))
         elif layout.dropped:
             data = point.concat([point.unsqueeze(part, [axis]) for part in parts], axis)
         else:
             data = point.concat(parts, axis)
-        if layout.dropped:
-            chunks = Chunks(len(parts), len(parts), 1)
-            return PackedParts(point, data, layout, chunks, len(parts))
-        sizes = listed(tuple(length_of(point.context, part, axis) for part in parts))
-        return PackedParts(point, data, layout, calculated(point, sizes))
+        lengths = tuple(length_of(point.lowering, part, axis) for part in parts)
+        return PackedParts.of(point, data, layout, listed(lengths), len(parts))
 
-    def _empty_shape(self, layout: Layout, ref: NodeRef) -> tuple[list[int], ir.DataType]:
-        """The shape of a tensor that holds no tensors at all."""
+    def _empty(self, layout: Layout, ref: NodeRef) -> tuple[list[int], int, ir.DataType]:
+        """The shape of a tensor that holds no tensors at all, the axis and the type."""
         part, element_type = self.fact.part, self.fact.element_type
         if part is None or element_type is None:
             raise refusal("an empty sequence has neither shape nor type", ref, _DECLARE)
-        shape = _with_axis(part, layout, 0)
+        shape = layout.around(part, 0)
         if not are_known(shape):
             text = f"the shape {part} of an empty sequence's tensors is open"
             raise refusal(text, ref, _DECLARE)
-        return shape, element_type
+        return shape, layout.axis, element_type
 
 
-def _with_axis(part: Iterable[Dim], layout: Layout, size: int | None) -> list[Dim]:
-    """The shape of a tensor that holds parts of a shape."""
-    shape = list(part)
-    shape[layout.axis : layout.axis + (not layout.dropped)] = [size]
-    return shape
+def layout_of(fact: Sequence, ref: NodeRef) -> Layout:
+    """How tensors of a shape can be laid out in one.
 
-
-def tensor_fact(fact: Sequence, layout: Layout) -> Tensor:
-    """What is known of the tensor that holds a sequence."""
+    Raises:
+        SplitError: TS513 if they may differ in more than one dimension.
+    """
     if fact.part is None:
-        return Tensor(fact.element_type)
-    part = [dim if is_known(dim) else None for dim in fact.part]
-    return Tensor(fact.element_type, tuple(_with_axis(part, layout, None)))
+        raise refusal("nothing is known of the rank of the sequence's tensors", ref, _DECLARE)
+    vary = [axis for axis, dim in enumerate(fact.part) if not is_known(dim)]
+    if len(vary) > 1:
+        raise refusal(
+            f"the sequence's tensors may differ in the dimensions {vary}, so that no one tensor"
+            " can hold them all",
+            ref,
+            _DECLARE,
+        )
+    return Layout(vary[0], dropped=False) if vary else Layout(0, dropped=True)

@@ -1,0 +1,384 @@
+"""The steps of lowering, in order, and the way through bodies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence as Values
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+
+import onnx_ir as ir
+
+from tensorsplit.core.arithmetic import value
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features import SEQUENCE_OPERATORS, is_sequence, model_features
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, domain_name, is_split, walk
+from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.lower.inlining import inline
+from tensorsplit.model.lower.lowered_sequence import Layout, LoweredSequence, PackedParts, layout_of
+from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
+from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
+from tensorsplit.model.lower.split_nodes import lower_split
+from tensorsplit.model.lower.state import (
+    InsertionPoint,
+    Lowering,
+    LoweringReport,
+    must_go,
+    refusal,
+)
+from tensorsplit.model.profiles import Limitation, load
+
+
+@collector_paused()
+def lower_graph(model: ir.Model, target: str, version: str | None = None) -> LoweringReport:
+    """Lower a model in place; after a refusal it may be half changed.
+
+    Args:
+        model: The model.
+        target: An engine, or ``portable``.
+        version: The version of the engine; the installed one if None.
+
+    Raises:
+        SplitError: As `lower`.
+    """
+    profile = load(target, version)
+    report = LoweringReport(profile.name)
+    try:
+        _lower(Lowering(model, profile, report))
+    except SplitError:
+        raise
+    except Exception as error:  # graphs contradict themselves in more ways than can be listed
+        raise SplitError(
+            MALFORMED_MODEL,
+            f"the graph can't be rewritten ({type(error).__name__}: {show(str(error))})",
+            "repair the model",
+            node="graph",
+        ) from error
+    return report
+
+
+def _lower(lowering: Lowering) -> None:
+    model = lowering.model
+    _check_ends(lowering)
+    lowering.reasons = _sequences_to_lower(lowering)
+    while inline(lowering):
+        lowering.look()
+        lowering.reasons = _sequences_to_lower(lowering)
+    if expand_maps(lowering):
+        lowering.look()
+        lowering.reasons = _sequences_to_lower(lowering)
+    _check_nodes(lowering)
+    had_vendor_nodes = any(ref.node.domain == DOMAIN for ref in lowering.refs.values())
+    sequences: LoweredSequences = {}
+    _lower_scope(lowering, sequences, model.graph)
+    for output in tuple(model.graph.outputs):
+        if output in sequences:
+            give_out(lowering, output, sequences[output])
+    lowering.edits.finish()
+    if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
+        model.opset_imports.pop(DOMAIN, None)
+
+
+def _check_ends(lowering: Lowering) -> None:
+    """What of the model as a whole the target can't take."""
+    profile = lowering.profile
+    for entry in profile.about(model_features(lowering.model)):
+        if entry.feature in ("sequence_input", "sequence_output"):
+            what = entry.feature.replace("sequence_", "a sequence is an ")
+            raise refusal(
+                f"{what} of the model, which {profile.name} can't take ({entry.note})",
+                None,
+                "make it a tensor, for example with ConcatFromSequence",
+            )
+        if not must_go(entry):
+            lowering.note(entry)
+
+
+def _check_nodes(lowering: Lowering) -> None:
+    """What of single nodes the target can't take, and no rewrite mends."""
+    for node, ref in lowering.refs.items():
+        for entry in lowering.limitations(node):
+            if entry.feature == "element_type" and not entry.operators:
+                problem = f"{lowering.profile.name} can't hold the data: {entry.note}"
+                raise refusal(problem, ref)
+            if not must_go(entry):
+                lowering.note(entry)
+
+
+def _sequences_to_lower(lowering: Lowering) -> dict[ir.Value, Limitation]:
+    """The sequences that can't stay, each with the reason.
+
+    Those that meet in a node, or are one inside and outside of a body, go together.
+    """
+    together: defaultdict[ir.Value, list[ir.Value]] = defaultdict(list)
+    wanted: list[tuple[ir.Value, Limitation]] = []
+    for node in lowering.refs:
+        ends = (*node.inputs, *node.outputs)
+        values = [held for held in ends if held is not None and is_sequence(held, lowering.facts)]
+        for one, other in chain(pairwise(values), _through_bodies(node) if values else ()):
+            if one is not None and other is not None:
+                together[one].append(other)
+                together[other].append(one)
+        reason = lowering.reason(node)
+        if values and reason is not None:
+            wanted.append((values[0], reason))
+    reasons: dict[ir.Value, Limitation] = {}
+    for start, reason in wanted:
+        waiting = [start]
+        while waiting:
+            held = waiting.pop()
+            if held not in reasons:
+                reasons[held] = reason
+                waiting += together[held]
+    return reasons
+
+
+def _through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
+    """What a body takes in and gives out is the same as outside of it."""
+    carried = len(node.inputs) - 2
+    for _, body in bodies(node):
+        if node.op_type == "If":
+            yield from zip(node.outputs, body.outputs, strict=False)
+        elif node.op_type == "Loop":
+            yield from zip(node.inputs[2:], body.inputs[2:], strict=False)
+            yield from zip(node.outputs[:carried], body.outputs[1:], strict=False)
+            yield from zip(node.outputs[:carried], node.inputs[2:], strict=False)
+
+
+def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) -> None:
+    """Lower the nodes of the main graph, or of a body; functions that need it were inlined."""
+    nodes = tuple(scope)
+    for node in counted("lowering", nodes) if scope is lowering.model.graph else nodes:
+        ref = lowering.refs[node]
+        try:
+            _lower_node(lowering, sequences, ref)
+        except SplitError as error:
+            raise error.located(node=ref.path) from None
+
+
+def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -> None:
+    node, own = ref.node, domain_name(ref.node.domain) == ""
+    ends = (*node.inputs, *node.outputs)
+    reason = next((lowering.reasons[end] for end in ends if end in lowering.reasons), None)
+    if own and node.op_type in _WITH_BODIES:
+        step = SequenceNode(lowering, ref, sequences)
+        if _WITH_BODIES[node.op_type](step) and reason is not None:
+            lowering.changed(ref, "tensors in place of sequences", reason.note)
+        return
+    for _, body in bodies(node):
+        _lower_scope(lowering, sequences, body)
+    if reason is None:
+        if is_split(node) and node.op_type not in SEQUENCE_OPERATORS and lowering.reason(node):
+            lower_split(lowering, ref)
+    elif own and node.op_type in HANDLERS:
+        result = HANDLERS[node.op_type](SequenceNode(lowering, ref, sequences))
+        if isinstance(result, LoweredSequence):
+            sequences[node.outputs[0]] = result
+            is_packed = result.packed is not None
+            result = "a tensor and where its parts start" if is_packed else "the parts themselves"
+        lowering.changed(ref, result, reason.note)
+        lowering.edits.retire(node)
+    else:
+        problem = f"a sequence goes through {node.op_type}, and sequences can't stay"
+        raise refusal(f"{problem} ({reason.note})", ref)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How a value gets in or out of a body: as it is, or as tensors that stand for a sequence.
+
+    Attributes:
+        step: The node with the body.
+        fact: What is known of the sequence; None for a value that stays what it was.
+        layout: How the first tensor holds it; None if each one is a tensor of the sequence.
+        tensors: What is known of the values that get through: none for a sequence that is the same
+            on both sides.
+    """
+
+    step: SequenceNode
+    fact: Sequence | None = None
+    layout: Layout | None = None
+    tensors: tuple[Tensor, ...] = (Tensor(),)
+
+    @classmethod
+    def packed(cls, step: SequenceNode, fact: Sequence, layout: Layout) -> Passage:
+        """The way of a sequence in one tensor, beside the lengths of its parts."""
+        held = layout.tensor(fact)
+        lengths = () if layout.dropped else (Tensor(ir.DataType.INT64, (None,)),)
+        return cls(step, fact, layout, (held, *lengths))
+
+    def given(self, held: ir.Value, point: InsertionPoint) -> list[ir.Value]:
+        """What is handed in or out for a value."""
+        if self.fact is None:
+            return [held] * len(self.tensors)
+        sequence = replace(self.step.sequence(held), fact=self.fact)
+        if self.layout is None:
+            return sequence.tensors()
+        return sequence.in_layout(self.layout, point, self.step.ref).tensors()
+
+    def values(self, old: ir.Value) -> list[ir.Value]:
+        """New values for it on the other side."""
+        names, facts = self.step.lowering.names, self.step.lowering.facts
+        made = []
+        for fact in self.tensors:
+            new = ir.Value(name=names.fresh(f"{old.name or 'sequence'}_tensor"))
+            if fact.element_type is not None:
+                new.type = ir.TensorType(fact.element_type)
+            if fact.shape is not None:
+                new.shape = ir.Shape(fact.shape)
+            facts.set(new, fact)
+            made.append(new)
+        return made
+
+    def taken(self, old: ir.Value, values: list[ir.Value], point: InsertionPoint) -> None:
+        """Have the new values stand for the old one behind the point."""
+        sequences = self.step.sequences
+        if self.fact is None:
+            for new in values:
+                self.step.lowering.stand_in(old, new)
+        elif self.layout is None:
+            sequences[old] = LoweredSequence(self.fact, tuple(values))
+        else:
+            lengths = () if self.layout.dropped else value(values[1])
+            packed = PackedParts.of(point, values[0], self.layout, lengths)
+            fact = Sequence(self.fact.element_type, self.fact.part)
+            sequences[old] = LoweredSequence.of(packed, fact)
+
+
+def _lower_if(step: SequenceNode) -> bool:
+    """Lower an If and its branches; whether it was replaced.
+
+    Raises:
+        SplitError: TS513 if the branches lay their sequences out in ways that don't agree.
+    """
+    node, branches = step.node, [body for _, body in bodies(step.node)]
+    for body in branches:
+        _lower_scope(step.lowering, step.sequences, body)
+    if not any(old in step.lowering.reasons for old in node.outputs):
+        return False
+    passages = [
+        _out_of_branches(step, old, [body.outputs[index] for body in branches])
+        for index, old in enumerate(node.outputs)
+    ]
+    for body in branches:
+        body.outputs[:] = _given_out(step, passages, body, body.outputs[: len(passages)])
+    _replace(step, node.inputs, passages)
+    return True
+
+
+def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) -> Passage:
+    """How an output leaves the branches."""
+    if old not in step.lowering.reasons:
+        return Passage(step)
+    sequences, fact = list(map(step.sequence, ends)), step.lowering.sequence(old)
+    counts = {None if each.parts is None else len(each.parts) for each in sequences}
+    if len(counts) == 1 and None not in counts and counts != {0}:
+        count = len(sequences[0].parts or ())
+        return Passage(step, fact, None, (Tensor(fact.element_type),) * count)
+    layouts = {each.packed.layout for each in sequences if each.packed is not None}
+    if len(layouts) > 1 and None in counts:
+        raise refusal("the branches split their sequences along different axes", step.ref)
+    layout = layouts.pop() if len(layouts) == 1 else layout_of(fact, step.ref)
+    return Passage.packed(step, fact, layout)
+
+
+def _lower_loop(step: SequenceNode) -> bool:
+    """Lower a Loop and its body; whether it was replaced.
+
+    Raises:
+        SplitError: TS513 for a body that does not fit, or a sequence that no tensor can hold.
+    """
+    node = step.node
+    body = next(body for _, body in bodies(node))
+    count = len(node.inputs) - 2
+    if count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
+        raise refusal("the body does not fit the loop", step.ref, "repair the model")
+    starts, insides = node.inputs[2:], body.inputs[2:]
+    passages = [_into_loop(step, body, index) for index in range(count)]
+    inputs, inside = list(node.inputs[:2]), list(body.inputs[:2])
+    first = InsertionPoint(step.lowering, step.point.stem, body, next(iter(body), None))
+    for passage, start, old in zip(passages, starts, insides, strict=True):
+        inputs += [None] if start is None else passage.given(start, step.point)
+        if passage.fact is None:
+            inside += [old] * len(passage.tensors)
+        else:
+            inside += (values := passage.values(old))
+            passage.taken(old, values, first)
+    _lower_scope(step.lowering, step.sequences, body)
+    if not any(start in step.lowering.reasons for start in starts):
+        return False
+    carried, others = body.outputs[1 : count + 1], body.outputs[count + 1 :]
+    outputs = _given_out(step, passages, body, carried)
+    body.inputs[:] = inside
+    body.outputs[:] = [body.outputs[0], *outputs, *others]
+    _replace(step, inputs, passages + [Passage(step)] * (len(node.outputs) - count))
+    return True
+
+
+def _into_loop(step: SequenceNode, body: ir.Graph, index: int) -> Passage:
+    """How a loop carries a value."""
+    start, old = step.ref.input(index + 2), step.node.outputs[index]
+    inside, end = body.inputs[index + 2], body.outputs[index + 1]
+    if start not in step.lowering.reasons:
+        return Passage(step)
+    sequence = step.sequence(start)
+    if _passes(end, inside):
+        step.sequences[inside] = step.sequences[old] = sequence
+        return Passage(step, tensors=())
+    fact = step.lowering.sequence(inside)
+    layout = sequence.packed.layout if sequence.packed else layout_of(fact, step.ref)
+    return Passage.packed(step, fact, layout)
+
+
+def _passes(end: ir.Value, start: ir.Value) -> bool:
+    """Whether a body gives out a sequence as it took it in."""
+    while end is not start:
+        producer = end.producer()
+        if producer is None or producer.op_type != "Identity" or producer.inputs[0] is None:
+            return False
+        end = producer.inputs[0]
+    return True
+
+
+def _given_out(
+    step: SequenceNode, passages: list[Passage], body: ir.Graph, ends: Values[ir.Value]
+) -> list[ir.Value]:
+    """What a body gives out; what stands for a sequence is made in it, and for one output only."""
+    point, given = InsertionPoint(step.lowering, step.point.stem, body), dict.fromkeys(body.outputs)
+    outputs = []
+    for passage, end in zip(passages, ends, strict=True):
+        for made in passage.given(end, point):
+            is_own = made.graph is body and made.producer() is not None and made not in given
+            stays = is_own or passage.fact is None
+            outputs.append(made if stays else point.op("Identity", [made]))
+            given[made] = None
+    return outputs
+
+
+def _replace(step: SequenceNode, inputs: Values[ir.Value | None], passages: list[Passage]) -> None:
+    """Put a node with other inputs and outputs in the place of a node with bodies."""
+    old = step.node
+    made = [passage.values(output) for passage, output in zip(passages, old.outputs, strict=True)]
+    step.lowering.edits.retire(old)
+    if not any(made):
+        return
+    new = ir.Node(
+        old.domain,
+        old.op_type,
+        inputs,
+        list(old.attributes.values()),
+        outputs=list(chain.from_iterable(made)),
+        name=old.name,
+        doc_string=old.doc_string,
+        metadata_props=dict(old.metadata_props),
+    )
+    step.ref.scope.insert_before(old, new)
+    for passage, output, values in zip(passages, old.outputs, made, strict=True):
+        passage.taken(output, values, step.point)
+
+
+_WITH_BODIES: Mapping[str, Callable[[SequenceNode], bool]] = {"If": _lower_if, "Loop": _lower_loop}
