@@ -120,7 +120,10 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     node = ref.node
     if not is_vendor_split(node):
         return {}
-    version = record_of(node, ref.opset).id
+    try:
+        version = record_of(node, ref.opset).id
+    except SplitError:  # which the analysis has found
+        return {}
     found: Features = {"operator": "Split", "version": version} | _type_of(node, facts)
     if any(constant(value) is None for value in node.inputs[2:]):
         found["runtime_lengths"] = True

@@ -93,3 +93,20 @@ def test_a_missing_bin_is_a_finding(tmp_path: Path) -> None:
     path = cut_file().save(tmp_path)
     path.with_suffix(".bin").unlink()
     assert [f.code for f in check(path)] == ["TS504"]
+
+
+@pytest.mark.parametrize("target", [None, "openvino"])
+@pytest.mark.parametrize("version", ["opset8", "extension", ""])
+def test_a_layer_of_an_unknown_version_does_not_hide_the_others(
+    tmp_path: Path, version: str, target: str | None
+) -> None:
+    ir = IrFile()
+    x, axis = ir.parameter("x", "f32", "6,8"), ir.int64(0, scalar=True)
+    parts = ir.layer("Split", (x, axis), 2, name="odd", version=version)
+    for part in (*parts, *ir.variadic_split(x, axis, ir.int64(2, 5), 2)):
+        ir.result(part)
+    found = check(ir.save(tmp_path), target)
+    assert [(finding.code, finding.node) for finding in found] == [
+        ("TS101", "layer 'odd' (id 2)"),
+        ("TS302", "layer 'cut' (id 4)"),
+    ]

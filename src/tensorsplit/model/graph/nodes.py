@@ -16,7 +16,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import read_tensor
-from tensorsplit.model.openvino_ir.translation import LAYER_PATH
+from tensorsplit.model.openvino_ir.translation import LAYER_PATH, LAYER_VERSION
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
 
@@ -216,7 +216,8 @@ def record_of(node: ir.Node, opset: int) -> Operator:
         SplitError: TS101 if there is none.
     """
     if is_vendor_split(node):
-        return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{VENDOR_SPLIT.since_version}"]
+        version = node.metadata_props.get(LAYER_VERSION, VENDOR_SPLIT.since_version)
+        return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{version}"]
     return in_force(node.op_type, opset)
 
 

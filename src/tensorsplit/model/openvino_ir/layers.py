@@ -1,9 +1,9 @@
-"""The layers of an OpenVINO IR as plain data, read from its ``.xml`` without trusting it."""
+"""The layers of an OpenVINO IR, read from its ``.xml`` without trusting it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -19,14 +19,16 @@ from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, UNSAFE_XM
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-VERSIONS = (10, 11)
+VERSIONS = ("10", "11")
 """The versions of the format that are read."""
 
 CONSTANTS = ("Const", "Constant")
 """How the type of a constant is spelled."""
 
-_BODIES = ("body", "then_body", "else_body")
-_EDGE = ("from-layer", "from-port", "to-layer", "to-port")
+_EDGE = {
+    name: f"the {name} of an edge" for name in ("from-layer", "from-port", "to-layer", "to-port")
+}
+_COMMA = re.compile(r"(?<!\\),")
 _MAX_DEPTH = 32
 _LARGEST = 1 << 63
 
@@ -38,81 +40,43 @@ class Port(NamedTuple):
     here (both have none) and are both None. The precision is such as ``FP32``; empty if missing.
     """
 
-    id: int
     names: tuple[str, ...]
     shape: Shape | None
     precision: str
 
 
-class OutputRef(NamedTuple):
-    """An output of a layer: the layer's id, and the position among its outputs."""
+class Source(NamedTuple):
+    """What feeds an input: a layer, and the id of one of its output ports."""
 
-    layer: int
-    output: int
+    layer: Layer
+    port: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Layer:
-    """One layer.
+    """One layer; its ports go by their ids, in the order of the file.
 
     Attributes:
         id: The number that edges name; unique within its graph.
         path: What messages call the layer, with the layers whose bodies it lies in.
+        element: The layer in the file, which may hold bodies.
         attributes: The attributes of its ``<data>`` element, as text.
-        output_names: The tensor names that a Result adds.
-        bodies: The graphs that it runs by name, for such layers as ``Loop`` and ``If``.
-        sources: For each input port, what feeds it.
+        sources: What feeds each input.
     """
 
     id: int
     name: str
     type: str
-    version: str
     path: str
+    element: Element
     attributes: Mapping[str, str]
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    output_names: tuple[str, ...]
-    bodies: Mapping[str, LayerGraph]
-    sources: tuple[OutputRef, ...] = ()
+    inputs: Mapping[int, Port]
+    outputs: Mapping[int, Port]
+    sources: tuple[Source, ...] = ()
 
 
-class LayerGraph(NamedTuple):
-    """A network or the body of a layer: its layers by id, as in the file, and in running order."""
-
-    layers: Mapping[int, Layer]
-    order: tuple[Layer, ...]
-
-    def of_type(self, type: str) -> tuple[Layer, ...]:
-        """The layers of a type, in the order of the file."""
-        return tuple(layer for layer in self.layers.values() if layer.type == type)
-
-
-def read_layers(path: Path) -> LayerGraph:
-    """Read the network of an IR file; raises TS501, TS502, TS503."""
-    root = _root(path)
-    if root.tag != "net":
-        raise _unreadable(path, f"its root element is <{root.tag[:40]}>", "an IR file has <net>")
-    version = root.get("version", "")
-    if version not in map(str, VERSIONS):
-        raise _unreadable(
-            path,
-            f"it is IR of version {version[:20]!r}",
-            f"save it as version {' or '.join(map(str, VERSIONS))}",
-        )
-    return _graph(root, "", 0)
-
-
-def whole(text: str | None, what: str, path: str) -> int:
-    """A number >= 0 as IR files write it, of ASCII digits and at most 64 bits; else TS502."""
-    digits = (text or "").strip()
-    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _LARGEST:
-        return int(digits)
-    seen = "missing" if text is None else repr(text[:40])
-    raise malformed(f"{what} is {seen}", "it is a number >= 0", path)
-
-
-def _root(path: Path) -> Element:
+def read_network(path: Path) -> Element:
+    """The network of an IR file; raises TS501, TS503."""
     if not path.is_file():  # also keeps pipes and devices out, which might never end
         raise _unreadable(path, "there is no such file", "give the path of an .xml file")
     try:
@@ -128,111 +92,129 @@ def _root(path: Path) -> Element:
         raise _unreadable(path, str(error.strerror), "give a file that can be read") from None
     except (ParseError, ValueError, LookupError) as error:
         raise _unreadable(path, f"it is no XML: {str(error)[:100]}", "save it again") from None
+    version = root.get("version", "")
+    if root.tag != "net":
+        raise _unreadable(path, f"its root element is <{root.tag[:40]}>", "an IR file has <net>")
+    if version not in VERSIONS:
+        fix = f"save it as version {' or '.join(VERSIONS)}"
+        raise _unreadable(path, f"it is IR of version {version[:20]!r}", fix)
     return root
 
 
-def _graph(element: Element, prefix: str, depth: int) -> LayerGraph:
+def layers_of(graph: Element, prefix: str = "", depth: int = 0) -> list[Layer]:
+    """The layers of a network or body, in the order of the file; raises TS502.
+
+    The prefix is the path of the layers around a body.
+    """
     if depth > _MAX_DEPTH:
         raise malformed(
             f"bodies lie {depth} deep in each other", f"use at most {_MAX_DEPTH}", prefix
         )
-    listed = element.find("layers")
+    listed = graph.find("layers")
     if listed is None:
         raise malformed("a graph has no <layers>", "IR files list them", prefix)
     layers: dict[int, Layer] = {}
     for item in listed.findall("layer"):
-        number = whole(item.get("id"), "the id of a layer", prefix)
-        if number in layers:
-            raise malformed(f"two layers have the id {number}", "give each its own", prefix)
-        layers[number] = _layer(number, item, prefix, depth)
-    edges = _edges(element.find("edges"), layers, prefix)
+        layer = _layer(item, prefix)
+        if layers.setdefault(layer.id, layer) is not layer:
+            raise malformed(f"two layers have the id {layer.id}", "give each its own", prefix)
+    edges = _edges(graph, layers, prefix)
     for layer in layers.values():
         layer.sources = _sources(layer, edges)
-    return LayerGraph(layers, _in_order(layers))
+    return list(layers.values())
 
 
-def _layer(number: int, item: Element, prefix: str, depth: int) -> Layer:
-    name = item.get("name", "")
-    path = f"{prefix}layer '{name}' (id {number})"
-    data = item.find("data")
+def in_running_order(layers: Iterable[Layer]) -> list[Layer]:
+    """The layers so that each comes after those that feed it."""
+    feeding = {layer: [source.layer for source in layer.sources] for layer in layers}
+    try:
+        return list(TopologicalSorter(feeding).static_order())
+    except CycleError as error:
+        circle = error.args[1]
+        raise malformed(
+            f"{len(circle) - 1} layers wait for each other's outputs, this one among them",
+            "the edges of a graph form no circle",
+            circle[0].path,
+        ) from None
+
+
+def whole(text: str | None, what: str, path: str) -> int:
+    """A number >= 0 as IR files write it, of ASCII digits and at most 64 bits; else TS502."""
+    digits = (text or "").strip()
+    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _LARGEST:
+        return int(digits)
+    seen = "missing" if text is None else repr(text[:40])
+    raise malformed(f"{what} is {seen}", "it is a number >= 0", path)
+
+
+def listed_names(text: str) -> tuple[str, ...]:
+    """The names in a list separated by commas, in which a comma of a name has a backslash."""
+    names = (name.replace("\\,", ",") for name in _COMMA.split(text)) if text else ()
+    return tuple(name for name in names if name)
+
+
+def malformed(problem: str, fix: str, path: str) -> SplitError:
+    """A refusal of a layer (TS502); of the network itself where the path is empty."""
+    return SplitError(MALFORMED_MODEL, problem, fix, node=path.removesuffix(" / ") or None)
+
+
+def _layer(item: Element, prefix: str) -> Layer:
+    number, name = whole(item.get("id"), "the id of a layer", prefix), item.get("name", "")
+    path, data = f"{prefix}layer '{name}' (id {number})", item.find("data")
     return Layer(
         id=number,
         name=name,
         type=item.get("type", ""),
-        version=item.get("version", ""),
         path=path,
-        attributes={} if data is None else dict(data.attrib),
+        element=item,
+        attributes={} if data is None else data.attrib,
         inputs=_ports(item.find("input"), path),
         outputs=_ports(item.find("output"), path),
-        output_names=_split_names(item.get("output_names", "")),
-        bodies={
-            tag: _graph(body, f"{path} / ", depth + 1)
-            for tag in _BODIES
-            if (body := item.find(tag)) is not None
-        },
     )
 
 
-def _ports(item: Element | None, path: str) -> tuple[Port, ...]:
-    if item is None:
-        return ()
-    ports = tuple(
-        Port(
-            whole(port.get("id"), "the id of a port", path),
-            _split_names(port.get("names", "")),
-            _port_shape(port, path),
-            port.get("precision", ""),
-        )
-        for port in item.findall("port")
-    )
-    if len({port.id for port in ports}) != len(ports):
-        raise malformed(f"two {item.tag} ports have the same id", "give each its own", path)
+def _ports(item: Element | None, path: str) -> dict[int, Port]:
+    ports: dict[int, Port] = {}
+    for port in item.findall("port") if item is not None else ():
+        number = whole(port.get("id"), "the id of a port", path)
+        if number in ports:
+            raise malformed(f"two ports have the id {number}", "give each its own", path)
+        dims = [(dim.text or "").strip() for dim in port.findall("dim")]
+        shape = tuple(None if dim == "-1" else whole(dim, "a <dim>", path) for dim in dims) or None
+        names = listed_names(port.get("names", ""))
+        ports[number] = Port(names, shape, port.get("precision", ""))
     return ports
 
 
-def _port_shape(port: Element, path: str) -> Shape | None:
-    texts = [(dim.text or "").strip() for dim in port.findall("dim")]
-    if not texts:
-        return None
-    return tuple(None if text == "-1" else whole(text, "a <dim>", path) for text in texts)
-
-
-def _split_names(text: str) -> tuple[str, ...]:
-    """The names in a list separated by commas, in which a comma of a name has a backslash."""
-    names = (name.replace("\\,", ",") for name in re.split(r"(?<!\\),", text))
-    return tuple(name for name in names if name)
-
-
 def _edges(
-    element: Element | None, layers: Mapping[int, Layer], prefix: str
-) -> dict[tuple[int, int], OutputRef]:
+    graph: Element, layers: Mapping[int, Layer], prefix: str
+) -> dict[tuple[int, int], Source]:
     """What feeds each input port, by layer and port id."""
-    found: dict[tuple[int, int], OutputRef] = {}
-    positions = {
-        layer.id: {port.id: place for place, port in enumerate(layer.outputs)}
-        for layer in layers.values()
-    }
-    entries = {layer.id: {port.id for port in layer.inputs} for layer in layers.values()}
-    for edge in element.findall("edge") if element is not None else ():
+    found: dict[tuple[int, int], Source] = {}
+    edges = graph.find("edges")
+    for edge in edges.findall("edge") if edges is not None else ():
         start, leaves, end, enters = (
-            whole(edge.get(name), f"the {name} of an edge", prefix) for name in _EDGE
+            whole(edge.get(name), what, prefix) for name, what in _EDGE.items()
         )
+        if start not in layers or leaves not in layers[start].outputs:
+            problem, fix = "starts at no output", "name one that exists"
+        elif end not in layers or enters not in layers[end].inputs:
+            problem, fix = "ends at no input", "name one that exists"
+        elif (end, enters) in found:
+            problem, fix = "is not the only one to end there", "keep one"
+        else:
+            found[end, enters] = Source(layers[start], leaves)
+            continue
         shown = f"the edge from layer {start}, port {leaves} to layer {end}, port {enters}"
-        if leaves not in positions.get(start, {}):
-            raise malformed(f"{shown} starts at no output", "name one that exists", prefix)
-        if enters not in entries.get(end, set()):
-            raise malformed(f"{shown} ends at no input", "name one that exists", prefix)
-        if (end, enters) in found:
-            raise malformed(f"{shown} is not the only one to end there", "keep one", prefix)
-        found[end, enters] = OutputRef(start, positions[start][leaves])
+        raise malformed(f"{shown} {problem}", fix, prefix)
     return found
 
 
-def _sources(layer: Layer, edges: Mapping[tuple[int, int], OutputRef]) -> tuple[OutputRef, ...]:
+def _sources(layer: Layer, edges: Mapping[tuple[int, int], Source]) -> tuple[Source, ...]:
     for port in layer.inputs:
-        if (layer.id, port.id) not in edges:
-            raise malformed(f"nothing feeds its input port {port.id}", "add an edge", layer.path)
-    has = (len(layer.inputs), len(layer.outputs))
+        if (layer.id, port) not in edges:
+            raise malformed(f"nothing feeds its input port {port}", "add an edge", layer.path)
+    has = len(layer.inputs), len(layer.outputs)
     is_start = layer.type in ("Parameter", *CONSTANTS)
     if (is_start and has != (0, 1)) or (layer.type == "Result" and has[0] != 1):
         raise malformed(
@@ -240,29 +222,7 @@ def _sources(layer: Layer, edges: Mapping[tuple[int, int], OutputRef]) -> tuple[
             "Parameter and Const have one output, Result has one input",
             layer.path,
         )
-    return tuple(edges[layer.id, port.id] for port in layer.inputs)
-
-
-def _in_order(layers: Mapping[int, Layer]) -> tuple[Layer, ...]:
-    """The layers so that each comes after those that feed it."""
-    feeding = {
-        number: [source.layer for source in layer.sources] for number, layer in layers.items()
-    }
-    try:
-        return tuple(layers[number] for number in TopologicalSorter(feeding).static_order())
-    except CycleError as error:
-        circle = error.args[1]
-        raise malformed(
-            f"{len(circle) - 1} layers wait for each other's outputs, this one among them",
-            "the edges of a graph form no circle",
-            layers[circle[0]].path,
-        ) from None
-
-
-def malformed(problem: str, fix: str, path: str | None) -> SplitError:
-    """A refusal of a layer (TS502); of the network itself where the path is empty."""
-    node = (path or "").removesuffix(" / ") or None
-    return SplitError(MALFORMED_MODEL, problem, fix, node=node)
+    return tuple(edges[layer.id, port] for port in layer.inputs)
 
 
 def _unreadable(path: Path, problem: str, fix: str) -> SplitError:

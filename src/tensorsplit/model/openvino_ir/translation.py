@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from math import prod
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import (
-    EXTERNAL_DATA,
-    UNKNOWN_OPERATOR,
-    SplitError,
-    show_int,
-)
+from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_int
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
 from tensorsplit.core.schema import Operator
@@ -31,23 +26,37 @@ from tensorsplit.model.feeds import DeclaredInput, Range
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
-    LayerGraph,
-    OutputRef,
+    Source,
+    in_running_order,
+    layers_of,
+    listed_names,
     malformed,
-    read_layers,
+    read_network,
     whole,
 )
 
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
 LAYER_PATH = "org.openvinotoolkit.layer"
 """The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
+
+LAYER_VERSION = "org.openvinotoolkit.version"
+"""The key in a node's metadata of the version of a split layer, if there is no record of it."""
 
 _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
 """Constants of more bytes stay in the ``.bin`` file, whatever they are for."""
 
 _IR_VERSION = 10
-_FAMILY = frozenset(record.name for record in operators.values() if record.vendor == "openvino")
-_TYPES = frozenset(TensorProto.DataType.keys())
+_RECORDS = {
+    (record.name, str(record.since_version)): record
+    for record in operators.values()
+    if record.vendor == "openvino"
+}
+_FAMILY = frozenset(name for name, _ in _RECORDS)
+_TYPES: dict[str, int] = dict(TensorProto.DataType.items())
+_BODIES = ("body", "then_body", "else_body")
 _IN_THREE_BYTES = ("u3", "u6")
 _BITS = re.compile("[0-9]+")
 _OF_NO_TYPE = ("dynamic", "undefined")
@@ -79,25 +88,24 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
     Raises:
         SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
             well-formed, TS503 for XML with a document type, TS504 for a ``.bin`` that is missing
-            or does not hold what the ``.xml`` says; TS101 for a split layer of an unknown version.
+            or does not hold what the ``.xml`` says.
     """
     file = Path(fspath(path))
-    layers = read_layers(file)
+    layers = layers_of(read_network(file))
     weights = file.with_suffix(".bin")
-    inputs = {layer.id: _input(layer) for layer in layers.of_type("Parameter")}
+    inputs = {layer: _input(layer) for layer in _of_type("Parameter", layers)}
     taken: set[str] = set()
-    for number, entry in inputs.items():
+    for layer, entry in inputs.items():
         if entry.name in taken:
             problem = f"two inputs are called '{entry.name}'"
-            raise malformed(problem, "give each its own name", layers.layers[number].path)
+            raise malformed(problem, "give each its own name", layer.path)
         taken.add(entry.name)
     outputs = _output_names(layers)
-    names = {number: entry.name for number, entry in inputs.items()}
-    graph = _Writer(weights, {*taken, *outputs}).graph(layers, names, outputs)
+    names = {layer: entry.name for layer, entry in inputs.items()}
+    graph = _Writer(weights, {*taken, *outputs}).graph(file.stem, layers, names, outputs)
     graph.input.extend(
         _described(entry.name, entry.element_type, entry.shape) for entry in inputs.values()
     )
-    graph.name = file.stem
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
     message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
     return IrFile(weights.resolve(), message, tuple(inputs.values()), outputs)
@@ -105,7 +113,7 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
 
 def _input(layer: Layer) -> DeclaredInput:
     """A Parameter, called by its layer name, else its tensor name, else its id."""
-    names = tuple(name for port in layer.outputs for name in port.names)
+    names = tuple(name for port in layer.outputs.values() for name in port.names)
     element_type, ranges = _element_type(layer), _ranges(layer)
     return DeclaredInput(
         name=layer.name or next(iter(names), str(layer.id)),
@@ -157,28 +165,26 @@ def _range(text: str, layer: Layer) -> Range:
     )
 
 
-def _output_names(graph: LayerGraph) -> tuple[str, ...]:
+def _output_names(layers: Sequence[Layer]) -> tuple[str, ...]:
     """What each Result is called, in the order of the file; every name once.
 
     A Result is called by its own tensor name, else by one of the port that feeds it, else as its
     layer, else as the producing layer and the position of the output.
     """
     taken: dict[str, None] = {}
-    for layer in graph.of_type("Result"):
-        name = next(name for name in _possible_names(graph, layer) if name not in taken)
-        taken[name] = None
+    for result in _of_type("Result", layers):
+        taken[next(name for name in _possible_names(result) if name not in taken)] = None
     return tuple(taken)
 
 
-def _possible_names(graph: LayerGraph, result: Layer) -> Iterator[str]:
-    (source,) = result.sources
-    producer = graph.layers[source.layer]
-    yield from result.output_names
-    yield from producer.outputs[source.output].names
+def _possible_names(result: Layer) -> Iterator[str]:
+    ((producer, port),) = result.sources
+    yield from listed_names(result.element.get("output_names", ""))
+    yield from producer.outputs[port].names
     if result.name:
         yield _SINK.sub("", result.name) or result.name
         yield result.name
-    place = f"{producer.name or producer.id}.{source.output}"
+    place = f"{producer.name or producer.id}.{[*producer.outputs].index(port)}"
     yield place
     yield f"{place}.{result.id}"
     yield from (f"{place}.{result.id}.{number}" for number in count(1))
@@ -194,50 +200,53 @@ class _Writer:
         self._taken = taken
 
     def graph(
-        self, layers: LayerGraph, inputs: Mapping[int, str], outputs: Iterable[str]
+        self,
+        name: str,
+        layers: Sequence[Layer],
+        inputs: Mapping[Layer, str],
+        outputs: Iterable[str],
+        depth: int = 0,
     ) -> GraphProto:
-        """A graph without its inputs; Parameters are named by id, Results in their order."""
-        graph = GraphProto()
-        names = {OutputRef(number, 0): name for number, name in inputs.items()}
-        owners = {name: number for number, name in inputs.items()}
+        """A graph without its inputs; the names of outputs are in the order of the Results."""
+        graph = GraphProto(name=name)
+        names = {Source(layer, *layer.outputs): called for layer, called in inputs.items()}
+        owners = {called: layer for layer, called in inputs.items()}
         results = []
-        for result, wanted in zip(layers.of_type("Result"), outputs, strict=True):
+        for result, wanted in zip(_of_type("Result", layers), outputs, strict=True):
             (source,) = result.sources
-            is_another = owners.get(wanted, source.layer) != source.layer
-            name = self._new_name(result, 0) if is_another else wanted
-            results.append((result, name))
-            if layers.layers[source.layer].type not in ("Parameter", *CONSTANTS):
-                names.setdefault(source, name)  # of several Results, the first one names the value
+            is_another = owners.get(wanted, source.layer) is not source.layer
+            called = self._new_name(result, 0) if is_another else wanted
+            results.append((result, source, called))
+            if source.layer.type not in ("Parameter", *CONSTANTS):
+                names.setdefault(source, called)  # of several Results, the first names the value
         operands = {
             source.layer
-            for layer in layers.order
+            for layer in layers
             if layer.type in _FAMILY
             for source in layer.sources[1:]
         }
-        for layer in layers.order:
-            for place in range(len(layer.outputs)):
-                source = OutputRef(layer.id, place)
-                names[source] = names.get(source) or self._new_name(layer, place)
+        for layer in in_running_order(layers):
+            for place, port in enumerate(layer.outputs):
+                if (layer, port) not in names:
+                    names[Source(layer, port)] = self._new_name(layer, place)
             if layer.type in CONSTANTS:
-                name = names[OutputRef(layer.id, 0)]
-                self._add_constant(graph, layer, name, is_operand=layer.id in operands)
+                called = names[Source(layer, *layer.outputs)]
+                self._add_constant(graph, layer, called, is_operand=layer in operands)
             elif layer.type not in ("Parameter", "Result"):
-                self._add_node(graph, layer, names)
-        for result, name in results:
-            (source,) = result.sources
-            if names[source] != name:
-                node = graph.node.add(op_type="Identity", input=[names[source]], output=[name])
+                self._add_layer(graph, layer, names, depth)
+        for result, source, called in results:
+            if names[source] != called:
+                node = graph.node.add(op_type="Identity", input=[names[source]], output=[called])
                 node.metadata_props.add(key=LAYER_PATH, value=result.path)
-            shape = layers.layers[source.layer].outputs[source.output].shape
-            graph.output.append(_described(name, None, shape))
+            graph.output.append(_described(called, None, source.layer.outputs[source.port].shape))
         return graph
 
-    def _body(self, layers: LayerGraph) -> GraphProto:
+    def _body(self, element: Element, around: Layer, depth: int) -> GraphProto:
         """A body; what its Parameters are is known only to the layer around it."""
-        inputs = {layer.id: self._new_name(layer, 0) for layer in layers.of_type("Parameter")}
-        outputs = [self._new_name(layer, 0) for layer in layers.of_type("Result")]
-        graph = self.graph(layers, inputs, outputs)
-        graph.name = "body"
+        layers = layers_of(element, f"{around.path} / ", depth)
+        inputs = {layer: self._new_name(layer, 0) for layer in _of_type("Parameter", layers)}
+        outputs = [self._new_name(layer, 0) for layer in _of_type("Result", layers)]
+        graph = self.graph("body", layers, inputs, outputs, depth)
         graph.input.extend(ValueInfoProto(name=name) for name in inputs.values())
         return graph
 
@@ -250,22 +259,21 @@ class _Writer:
         self._taken.add(name)
         return name
 
-    def _add_node(self, graph: GraphProto, layer: Layer, names: Mapping[OutputRef, str]) -> None:
-        node = graph.node.add(op_type=layer.type, domain=DOMAIN, name=layer.name)
-        node.metadata_props.add(key=LAYER_PATH, value=layer.path)
-        node.input.extend(names[source] for source in layer.sources)
-        node.output.extend(names[OutputRef(layer.id, place)] for place in range(len(layer.outputs)))
-        record = _record_of(layer)
-        if record is None:
-            _add_attributes(node, layer.attributes, skip=layer.bodies)
-        else:
-            texts = {entry.name: layer.attributes.get(entry.name) for entry in record.attributes}
-            for name, text in texts.items():
-                if text is not None:
-                    node.attribute.append(helper.make_attribute(name, _integer(name, text, layer)))
-        for name, body in layer.bodies.items():
-            node.attribute.append(helper.make_attribute(name, self._body(body)))
-        for name, port in zip(node.output, layer.outputs, strict=True):
+    def _add_layer(
+        self, graph: GraphProto, layer: Layer, names: Mapping[Source, str], depth: int
+    ) -> None:
+        inputs = [names[source] for source in layer.sources]
+        outputs = [names[Source(layer, port)] for port in layer.outputs]
+        version = layer.element.get("version", "")
+        record = _RECORDS.get((layer.type, version.removeprefix("opset")))
+        values = _passed_on(layer) if record is None else _operands(layer, record)
+        for tag in _BODIES:
+            if (body := layer.element.find(tag)) is not None:
+                values[tag] = self._body(body, layer, depth + 1)
+        node = _add_node(graph, layer, inputs, outputs, values)
+        if record is None and layer.type in _FAMILY:
+            node.metadata_props.add(key=LAYER_VERSION, value=version[:40])
+        for name, port in zip(outputs, layer.outputs.values(), strict=True):
             element_type = _of_precision(port.precision) if record is None else None
             if port.shape is not None or element_type is not None:
                 graph.value_info.append(_described(name, element_type, port.shape))
@@ -276,18 +284,10 @@ class _Writer:
         """A Const as an initializer, or as a node for OpenVINO alone if ONNX can't hold it."""
         element_type, shape, offset, size = _declared_constant(layer)
         self._check_weights(layer, offset, size)
-        tensor = TensorProto(
-            name=name, data_type=_data_type(ELEMENT_TYPES[element_type]), dims=shape
-        )
-        strings = self._strings(layer, shape, offset, size) if element_type == "string" else None
-        if not tensor.data_type or (strings is None and element_type == "string"):
-            node = graph.node.add(op_type=layer.type, domain=DOMAIN, name=layer.name, output=[name])
-            node.metadata_props.add(key=LAYER_PATH, value=layer.path)
-            _add_attributes(node, layer.attributes)
-            graph.value_info.append(_described(name, None, shape))
-            return
-        if strings is not None:
-            tensor.string_data.extend(strings)
+        data_type = _data_type(ELEMENT_TYPES[element_type])
+        tensor = TensorProto(name=name, data_type=data_type, dims=shape)
+        if element_type == "string":
+            tensor.string_data.extend(_strings(self._read(layer, offset, size), shape, layer))
         elif is_operand and size <= _LARGEST_OPERAND:
             tensor.raw_data = self._read(layer, offset, size)
         else:
@@ -295,7 +295,11 @@ class _Writer:
             entries = {"location": self._location, "offset": offset, "length": size}
             for key, value in entries.items():
                 tensor.external_data.add(key=key, value=str(value))
-        graph.initializer.append(tensor)
+        if data_type and _are_utf8(tensor.string_data):
+            graph.initializer.append(tensor)
+        else:
+            _add_node(graph, layer, [], [name], _passed_on(layer))
+            graph.value_info.append(_described(name, None, shape))
 
     def _check_weights(self, layer: Layer, offset: int, size: int) -> None:
         """Check that data lies in the ``.bin`` file."""
@@ -325,18 +329,9 @@ class _Writer:
                 node=layer.path,
             ) from None
 
-    def _strings(
-        self, layer: Layer, shape: tuple[int, ...], offset: int, size: int
-    ) -> list[bytes] | None:
-        """The strings of a constant; None if not all of them are UTF-8, as ONNX wants them."""
-        try:
-            strings = _decode_strings(self._read(layer, offset, size), prod(shape))
-            "".join(text.decode() for text in strings)
-        except UnicodeDecodeError:
-            return None
-        except SplitError as error:
-            raise error.located(node=layer.path) from None
-        return strings
+
+def _of_type(type: str, layers: Iterable[Layer]) -> list[Layer]:
+    return [layer for layer in layers if layer.type == type]
 
 
 def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
@@ -349,11 +344,11 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
         whole(layer.attributes.get(name), f"its {name}", layer.path) for name in ("offset", "size")
     )
     shape = tuple(low for low, _ in ranges)
-    needed = _byte_count(element_type, shape)
-    if needed not in (None, size):
+    needed = size if element_type == "string" else _byte_count(element_type, shape)
+    if needed != size:
         raise SplitError(
             EXTERNAL_DATA,
-            f"{element_type} of shape {list(shape)} takes {show_int(needed or 0)} bytes, but its"
+            f"{element_type} of shape {list(shape)} takes {show_int(needed)} bytes, but its"
             f" size is {size}",
             "the .xml is damaged: save it again",
             node=layer.path,
@@ -361,65 +356,75 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
     return element_type, shape, offset, size
 
 
-def _byte_count(element_type: str, shape: tuple[int, ...]) -> int | None:
-    """How many bytes a tensor takes; None for strings, whose length is in the data."""
-    if element_type == "string":
-        return None
+def _byte_count(element_type: str, shape: tuple[int, ...]) -> int:
+    """How many bytes a tensor takes."""
     digits = _BITS.search(element_type)  # as of f4e2m1, bf16 and u1; a boolean takes a byte
     size = -(-prod(shape) * (int(digits[0]) if digits else 8) // 8)
     return -(-size // 3) * 3 if element_type in _IN_THREE_BYTES else size
 
 
-def _decode_strings(data: bytes, number: int) -> list[bytes]:
+def _strings(data: bytes, shape: tuple[int, ...], layer: Layer) -> list[bytes]:
     """A count, the offset of each string and of the end (32-bit each), then the characters."""
+    number = prod(shape)
     head = 4 * (number + 2)
-    if len(data) < head or struct.unpack_from("<i", data)[0] != number:
-        raise _bad_strings(f"{len(data)} bytes do not hold the offsets of {number} strings")
-    offsets = struct.unpack_from(f"<{number + 1}i", data, 4)
-    text = data[head:]
-    ordered = all(start <= end for start, end in pairwise(offsets))
-    if offsets[0] != 0 or not ordered or offsets[-1] > len(text):
-        raise _bad_strings("the offsets of the strings do not lie in the data in order")
-    return [text[start:end] for start, end in pairwise(offsets)]
+    held = struct.unpack_from(f"<{number + 2}i", data) if len(data) >= head else ()
+    offsets, text = held[1:], data[head:]
+    if held[:1] != (number,) or offsets[0] != 0 or offsets != tuple(sorted(offsets)):
+        problem = f"its {len(data)} bytes do not start with the offsets of {number} strings"
+    elif offsets[-1] > len(text):
+        problem = f"its strings end at byte {offsets[-1]} of {len(text)}"
+    else:
+        return [text[start:end] for start, end in pairwise(offsets)]
+    fix = "the .bin file must be the one written with the .xml"
+    raise SplitError(EXTERNAL_DATA, problem, fix, node=layer.path)
 
 
-def _bad_strings(problem: str) -> SplitError:
-    return SplitError(EXTERNAL_DATA, problem, "the .bin file must be the one written with the .xml")
-
-
-def _record_of(layer: Layer) -> Operator | None:
-    """The record of a split layer; None for a layer of another type."""
-    if layer.type not in _FAMILY:
-        return None
+def _are_utf8(strings: Iterable[bytes]) -> bool:
+    """Whether all are UTF-8, as ONNX wants its strings."""
     try:
-        return operators[f"openvino.{layer.type}-{layer.version.removeprefix('opset')}"]
-    except SplitError:
-        raise SplitError(
-            UNKNOWN_OPERATOR,
-            f"the layer is {layer.type} of version {layer.version[:40]!r}",
-            f"the versions are {', '.join(op for op in operators if op.startswith('openvino.'))}",
-            node=layer.path,
-        ) from None
+        b"\0".join(strings).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _integer(name: str, text: str, layer: Layer) -> int:
-    digits = text.strip().removeprefix("-")
-    number = whole(digits, f"its {name}", layer.path)
-    return number if digits == text.strip() else -number
+def _add_node(
+    graph: GraphProto,
+    layer: Layer,
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    attributes: Mapping[str, Any],
+) -> NodeProto:
+    node: NodeProto = graph.node.add(
+        op_type=layer.type, domain=DOMAIN, name=layer.name, input=inputs, output=outputs
+    )
+    node.metadata_props.add(key=LAYER_PATH, value=layer.path)
+    node.attribute.extend(helper.make_attribute(*pair) for pair in attributes.items())
+    return node
+
+
+def _operands(layer: Layer, record: Operator) -> dict[str, Any]:
+    """The attributes of a split layer that its version knows; they are integers."""
+    values: dict[str, Any] = {}
+    for name in (entry.name for entry in record.attributes if entry.name in layer.attributes):
+        text = layer.attributes[name].strip()
+        number = whole(text.removeprefix("-"), f"its {name}", layer.path)
+        values[name] = -number if text.startswith("-") else number
+    return values
+
+
+def _passed_on(layer: Layer) -> dict[str, Any]:
+    """The attributes of a layer for OpenVINO alone: integers where they look so, else text."""
+    return {
+        name: int(text) if _INTEGER.fullmatch(text.strip()) else text
+        for name, text in layer.attributes.items()
+    }
 
 
 def _of_precision(text: str) -> str | None:
     """The element type that a port names in its own way; None if it is not known."""
     name = text.lower().replace("fp", "f")
     return ELEMENT_TYPES.get("boolean" if name == "bool" else name)
-
-
-def _add_attributes(node: NodeProto, texts: Mapping[str, str], skip: Container[str] = ()) -> None:
-    """The attributes of a layer that is passed on: integers where they look so, else text."""
-    for name, text in texts.items():
-        if name not in skip:
-            value = int(text) if _INTEGER.fullmatch(text.strip()) else text
-            node.attribute.append(helper.make_attribute(name, value))
 
 
 def _described(name: str, element_type: str | None, shape: Shape | None) -> ValueInfoProto:
@@ -431,5 +436,4 @@ def _described(name: str, element_type: str | None, shape: Shape | None) -> Valu
 
 def _data_type(element_type: str | None) -> int:
     """ONNX's number of an element type; undefined for those that ONNX lacks."""
-    name = (element_type or "undefined").upper()
-    return int(TensorProto.DataType.Value(name)) if name in _TYPES else TensorProto.UNDEFINED
+    return _TYPES.get((element_type or "undefined").upper(), TensorProto.UNDEFINED)
