@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Listed
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,7 +83,11 @@ def bind(
             )
     except SplitError as error:
         raise error.located(operator=record.id) from None
-    return resolve.bind(record, operands, count)
+    return _bind_once(record, tuple(operands), count)
+
+
+_bind_once = lru_cache(maxsize=256)(resolve.bind)
+"""A model repeats the same few splits, and each is bound several times."""
 
 
 def operand(value: ir.Value) -> Known:
