@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import ml_dtypes
 import numpy as np
+from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from tensorsplit.conformance.oracle import Array
 
@@ -47,17 +48,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }
 """The element types of the data that the page of each operator version lists."""
 
-_OTHER_NAMES: dict[str, np.dtype[np.generic]] = {
-    "float": np.dtype(np.float32),
-    "double": np.dtype(np.float64),
-    "string": np.dtype(object),
-    "float4e2m1": np.dtype(ml_dtypes.float4_e2m1fn),
-    "float8e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
-    "float8e5m2": np.dtype(ml_dtypes.float8_e5m2),
-    "float8e8m0": np.dtype(ml_dtypes.float8_e8m0fnu),
-    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "int4", "uint4", "uint2")},
-}
-
 BITS = {"int4": 4, "uint4": 4, "float4e2m1": 4, "uint2": 2}
 """The element types smaller than a byte."""
 
@@ -82,9 +72,14 @@ _PATTERNS = {
 _WORDS = ("", "a", "split", "é", "日本語", "-0.0", "longer than what is kept in place " * 2)
 
 
+def tensor_type(element_type: str) -> int:
+    """ONNX's number of an element type."""
+    return int(TensorProto.DataType.Value(element_type.upper()))
+
+
 def dtype_of(element_type: str) -> np.dtype[np.generic]:
     """NumPy's type of an element type; strings are objects."""
-    return np.dtype(_OTHER_NAMES.get(element_type, element_type))
+    return tensor_dtype_to_np_dtype(tensor_type(element_type))
 
 
 def values(

@@ -21,7 +21,7 @@ from tensorsplit.conformance.cases.wordings import (
     lengths_text,
 )
 from tensorsplit.conformance.data import ALLOWED, has_extremes
-from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape
 
 VARIADIC, SPLIT = "openvino.VariadicSplit-1", "openvino.Split-1"
 _FORMS = ("constant", "runtime")
@@ -41,57 +41,39 @@ def cases() -> Iterator[Case]:
             yield _drawn(split, draw(f"s {key}", _FORMS), "static", (rank, axis))
             yield _drawn(draw(key, EQUAL), "", "static", (rank, axis))
     for element_type, form in product(_INTEGERS, _FORMS):
-        yield _case(
-            VARIADIC,
-            f"operands-{element_type}",
-            *("axis-input", "split_lengths"),
-            shape=(2, 7),
-            axis_operand=CaseOperand(1, form, element_type),
-            operand=CaseOperand((3, 4), form, element_type),
-            sizes=(3, 4),
-            axis=1,
-        )
+        said = {
+            "axis_operand": CaseOperand(1, form, element_type),
+            "operand": CaseOperand((3, 4), form, element_type),
+        }
+        name, rules = f"operands-{element_type}", ("axis-input", "split_lengths")
+        yield case_of(VARIADIC, name, *rules, shape=(2, 7), sizes=(3, 4), axis=1, **said)
     for element_type in ALLOWED[VARIADIC]:
         yield from _types(element_type)
     yield from _refusals()
 
 
-def _case(
-    operator: str,
-    name: str,
-    *rules: str,
-    shape_class: str = "static",
-    decision: str = "",
-    **fields: Any,
-) -> Case:
-    """A case of a model, of a vector of 6 but for what is told."""
-    sizes = fields.get("sizes")
-    said = {
-        "shape": (6,),
-        "axis_operand": CaseOperand(0),
-        "outputs": len(sizes or (2, 4)),
-        **fields,
-    }
-    model = SplitModel(operator=operator, **said)
-    return case_of(model, name, *rules, shape_class=shape_class, decision=decision)
-
-
 def _types(element_type: str) -> Iterator[Case]:
     """An element type, in numbers that are plain and in extreme ones."""
-    for extreme in (False, True)[: 1 + has_extremes(element_type)]:
-        common: dict[str, Any] = {
-            "element_type": element_type,
-            "extreme": extreme,
-            "axis": 1,
-            "axis_operand": CaseOperand(1),
-            "decision": decision_of_type(element_type, extreme),
-        }
-        tail = "extreme" if extreme else "plain"
-        for name, sizes in TYPE_SPLITS.items():
-            said = {"shape": (2, 7), "operand": CaseOperand(sizes), "sizes": sizes, **common}
-            yield _case(VARIADIC, f"{name}-{tail}", "any-type", **said)
-        said = {"shape": (2, 9), "attributes": {"num_splits": 3}, "sizes": (3, 3, 3), **common}
-        yield _case(SPLIT, f"equal-{tail}", "any-type", **said)
+    rows: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+        name: (VARIADIC, sizes, {"operand": CaseOperand(sizes)})
+        for name, sizes in TYPE_SPLITS.items()
+    }
+    rows["equal"] = (SPLIT, (3, 3, 3), {"attributes": {"num_splits": 3}})
+    kinds = {"plain": False, "extreme": True} if has_extremes(element_type) else {"plain": False}
+    for (name, (operator, sizes, said)), (kind, extreme) in product(rows.items(), kinds.items()):
+        yield case_of(
+            operator,
+            f"{name}-{kind}",
+            "any-type",
+            decision=decision_of_type(element_type, extreme),
+            element_type=element_type,
+            extreme=extreme,
+            shape=(2, sum(sizes)),
+            axis=1,
+            axis_operand=CaseOperand(1),
+            sizes=sizes,
+            **said,
+        )
 
 
 def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
@@ -112,7 +94,7 @@ def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None
         rule, text = "remainder" if has_rest else "split_lengths", lengths_text(split.said)
         decision = "D7" if has_rest else ""
     group = "axes" if at else "lengths" if form else "equal"
-    return _case(
+    return case_of(
         VARIADIC if form else SPLIT,
         f"{group}-{text}of{split.dim}-{how}{f'{axis}'.replace('-', 'm')}",
         *(rule, "axis-input"),
@@ -201,11 +183,14 @@ def _refusals() -> Iterator[Case]:
 
 def _refused(operator: str, name: str, key: str, decision: str = "", **fields: Any) -> Case:
     """A split of 6 into two parts, but for what is told."""
-    rest: dict[str, Any] = {"attributes": {"num_splits": 2}}
-    if operator == VARIADIC:
-        rest = {"operand": CaseOperand((2, 4))}
-    axis = fields.get("axis_operand")
-    at_run_time = "-axis-runtime" if axis is not None and axis.form == "runtime" else ""
-    cls = "dynamic-axis" if None in fields.get("declared", ()) else "static"
-    said = {**rest, **fields, "shape_class": cls, "decision": decision}
-    return _case(operator, f"refuse-{name}{at_run_time}", key, **said)
+    lengths = {"operand": CaseOperand((2, 4))} if operator == VARIADIC else {}
+    said: dict[str, Any] = {
+        "attributes": {} if lengths else {"num_splits": 2},
+        **lengths,
+        "axis_operand": CaseOperand(0),
+        "shape": (6,),
+        "outputs": 2,
+        **fields,
+    }
+    at_run_time = "-axis-runtime" if said["axis_operand"].form == "runtime" else ""
+    return case_of(operator, f"refuse-{name}{at_run_time}", key, decision=decision, **said)

@@ -10,6 +10,7 @@ from tensorsplit.conformance.cases.wordings import (
     COMMON,
     COMMON_IN_SEQUENCES,
     OPSETS,
+    SEQUENCES,
     SPLITS,
     Stated,
     draw,
@@ -23,6 +24,9 @@ from tensorsplit.conformance.models.onnx_model import SplitModel
 BODIES: tuple[tuple[str, ...], ...] = ((), ("if",), ("loop",), ("scan",), ("function",))
 """Where a split node is."""
 
+SIMPLE_USES = {"output": None, "SequenceLength": None, "ConcatFromSequence": 0}
+"""What can be done with most sequences, and what it is told."""
+
 _OTHERS = (2, 1, 3, 2, 1, 4)
 """Lengths of the other dimensions, in turn; all different ones would make large data."""
 
@@ -31,15 +35,25 @@ _SEQUENCE_OUTPUTS = ("output", "SequenceInsert", "SequenceErase", "SequenceMap")
 
 
 def case_of(
-    model: SplitModel,
+    operator: str,
     name: str,
     *rules: str,
-    shape_class: str = "static",
+    shape_class: str = "",
     form: str = "",
     decision: str = "",
+    **fields: Any,
 ) -> Case:
-    """The case of a model; `form` is how the lengths are given, if not as the operand says."""
-    is_ir = model.operator.startswith("openvino.")
+    """The case of a `SplitModel` with these fields; without `outputs`, it has one for each part.
+
+    `form` is how the lengths are given, if not as the operand says. Without a class of shapes, a
+    dimension that is not declared is that of the axis.
+    """
+    outputs = {"outputs": len(fields.get("sizes") or ()), **fields}["outputs"]
+    said = {**fields, "outputs": 1 if operator in SEQUENCES else outputs}
+    model = SplitModel(operator=operator, **said)
+    is_ir = operator.startswith("openvino.")
+    is_static = all(isinstance(dim, int) for dim in model.declared_shape)
+    shape_class = shape_class or ("static" if is_static else "dynamic-axis")
     form = form or (model.operand.form if model.operand else "attribute")
     place = ".".join(model.places) or "graph"
     use = f"/{model.use}" if model.use else ""
@@ -48,16 +62,16 @@ def case_of(
     if model.sizes is not None:
         cut = CaseSplit(model.shape, model.axis, model.sizes, model.keepdims)
     return Case(
-        id=f"{model.operator}/{model.element_type}/{shape_class}-r{rank}/{form}/{place}{use}/"
+        id=f"{operator}/{model.element_type}/{shape_class}-r{rank}/{form}/{place}{use}/"
         + (name if is_ir else f"{name}-o{model.opset}"),
-        operator=model.operator,
+        operator=operator,
         element_type=model.element_type,
         shape_class=shape_class,
         rank=rank,
         spelling=form,
         place=model.places[0] if model.places else "graph",
         use=model.use,
-        rule=rule(model.operator, *rules),
+        rule=rule(operator, *rules),
         decision=decision,
         expects=PARTS if cut else REFUSAL,
         cut=cut,

@@ -9,6 +9,7 @@ from typing import Any
 from tensorsplit.conformance.case import SHAPE_CLASSES, USES, Case
 from tensorsplit.conformance.cases.making import (
     BODIES,
+    SIMPLE_USES,
     case_of,
     common_type,
     drawn_axis,
@@ -32,7 +33,7 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
 )
 from tensorsplit.conformance.data import ALLOWED, WIDE, has_extremes
-from tensorsplit.conformance.models.onnx_model import CaseOperand, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand
 
 _NESTED = (
     *(("if", "loop"), ("loop", "if"), ("scan", "if"), ("if", "function")),
@@ -185,11 +186,16 @@ def _case(
     axis_rule = "negative-axis" if axis < 0 else "axis" if axis else "default-axis"
     body_rule = "function" if places[:1] == ("function",) else "subgraph" if places else ""
     rules = (use,) if used else tuple(filter(None, (axis_rule, use, body_rule)))
-    model = SplitModel(
-        operator=operator,
+    name = f"{group}{wording.text(split)}-axis{axis}".replace("axis-", "axism")
+    return case_of(
+        operator,
+        name + option_text(option) + "-reference" * by_reference,
+        *(*wording.rules, *rules),
+        shape_class=cls,
+        form=wording.form,
+        decision=wording.decision or _decision(operator, split, axis),
         opset=opset,
         element_type=element_type,
-        outputs=1 if is_sequence else len(split.sizes),
         places=places,
         use=use,
         option=option,
@@ -197,11 +203,6 @@ def _case(
         **shaped(split.dim, rank, axis, cls, key),
         **says,
     )
-    name = f"{group}{wording.text(split)}-axis{axis}".replace("axis-", "axism")
-    name += option_text(option) + "-reference" * by_reference
-    rules = (*wording.rules, *rules)
-    decision = wording.decision or _decision(operator, split, axis)
-    return case_of(model, name, *rules, shape_class=cls, form=wording.form, decision=decision)
 
 
 def _decision(operator: str, split: Stated, axis: int) -> str:
@@ -217,45 +218,42 @@ def _decision(operator: str, split: Stated, axis: int) -> str:
 
 def _types(operator: str) -> Iterator[Case]:
     """Every element type, in numbers that are plain and in extreme ones."""
-    opsets, is_split = OPSETS[operator], operator in SPLITS
+    opsets = OPSETS[operator]
     for element_type in ALLOWED[operator]:
         for extreme in (False, True)[: 1 + has_extremes(element_type)]:
             for number, (name, sizes) in enumerate(TYPE_SPLITS.items()):
-                says = lengths_of(operator, sizes)
-                says["attributes"] = {"axis": 1, **says.get("attributes", {})}
-                model = SplitModel(
-                    operator=operator,
+                yield case_of(
+                    operator,
+                    f"{name}-{'extreme' if extreme else 'plain'}",
+                    "types",
+                    decision=decision_of_type(element_type, extreme),
                     opset=opsets[number % len(opsets)],
                     element_type=element_type,
                     shape=(2, 7),
-                    outputs=len(sizes) if is_split else 1,
                     axis=1,
-                    sizes=sizes,
-                    use="" if is_split else "output",
+                    use="output" if operator in SEQUENCES else "",
                     extreme=extreme,
-                    **says,
+                    **lengths_of(operator, sizes, axis=1),
                 )
-                text = f"{name}-{'extreme' if extreme else 'plain'}"
-                decision = decision_of_type(element_type, extreme)
-                yield case_of(model, text, "types", decision=decision)
 
 
 TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
 """Splits of 7, for each element type."""
 
 
-def decision_of_type(element_type: str, extreme: bool) -> str:
+def decision_of_type(element_type: str, extreme: bool = False) -> str:
     """The decision that is about an element type."""
     if element_type == "string":
         return "D17"
     return "D16" if extreme and element_type in WIDE else ""
 
 
-def lengths_of(operator: str, sizes: tuple[int, ...]) -> dict[str, Any]:
-    """Lengths as a version expresses them."""
+def lengths_of(operator: str, sizes: tuple[int, ...], **attributes: int) -> dict[str, Any]:
+    """Parts of these lengths as a version expresses them, and other attributes."""
     if operator in ATTRIBUTE_SPLITS:
-        return {"attributes": {"split": sizes}}
-    return {"operand": CaseOperand(sizes, "initializer")}
+        return {"sizes": sizes, "attributes": {"split": sizes, **attributes}}
+    operand = CaseOperand(sizes, "initializer")
+    return {"sizes": sizes, "operand": operand, "attributes": attributes}
 
 
 _MANY = 300
@@ -265,16 +263,17 @@ def _edges() -> Iterator[Case]:
     """What engines were seen to trip over: outputs without a name, unknown counts, many parts."""
     for operator in SPLITS:
         text = "string" if operator != SPLITS[0] else "double"  # the first version has no strings
-        rows: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
-            *((f"unnamed-{name}", (1, 2, 3), {"unnamed": unnamed}) for name, unnamed in _UNNAMED),
-            ("many-parts", (1, 2) * (_MANY // 2), {}),
-            ("constant-data", (2, 1, 3), {"is_constant": True}),
-            ("constant-strings", (2, 1, 3), {"is_constant": True, "element_type": text}),
-            ("many-strings", (7, 1, 9, 3), {"element_type": text}),
-        ]
-        for name, sizes, fields in rows:
-            said = {**lengths_of(operator, sizes), **fields}
-            yield _edge(operator, name, "outputs", sizes=sizes, **said)
+        rows: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+            "unnamed-0": ((1, 2, 3), {"unnamed": (0,)}),
+            "unnamed-2": ((1, 2, 3), {"unnamed": (2,)}),
+            "unnamed-0.1": ((1, 2, 3), {"unnamed": (0, 1)}),
+            "many-parts": ((1, 2) * (_MANY // 2), {}),
+            "constant-data": ((2, 1, 3), {"is_constant": True}),
+            "constant-strings": ((2, 1, 3), {"is_constant": True, "element_type": text}),
+            "many-strings": ((7, 1, 9, 3), {"element_type": text}),
+        }
+        for name, (sizes, fields) in rows.items():
+            yield _edge(operator, name, "outputs", **lengths_of(operator, sizes), **fields)
     for operator in SEQUENCES:
         yield from _edges_of_sequences(operator)
     for operator in (*INPUT_SPLITS, *SEQUENCES):
@@ -287,22 +286,18 @@ def _edges() -> Iterator[Case]:
         yield _edge("onnx.Split-18", name, "count", "outputs", sizes=sizes, **said)
 
 
-_UNNAMED = (("0", (0,)), ("2", (2,)), ("0.1", (0, 1)))
-
-
 def _edge(
     operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
 ) -> Case:
     """A split of a vector by its lengths, but for what is told."""
-    opset = draw(f"opset {operator} {key or name}", OPSETS[operator])
-    declared = fields.get("declared", ())
-    outputs = 1 if operator in SEQUENCES else len(sizes)
-    said = {"opset": opset, "shape": (sum(sizes),), "sizes": sizes, "outputs": outputs, **fields}
-    model = SplitModel(operator=operator, **said)
-    decision = "D17" if model.element_type == "string" else "D14" if "beyond" in name else ""
-    decision = "D20" if "default" in name else decision
-    cls = "dynamic-axis" if "N" in declared else "static"
-    return case_of(model, f"edge-{name}", *rules, shape_class=cls, decision=decision)
+    said = {
+        "opset": draw(f"opset {operator} {key or name}", OPSETS[operator]),
+        "shape": (sum(sizes),),
+        "sizes": sizes,
+        "decision": decision_of_type(fields.get("element_type", "")),
+        **fields,
+    }
+    return case_of(operator, f"edge-{name}", *rules, **said)
 
 
 def _unknown_counts(operator: str) -> Iterator[Case]:
@@ -325,6 +320,7 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
         "default-does-not-fit",
         "initializer",
         sizes=(2, 4),
+        decision="D20",
         opset=OPSETS[operator][-1],
         declared=("N",),
         operand=CaseOperand((2, 4), "overridable", default=(2, 3)),
@@ -333,26 +329,24 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
 
 
 def _edges_of_sequences(operator: str) -> Iterator[Case]:
-    ones, words = (1,) * _MANY, (7, 1, 9, 3)
+    ones, data, words = (1,) * _MANY, (2, 1, 3), (7, 1, 9, 3)
     rows: dict[str, tuple[CaseOperand, tuple[int, ...], dict[str, Any]]] = {
         "many-chunks": (CaseOperand(1, "initializer"), ones, {}),
         "many-lengths": (CaseOperand(ones, "runtime"), ones, {}),
-        "constant-data": (CaseOperand((2, 1, 3), "initializer"), (2, 1, 3), {"is_constant": True}),
+        "constant-data": (CaseOperand(data, "initializer"), data, {"is_constant": True}),
         "strings": (CaseOperand(words, "initializer"), words, {"element_type": "string"}),
-        "chunk-beyond-int32": (CaseOperand(2**40, "initializer"), (6,), {}),
+        "chunk-beyond-int32": (CaseOperand(2**40, "initializer"), (6,), {"decision": "D14"}),
         "chunk-largest": (CaseOperand(2**63 - 1, "runtime"), (6,), {}),
     }
-    for name, (operand, sizes, fields) in rows.items():
-        for use in ("output", "ConcatFromSequence", "SequenceLength"):
-            yield _edge(
-                operator,
-                name,
-                "chunks" if "chunk" in name else "lengths",
-                use,
-                sizes=sizes,
-                key=f"{name} {use}",
-                operand=operand,
-                use=use,
-                option=0 if use == "ConcatFromSequence" else None,
-                **fields,
-            )
+    for (name, (operand, sizes, fields)), use in product(rows.items(), SIMPLE_USES):
+        yield _edge(
+            operator,
+            name,
+            *("chunks" if "chunk" in name else "lengths", use),
+            sizes=sizes,
+            key=f"{name} {use}",
+            operand=operand,
+            use=use,
+            option=SIMPLE_USES[use],
+            **fields,
+        )

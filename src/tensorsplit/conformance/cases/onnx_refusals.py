@@ -11,7 +11,13 @@ from itertools import product
 from typing import Any
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases.making import BODIES, case_of, drawn_opset, usable
+from tensorsplit.conformance.cases.making import (
+    BODIES,
+    SIMPLE_USES,
+    case_of,
+    drawn_opset,
+    usable,
+)
 from tensorsplit.conformance.cases.onnx_parts import lengths_of
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
@@ -22,15 +28,14 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
     lengths_text,
 )
-from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape
 
 _INPUTS = ("initializer", "constant", "runtime", "overridable")
-_USES = ("output", "SequenceLength", "ConcatFromSequence")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class RefusedNode:
-    """A node that is to be refused; fields that are no `SplitModel`'s are as for `case_of`."""
+    """A node that is to be refused: what `case_of` takes."""
 
     name: str
     keys: tuple[str, ...]
@@ -60,33 +65,25 @@ def _refusal(
 ) -> Case:
     """The case of a row; what is done with a sequence is drawn if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
-    declared: Shape = ("N", *row.shape[1:]) if shape_class == "dynamic-axis" else row.shape
     opset = drawn_opset(operator, places, key) or 0
     if operator in SEQUENCES and not use:
-        use = draw(f"use {key}", [use for use in _USES if usable(use, places, opset)])
-        option = 0 if use == "ConcatFromSequence" else None
-    model = SplitModel(
-        operator=operator,
-        opset=opset,
-        element_type=row.element_type,
-        shape=row.shape,
-        declared=declared,
-        attributes=row.attributes,
-        operand=row.operand,
-        blank=row.blank,
-        outputs=1 if operator in SEQUENCES else row.outputs,
-        axis=row.attributes.get("axis", 0),
-        places=places,
-        use=use,
-        option=option,
-    )
+        use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
+        option = SIMPLE_USES[use]
+    declared: Shape = ("N", *row.shape[1:]) if shape_class == "dynamic-axis" else row.shape
     return case_of(
-        model,
+        operator,
         f"refuse-{row.name}",
         *row.keys,
-        shape_class=shape_class,
-        form=row.form or ("" if row.operand or row.attributes else "absent"),
-        decision=row.decision,
+        **{
+            **{entry.name: getattr(row, entry.name) for entry in fields(row)[2:]},
+            "form": row.form or ("" if row.operand or row.attributes else "absent"),
+            "opset": opset,
+            "declared": declared,
+            "axis": row.attributes.get("axis", 0),
+            "places": places,
+            "use": use,
+            "option": option,
+        },
     )
 
 
@@ -145,10 +142,6 @@ _WRONG_LENGTHS = (
 )
 
 
-def _row(name: str, keys: str, decision: str = "", **fields: Any) -> RefusedNode:
-    return RefusedNode(name=name, keys=tuple(keys.split()), decision=decision, **fields)
-
-
 def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
     """Lengths that make no split of 6, said in every way that the version has."""
     rows = [
@@ -166,33 +159,33 @@ def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
         if operator in ATTRIBUTE_SPLITS:
             ways = [{"attributes": {"split": lengths}}]
         for said in ways:
-            yield _row(name, key, decision, outputs=outputs, **said)
+            yield RefusedNode(name, (key,), decision, outputs=outputs, **said)
 
 
 def _unequal() -> Iterator[RefusedNode]:
     for dim, count in ((7, 3), (5, 2), (5, 4), (2, 3), (1, 2)):
         said = {"outputs": count, "shape": (dim,), "form": "absent"}
-        yield _row(f"{dim}into{count}", "equal", "D3", **said)
+        yield RefusedNode(f"{dim}into{count}", ("equal",), "D3", **said)
 
 
 def _counts() -> Iterator[RefusedNode]:
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
         said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
-        yield _row(f"{dim}into{count}", "count", "D1", **said)
+        yield RefusedNode(f"{dim}into{count}", ("count",), "D1", **said)
     for count, outputs in ((2, 3), (4, 3), (1, 2), (3, 1)):
         said = {"attributes": {"num_outputs": count}, "outputs": outputs, "shape": (12,)}
-        yield _row(f"count{count}-{outputs}outputs", "count outputs", "D5", **said)
+        yield RefusedNode(f"count{count}-{outputs}outputs", ("count", "outputs"), "D5", **said)
     for name, count in (("count0", 0), ("countm1", -1)):
-        yield _row(name, "count", attributes={"num_outputs": count}, outputs=1)
+        yield RefusedNode(name, ("count",), attributes={"num_outputs": count}, outputs=1)
 
 
 def _both_or_neither() -> Iterator[RefusedNode]:
     for form, lengths in product(_INPUTS, ((3, 3), (2, 4))):
         said = {"attributes": {"num_outputs": 2}, "operand": CaseOperand(lengths, form)}
-        yield _row(f"both-{lengths_text(lengths)}", "one-of-two", "D4", outputs=2, **said)
+        yield RefusedNode(f"both-{lengths_text(lengths)}", ("one-of-two",), "D4", outputs=2, **said)
     for blank, outputs in product((False, True), (1, 2, 4)):
         name = f"neither-{outputs}outputs{'-blank' if blank else ''}"
-        yield _row(name, "one-of-two", "D4", blank=blank, outputs=outputs)
+        yield RefusedNode(name, ("one-of-two",), "D4", blank=blank, outputs=outputs)
 
 
 def _floats() -> Iterator[RefusedNode]:
@@ -206,10 +199,12 @@ def _floats() -> Iterator[RefusedNode]:
     }
     for (name, lengths), form in product(rows.items(), ("initializer", "runtime")):
         operand = CaseOperand(lengths, form, "float")
-        yield _row(f"float-{name}", "floats", "D12", operand=operand, outputs=2)
+        yield RefusedNode(f"float-{name}", ("floats",), "D12", operand=operand, outputs=2)
     operand = CaseOperand((2.0, 4.0), "initializer", "float")
     both: dict[str, Any] = {"attributes": {"split": (2, 4)}, "operand": operand}
-    yield _row("attribute-and-input", "lengths-attribute floats", "D12", outputs=2, **both)
+    yield RefusedNode(
+        "attribute-and-input", ("lengths-attribute", "floats"), "D12", outputs=2, **both
+    )
 
 
 def _chunks() -> Iterator[RefusedNode]:
@@ -217,21 +212,20 @@ def _chunks() -> Iterator[RefusedNode]:
         for element_type in ("int64", "int32")[: 1 + (length >= -1)]:
             name = f"chunk-{lengths_text((length,))}{'-i32' if element_type == 'int32' else ''}"
             operand = CaseOperand(length, form, element_type)
-            yield _row(name, "chunk-positive", "D10", operand=operand)
+            yield RefusedNode(name, ("chunk-positive",), "D10", operand=operand)
 
 
-def _two(operator: str) -> dict[str, Any]:
-    """The lengths [2, 4] as a version expresses them."""
-    return {**lengths_of(operator, (2, 4)), "outputs": 2}
+def _two(operator: str, **attributes: int) -> dict[str, Any]:
+    """Two parts as a version expresses them, and other attributes."""
+    said = lengths_of(operator, (2, 4), **attributes)
+    return {"outputs": len(said.pop("sizes")), **said}
 
 
 def _axes(operator: str) -> Iterator[RefusedNode]:
     for axis, shape in ((1, (6,)), (-2, (6,)), (2, (6, 6)), (-3, (6, 6)), (2**31, (6, 6))):
-        said = _two(operator)
-        said["attributes"] = {**said.get("attributes", {}), "axis": axis}
         name = f"axis{axis}-rank{len(shape)}".replace("axis-", "axism")
-        yield _row(name, "axis-range", shape=shape, **said)
-    yield _row("rank0", "rank", "D18", shape=(), **_two(operator))
+        yield RefusedNode(name, ("axis-range",), shape=shape, **_two(operator, axis=axis))
+    yield RefusedNode("rank0", ("rank",), "D18", shape=(), **_two(operator))
 
 
 _NOT_ALLOWED = {
@@ -243,7 +237,7 @@ _NOT_ALLOWED = {
 
 def _types(operator: str) -> Iterator[RefusedNode]:
     for element_type in _NOT_ALLOWED.get(operator, ()):
-        yield _row("type", "types", element_type=element_type, **_two(operator))
+        yield RefusedNode("type", ("types",), element_type=element_type, **_two(operator))
 
 
 def _no_lengths(operator: str) -> Iterator[RefusedNode]:
@@ -260,14 +254,14 @@ def _no_lengths(operator: str) -> Iterator[RefusedNode]:
     for (name, value, kind, outputs), form in product(rows, ("initializer", "runtime")):
         key = "lengths-type" if is_split else "lengths-or-chunk"
         operand = CaseOperand(value, form, kind)
-        yield _row(name, key, operand=operand, outputs=outputs if is_split else 1)
+        yield RefusedNode(name, (key,), operand=operand, outputs=outputs if is_split else 1)
 
 
 def _positions(operator: str) -> Iterator[Case]:
     """Positions that a sequence of two does not have."""
     for position in (2, -3, 100, 2**40, -(2**63)):
         name = f"at{position}".replace("-", "m")
-        row = _row(name, "position", "D19", operand=CaseOperand((2, 4), "initializer"))
+        row = RefusedNode(name, ("position",), "D19", operand=CaseOperand((2, 4), "initializer"))
         for is_runtime, shape_class in product((False, True), ("static", "dynamic-axis")):
             yield _refusal(
                 operator,
@@ -291,7 +285,9 @@ def _overridden() -> Iterator[RefusedNode]:
         "fed-negative": CaseOperand((-1, 7), "overridable", default=(2, 4)),
         "default": CaseOperand((5, 5), "overridable"),
     }.items():
-        yield _row(f"overridable-{name}", "initializer sum", "D20", operand=operand, outputs=2)
+        yield RefusedNode(
+            f"overridable-{name}", ("initializer", "sum"), "D20", operand=operand, outputs=2
+        )
 
 
 def _of_other_versions() -> Iterator[Case]:
@@ -303,4 +299,4 @@ def _of_other_versions() -> Iterator[Case]:
         (("onnx.Split-2", "onnx.Split-11"), "split-input", {"operand": lengths}),
     ):
         for operator in operators:
-            yield _refusal(operator, _row(name, "signature", outputs=2, **said))
+            yield _refusal(operator, RefusedNode(name, ("signature",), outputs=2, **said))

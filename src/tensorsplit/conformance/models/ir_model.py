@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from onnx.numpy_helper import from_array
 
 from tensorsplit.conformance import data, oracle
 from tensorsplit.conformance.case import Built
@@ -98,18 +99,11 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
 
 def pack(array: Array, element_type: str) -> bytes:
     """The elements as an IR's weights hold them: little-endian, small ones packed from low bits."""
-    bits = data.BITS.get(element_type)
     if element_type == "string":
         words = [str(word).encode() for word in array.reshape(-1)]
         ends = np.cumsum([0, *map(len, words)]).astype("<i4")
         return np.array(len(words), "<i4").tobytes() + ends.tobytes() + b"".join(words)
-    if bits is None:
-        return array.astype(array.dtype.newbyteorder("<")).tobytes()
-    codes = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
-    padded = np.append(codes, np.zeros(-codes.size % (8 // bits), np.uint8))
-    lanes = padded.reshape(-1, 8 // bits) << np.arange(0, 8, bits, dtype=np.uint8)
-    packed: Array = np.bitwise_or.reduce(lanes, axis=1).astype(np.uint8)
-    return packed.tobytes()
+    return from_array(array).raw_data  # ONNX packs alike
 
 
 _PRECISIONS = {"bool": "BOOL", "float": "FP32", "double": "FP64", "float16": "FP16"}
