@@ -9,7 +9,7 @@ from functools import cache, reduce
 from itertools import chain
 from operator import and_
 
-_SAMPLES = 8
+_SAMPLES = 6
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -47,7 +47,8 @@ def _covering(names: list[str], wanted: Collection[str]) -> Iterator[str]:
     """Patterns for ids of one length; sets of ids are the bits of integers.
 
     Some of the ids that no pattern matches yet are made as general as can be, segment by segment,
-    each of them first in turn; of what comes of it, the pattern that matches most of them is taken.
+    forwards and backwards from each of them; of what comes of it, the pattern that matches most of
+    them is taken.
     """
     bits: dict[tuple[int, str], int] = defaultdict(int)
     for number, name in enumerate(names):
@@ -56,29 +57,31 @@ def _covering(names: list[str], wanted: Collection[str]) -> Iterator[str]:
                 bits[place, text] |= 1 << number
     outside = sum(1 << number for number, name in enumerate(names) if name not in wanted)
     left = (1 << len(names)) - 1 & ~outside
+    places = list(range(names[0].count("/") + 1))
+    turned = [places[first:] + places[:first] for first in places]
 
-    def matched(segments: list[str]) -> int:
+    def matched(segments: Iterable[str]) -> int:
         return reduce(and_, (bits[entry] for entry in enumerate(segments)))
 
-    def generalised(segments: list[str], places: Iterable[int]) -> list[str]:
-        for place in places:
+    def generalised(name: str, order: Iterable[int]) -> list[str]:
+        segments = name.split("/")
+        for place in order:
+            others = (bits[entry] for entry in enumerate(segments) if entry[0] != place)
+            wrong = reduce(and_, others, outside)
             texts = _generalised(segments[place])
-            tried = ([*segments[:place], text, *segments[place + 1 :]] for text in texts)
-            segments = next(entry for entry in tried if not matched(entry) & outside)
+            segments[place] = next(text for text in texts if not wrong & bits[place, text])
         return segments
 
     while left:
         open_ids = [number for number in range(len(names)) if left >> number & 1]
-        best, count = "", 0
-        for number in open_ids[:: -(-len(open_ids) // _SAMPLES)]:
-            segments = names[number].split("/")
-            for first in range(len(segments)):
-                order = sorted(range(len(segments)), key=lambda place: place != first)
-                found = generalised(segments, order)
-                if (matched(found) & left).bit_count() > count:
-                    best, count = "/".join(found), (matched(found) & left).bit_count()
-        left &= ~matched(best.split("/"))
-        yield best
+        found = [
+            generalised(names[number], order)
+            for number in open_ids[:: -(-len(open_ids) // _SAMPLES)]
+            for order in (*turned, *map(reversed, turned))
+        ]
+        best = max(found, key=lambda segments: (matched(segments) & left).bit_count())
+        left &= ~matched(best)
+        yield "/".join(best)
 
 
 def _generalised(segment: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,8 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     built = case.build(seed)
     is_tool = chosen.traits.kind == "tool"
     adapter = _sources_of(chosen.source)
-    pieces = [*adapter["definitions"], *_model(case, built, chosen)]
+    pieces = [f"{source}\n\n" for source in adapter["definitions"]]
+    pieces += _model(case, built, chosen)
     name = adapter["name"]
     if is_tool:
         call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
@@ -79,50 +80,6 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
 _subject_of = cache(Subject.of)  # a report asks for thousands of scripts
 
 
-class _Sources:
-    """The source of a function, and of all that it uses of its own module and of this package."""
-
-    def __init__(self) -> None:
-        self.imports: set[str] = set()
-        self.definitions: list[str] = []
-        self._seen: set[tuple[str, str]] = set()
-
-    def add(self, item: Callable[..., Any] | type) -> None:
-        """Add a function or a class; what it uses comes before it."""
-        module = sys.modules[item.__module__]
-        self._seen.add((module.__name__, item.__name__))
-        for name in _names(item):
-            if name in vars(module):
-                self._add_used(module, name)
-        source = _LONG_DOCSTRING.sub(r'\1"""', inspect.getsource(item), count=1)
-        self.definitions += [source.rstrip(), "", ""]
-
-    def _add_used(self, module: ModuleType, name: str) -> None:
-        value = vars(module)[name]
-        if isinstance(value, ModuleType):
-            as_name = f" as {name}" if value.__name__ != name else ""
-            self.imports.add(f"import {value.__name__}{as_name}")
-        elif not (inspect.isroutine(value) or inspect.isclass(value)):
-            if (module.__name__, name) not in self._seen:
-                self._seen.add((module.__name__, name))
-                self._add_constant(module, name)
-        elif value.__module__ != module.__name__ and "tensorsplit" not in value.__module__:
-            self.imports.add(f"from {value.__module__} import {name}")
-        elif (value.__module__, value.__name__) not in self._seen:
-            self.add(value)
-
-    def _add_constant(self, module: ModuleType, name: str) -> None:
-        source = inspect.getsource(module)
-        for statement in ast.parse(source).body:
-            targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
-            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-                value = statement.value  # type: ignore[attr-defined]
-                for node in ast.walk(value):
-                    if isinstance(node, ast.Name) and node.id in vars(module):
-                        self._add_used(module, node.id)
-                self.definitions += [f"{name} = {ast.get_source_segment(source, value)}", "", ""]
-
-
 @cache
 def _sources_of(source: str) -> dict[str, Any]:
     """As `sources`, wherever the subject is to be imported."""
@@ -138,27 +95,61 @@ def sources(source: str) -> dict[str, Any]:
     """
     call = subjects.load(source).call
     name = getattr(call, "__name__", "run")
-    made = _Sources()
+    imports: set[str] = set()
+    definitions: dict[str, str] = {}
     if inspect.isfunction(call):
-        made.add(call)
+        _add(sys.modules[call.__module__], name, imports, definitions)
     else:  # a user's adapter may be any callable
-        made.definitions = [f"# Define {name} here: {call!r} has no source", "", ""]
-    return {"name": name, "imports": sorted(made.imports), "definitions": made.definitions}
+        definitions[name] = f"# Define {name} here: {call!r} has no source"
+    return {"name": name, "imports": sorted(imports), "definitions": [*definitions.values()]}
 
 
-def _names(item: Callable[..., Any] | type) -> Iterator[str]:
-    """The names that the code of a function, or of a class's methods, looks up."""
-    if isinstance(item, type):
-        yield from (base.__name__ for base in item.__bases__)
-        for value in vars(item).values():
-            if inspect.isfunction(value):
-                yield from _names(value)
-        return
-    codes: list[CodeType] = [item.__code__]
-    while codes:
-        code = codes.pop()
-        yield from code.co_names
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+def _add(module: ModuleType, name: str, imports: set[str], definitions: dict[str, str]) -> None:
+    """Add what a name of a module stands for; what that uses comes before it."""
+    value = vars(module)[name]
+    is_code = inspect.isroutine(value) or inspect.isclass(value)
+    origin = value.__module__ if is_code else module.__name__
+    if isinstance(value, ModuleType):
+        as_name = f" as {name}" if value.__name__ != name else ""
+        imports.add(f"import {value.__name__}{as_name}")
+    elif origin != module.__name__ and "tensorsplit" not in origin:
+        imports.add(f"from {origin} import {name}")
+    elif origin != module.__name__:
+        _add(sys.modules[origin], value.__name__, imports, definitions)
+    elif name not in definitions and (found := _statements(module).get(name)):
+        statement, source = found
+        definitions[name] = ""
+        for used in _names(statement):
+            if used in vars(module):
+                _add(module, used, imports, definitions)
+        del definitions[name]
+        definitions[name] = _LONG_DOCSTRING.sub(r'\1"""', source, count=1)
+
+
+@cache
+def _statements(module: ModuleType) -> dict[str, tuple[ast.stmt, str]]:
+    """What a module defines, by name: the statement and its source."""
+    source = inspect.getsource(module)
+    found: dict[str, tuple[ast.stmt, str]] = {}
+    for statement in ast.parse(source).body:
+        names = [getattr(statement, "name", None)]
+        names += [getattr(node, "id", None) for node in getattr(statement, "targets", ())]
+        names.append(getattr(getattr(statement, "target", None), "id", None))
+        decorators = getattr(statement, "decorator_list", ())
+        first = min([statement.lineno, *(node.lineno for node in decorators)])
+        text = "\n".join(source.splitlines()[first - 1 : statement.end_lineno])
+        found |= {name: (statement, text) for name in names if name}
+    return found
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that are looked up, which annotations are not."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    for part, value in ast.iter_fields(node):
+        if part not in ("annotation", "returns"):
+            for child in value if isinstance(value, list) else [value]:
+                yield from _names(child) if isinstance(child, ast.AST) else ()
 
 
 def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
@@ -208,12 +199,10 @@ def model_text(data: bytes) -> str | None:
 
 
 def _canonical(model: onnx.ModelProto) -> bytes:
-    """The bytes of a model without what two texts of the same may differ in."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for owner in (copy.graph, *copy.functions):
+    """The bytes of a model, changed in what two texts of the same may differ in."""
+    for owner in (model.graph, *model.functions):
         _normalise(owner)
-    return bytes(copy.SerializeToString(deterministic=True))
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _normalise(owner: onnx.GraphProto | onnx.FunctionProto) -> None:
@@ -260,21 +249,8 @@ def _literal(value: Any) -> str:
     shape = f".reshape({array.shape})" if array.ndim != 1 else ""
     if array.dtype.kind in "OUST":
         return f"np.array({array.reshape(-1).tolist()!r}, dtype=object){shape}"
-    native = _is_native(array)
-    kind = f"np.{array.dtype.name}" if native else f"ml_dtypes.{array.dtype.name}"
-    if native and _is_plain(array):
+    is_native = hasattr(np, array.dtype.name)
+    kind = f"np.{array.dtype.name}" if is_native else f"ml_dtypes.{array.dtype.name}"
+    if is_native and np.isfinite(array).all():
         return f"np.array({array.reshape(-1).tolist()!r}, dtype={kind}){shape}"
     return f'np.frombuffer(bytes.fromhex("{array.tobytes().hex()}"), dtype={kind}){shape}'
-
-
-def _is_native(array: np.ndarray[Any, Any]) -> bool:
-    """Whether NumPy itself has the element type."""
-    return array.dtype.kind in "OUST" or hasattr(np, array.dtype.name)
-
-
-def _is_plain(array: np.ndarray[Any, Any]) -> bool:
-    """Whether a list of numbers says all of it: no NaN, infinity or negative zero."""
-    if array.dtype.kind not in "fc":
-        return array.dtype.kind in "iub"
-    again = np.array(array.reshape(-1).tolist(), array.dtype)
-    return bool(np.isfinite(array).all()) and again.tobytes() == array.tobytes()

@@ -41,7 +41,7 @@ def cases() -> Iterator[Case]:
             yield _drawn(split, draw(f"s {key}", _FORMS), "static", (rank, axis))
             yield _drawn(draw(key, EQUAL), "", "static", (rank, axis))
     for element_type, form in product(_INTEGERS, _FORMS):
-        said = {
+        said: dict[str, Any] = {
             "axis_operand": CaseOperand(1, form, element_type),
             "operand": CaseOperand((3, 4), form, element_type),
         }
@@ -160,13 +160,17 @@ def _refusals() -> Iterator[Case]:
                 declared=declared,
             )
     for (lengths, outputs), form in product((((2, 4), 3), ((2, 2, 2), 2), ((6,), 2)), _FORMS):
-        said = {"operand": CaseOperand(lengths, form), "outputs": outputs}
+        said: dict[str, Any] = {"operand": CaseOperand(lengths, form), "outputs": outputs}
         name = f"{len(lengths)}lengths-{outputs}outputs"
         yield _refused(VARIADIC, name, "outputs", "D5", **said)
     for count, outputs in ((4, 4), (2, 3), (3, 2), (0, 1), (-3, 3), (7, 7)):
         name = f"count{count}-{outputs}outputs".replace("-3", "m3")
         for declared in ((6,), (None,)):
-            said = {"attributes": {"num_splits": count}, "outputs": outputs, "declared": declared}
+            said = {
+                "attributes": {"num_splits": count},
+                "outputs": outputs,
+                "declared": declared,
+            }
             yield _refused(SPLIT, name, "num_splits", "D5", **said)
     for name, operand in _OTHER_LENGTHS.items():
         yield _refused(VARIADIC, f"lengths-{name}", "split_lengths", "D15", operand=operand)

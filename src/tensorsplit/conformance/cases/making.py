@@ -49,7 +49,7 @@ def case_of(
     dimension that is not declared is that of the axis.
     """
     outputs = {"outputs": len(fields.get("sizes") or ()), **fields}["outputs"]
-    said = {**fields, "outputs": 1 if operator in SEQUENCES else outputs}
+    said: dict[str, Any] = {**fields, "outputs": 1 if operator in SEQUENCES else outputs}
     model = SplitModel(operator=operator, **said)
     is_ir = operator.startswith("openvino.")
     is_static = all(isinstance(dim, int) for dim in model.declared_shape)

@@ -281,7 +281,11 @@ def _edges() -> Iterator[Case]:
     for opset, (dim, sizes), unnamed in product(
         OPSETS["onnx.Split-18"], ((6, (2, 2, 2)), (7, (3, 3, 1))), ((0,), (2,))
     ):
-        said = {"attributes": {"num_outputs": 3}, "unnamed": unnamed, "opset": opset}
+        said: dict[str, Any] = {
+            "attributes": {"num_outputs": 3},
+            "unnamed": unnamed,
+            "opset": opset,
+        }
         name = f"count-3of{dim}-unnamed-{unnamed[0]}"
         yield _edge("onnx.Split-18", name, "count", "outputs", sizes=sizes, **said)
 
@@ -290,7 +294,7 @@ def _edge(
     operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
 ) -> Case:
     """A split of a vector by its lengths, but for what is told."""
-    said = {
+    said: dict[str, Any] = {
         "opset": draw(f"opset {operator} {key or name}", OPSETS[operator]),
         "shape": (sum(sizes),),
         "sizes": sizes,

@@ -164,16 +164,24 @@ def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
 
 def _unequal() -> Iterator[RefusedNode]:
     for dim, count in ((7, 3), (5, 2), (5, 4), (2, 3), (1, 2)):
-        said = {"outputs": count, "shape": (dim,), "form": "absent"}
+        said: dict[str, Any] = {"outputs": count, "shape": (dim,), "form": "absent"}
         yield RefusedNode(f"{dim}into{count}", ("equal",), "D3", **said)
 
 
 def _counts() -> Iterator[RefusedNode]:
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
-        said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
+        said: dict[str, Any] = {
+            "attributes": {"num_outputs": count},
+            "outputs": count,
+            "shape": (dim,),
+        }
         yield RefusedNode(f"{dim}into{count}", ("count",), "D1", **said)
     for count, outputs in ((2, 3), (4, 3), (1, 2), (3, 1)):
-        said = {"attributes": {"num_outputs": count}, "outputs": outputs, "shape": (12,)}
+        said = {
+            "attributes": {"num_outputs": count},
+            "outputs": outputs,
+            "shape": (12,),
+        }
         yield RefusedNode(f"count{count}-{outputs}outputs", ("count", "outputs"), "D5", **said)
     for name, count in (("count0", 0), ("countm1", -1)):
         yield RefusedNode(name, ("count",), attributes={"num_outputs": count}, outputs=1)
@@ -181,7 +189,10 @@ def _counts() -> Iterator[RefusedNode]:
 
 def _both_or_neither() -> Iterator[RefusedNode]:
     for form, lengths in product(_INPUTS, ((3, 3), (2, 4))):
-        said = {"attributes": {"num_outputs": 2}, "operand": CaseOperand(lengths, form)}
+        said: dict[str, Any] = {
+            "attributes": {"num_outputs": 2},
+            "operand": CaseOperand(lengths, form),
+        }
         yield RefusedNode(f"both-{lengths_text(lengths)}", ("one-of-two",), "D4", outputs=2, **said)
     for blank, outputs in product((False, True), (1, 2, 4)):
         name = f"neither-{outputs}outputs{'-blank' if blank else ''}"

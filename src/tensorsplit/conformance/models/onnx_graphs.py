@@ -164,7 +164,7 @@ def _split(scope: Scope, x: Value, prefix: str) -> Fragment:
         names = [
             "" if place in model.unnamed else f"{prefix}y{place}" for place in range(model.outputs)
         ]
-        wanted = expected or [None] * model.outputs
+        wanted: Sequence[Array | None] = expected or [None] * model.outputs
         used = Fragment(
             [],
             [
