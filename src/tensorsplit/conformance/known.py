@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -52,13 +53,6 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
-class _DeviationFile:
-    """What a file of known deviations holds."""
-
-    deviations: tuple[Deviation, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Stale:
     """A known deviation that does not occur as it is said to."""
 
@@ -92,8 +86,8 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
     """The known deviations of a file, or of this package; SplitError TS703 if it holds none."""
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
-        return msgspec.convert(json.loads(text), _DeviationFile).deviations
-    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        return msgspec.json.decode(text, type=dict[str, tuple[Deviation, ...]])["deviations"]
+    except (OSError, ValueError, LookupError, RecursionError) as error:
         raise SplitError(
             USAGE,
             f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
@@ -104,7 +98,7 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
 
 def dumps(deviations: Iterable[Deviation]) -> str:
     """Known deviations as the text of a file."""
-    content = asdict(_DeviationFile(tuple(deviations)))
+    content = {"deviations": [asdict(entry) for entry in deviations]}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -148,26 +142,26 @@ def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, 
     """
     comparison = compare(document, known)
     names = {case.id for case in document.cases}
+    versions = {subject.name: subject.version for subject in document.subjects}
     stale = {entry.deviation.id: set(entry.cases) for entry in comparison.stale}
-    kept = [
-        entry if entry.id not in stale else _mended(entry, stale[entry.id], document, names)
-        for entry in known
-    ]
+    kept = []
+    for entry in known:
+        left = set(matching(names, entry.cases)) - stale.get(entry.id, set())
+        if entry.id not in stale:
+            kept.append(entry)
+        elif left:
+            kept.append(replace(entry, cases=covering(left, names - left)))
+        else:
+            ended = (entry.versions, f"<{versions[entry.subject]}")
+            kept.append(replace(entry, versions=",".join(filter(None, ended))))
     taken = {entry.id for entry in kept}
     for first, patterns in _groups(comparison.new, names):
-        entry = _added(first, patterns, document, taken)
-        taken.add(entry.id)
-        kept.append(entry)
+        who, seen = first.subject, first.detail
+        name = next(name for n in count(1) if (name := f"{who}-{n}") not in taken)
+        taken.add(name)
+        since, verdicts = f">={versions[who]}", (first.verdict,)
+        kept.append(Deviation(name, who, since, verdicts, tuple(patterns), seen))
     return tuple(sorted(kept, key=lambda entry: (entry.subject, entry.id)))
-
-
-def _mended(entry: Deviation, fixed: set[str], document: Document, names: set[str]) -> Deviation:
-    """An entry without the cases that no longer show it."""
-    left = set(matching(names, entry.cases)) - fixed
-    if left:
-        return replace(entry, cases=covering(left, names - left))
-    version = next(info.version for info in document.subjects if info.name == entry.subject)
-    return replace(entry, versions=",".join(filter(None, (entry.versions, f"<{version}"))))
 
 
 def _groups(results: Sequence[Result], names: set[str]) -> Iterator[tuple[Result, list[str]]]:
@@ -194,19 +188,3 @@ def reason(result: Result) -> str:
         return result.signal
     text = re.sub(r"'[^']*'|\"[^\"]*\"|\([^)]*\)|0x[0-9a-f]+|[-+]?\d+", "", result.detail)
     return " ".join(text.split()[:12])
-
-
-def _added(
-    first: Result, patterns: Sequence[str], document: Document, taken: Collection[str]
-) -> Deviation:
-    """An entry for results that are new."""
-    version = next(info.version for info in document.subjects if info.name == first.subject)
-    number = next(n for n in range(1, len(taken) + 2) if f"{first.subject}-{n}" not in taken)
-    return Deviation(
-        f"{first.subject}-{number}",
-        first.subject,
-        f">={version}",
-        (first.verdict,),
-        tuple(patterns),
-        first.detail,
-    )
