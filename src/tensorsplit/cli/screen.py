@@ -125,7 +125,7 @@ def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int],
     )
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = _Bar(progress, progress.add_task(what, total=total))
-        with watched_by(bar) if total is None else contextlib.nullcontext():
+        with watched_by(bar.begin) if total is None else contextlib.nullcontext():
             yield bar.advance
 
 
@@ -136,14 +136,12 @@ class _Bar:
         self._progress, self._task = progress, task
         self._done, self._drawn = 0, 0.0
 
-    def begin(self, what: str, total: int | None) -> None:
+    def begin(self, what: str, total: int | None) -> Callable[[], None]:
         self._done, self._drawn = 0, 0.0
         self._progress.reset(self._task, total=total, description=what)
+        return self.advance
 
-    def step(self) -> None:
-        self.advance(1)
-
-    def advance(self, count: int) -> None:
+    def advance(self, count: int = 1) -> None:
         self._done += count
         now = time.monotonic()
         if now - self._drawn > _REDRAWN:

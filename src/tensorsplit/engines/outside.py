@@ -117,7 +117,7 @@ def _serialised(model: OnnxModel, has_outside: bool) -> bytes:
         proto = ModelProto()
         proto.CopyFrom(model.original)
         for tensor in tensors_outside(proto):
-            tensor.CopyFrom(inlined(tensor, model.folder, tensor.name))
+            tensor.CopyFrom(inlined(tensor, model.folder))
     size = proto.ByteSize()
     if size > _MAX_MESSAGE:
         raise SplitError(

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 _Item = TypeVar("_Item")
 
+Watcher: TypeAlias = Callable[[str, int | None], Callable[[], object]]
+"""Called when a pass begins, such as ``converting``, with its number of steps, if that is known.
 
-class Watcher(Protocol):
-    """Receives progress, to show it."""
+What it returns is called after each step.
+"""
 
-    def begin(self, what: str, total: int | None) -> None:
-        """Called when a pass begins, such as ``converting``; the total may be unknown."""
-
-    def step(self) -> None:
-        """Called after each step of the pass."""
-
-
-_watcher: ContextVar[Watcher | None] = ContextVar("tensorsplit_watcher", default=None)
+_watcher: ContextVar[Watcher] = ContextVar(
+    "tensorsplit_watcher", default=lambda _what, _total: lambda: None
+)
 
 
 @contextlib.contextmanager
@@ -35,17 +32,12 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 def begin(what: str) -> None:
     """Report that a pass of unknown length begins."""
-    watcher = _watcher.get()
-    if watcher is not None:
-        watcher.begin(what, None)
+    _watcher.get()(what, None)
 
 
 def counted(what: str, items: Sequence[_Item]) -> Iterator[_Item]:
     """Iterate over items, such as the nodes of the main graph, and report a step after each."""
-    watcher = _watcher.get()
-    if watcher is not None:
-        watcher.begin(what, len(items))
+    step = _watcher.get()(what, len(items))
     for item in items:
         yield item
-        if watcher is not None:
-            watcher.step()
+        step()

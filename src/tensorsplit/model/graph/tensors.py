@@ -100,19 +100,17 @@ def sparse_tensor(tensor: SparseTensorProto, folder: Path | None) -> ir.TensorPr
     shape = _shape(name, tensor.dims)
 
     def make() -> ir.TensorProtocol:
-        return ir.serde.deserialize_tensor(
-            numpy_helper.from_array(_dense(name, tensor, shape, folder), name)
-        )
+        dense = _dense(name, tensor, shape, folder)
+        return ir.serde.deserialize_tensor(numpy_helper.from_array(dense, name))
 
-    return ir.LazyTensor(
-        make, ir.DataType(tensor.values.data_type), ir.Shape(shape), cache=True, name=name
-    )
+    element = ir.DataType(tensor.values.data_type)
+    return ir.LazyTensor(make, element, ir.Shape(shape), cache=True, name=name)
 
 
-def inlined(tensor: TensorProto, folder: Path | None, name: str) -> TensorProto:
+def inlined(tensor: TensorProto, folder: Path | None) -> TensorProto:
     """A copy of a tensor with external data that holds the data itself; see `read_tensor`."""
-    shape = _checked_shape(name, tensor)
-    data = _read_external(name, tensor, folder, shape)
+    shape = _checked_shape(tensor.name, tensor)
+    data = _read_external(tensor.name, tensor, folder, shape)
     return TensorProto(name=tensor.name, dims=shape, data_type=tensor.data_type, raw_data=data)
 
 

@@ -22,11 +22,10 @@ from tensorsplit.model.run.program import Block, Step, compile_model, described,
 def run_onnx(
     model: OnnxModel, feeds: Mapping[str, Any], block: Block | None = None
 ) -> dict[str, Any]:
-    """Run an ONNX model on what `check_feeds` takes; external data is read as far as it is used.
+    """Run an ONNX model on what `check_feeds` takes; it is compiled unless its block is given.
 
-    It is compiled, unless the block that was made of it is given. The outputs come by name in the
-    graph's order: arrays, lists of arrays for sequences, None for an empty optional. Arrays may be
-    views of what was fed.
+    The outputs come by name in the graph's order: arrays, lists of arrays for sequences, None for
+    an empty optional. Arrays may be views of what was fed. Only external data in use is read.
 
     Raises:
         SplitError: TS505 to TS508 for what is fed; TS101 to TS309 for split nodes; TS502, TS504,
@@ -41,12 +40,9 @@ def run_onnx(
 
 
 def evaluate(block: Block, fed: Mapping[str, Any], wanted: Sequence[ir.Value]) -> dict[str, Any]:
-    """Run as much of a compiled model as some values of its main graph need.
+    """Run as much of a compiled model as some values of its main graph need; returns them by name.
 
-    Returns them by name. For a value in a body, ask for what the node that holds the body gives.
-
-    Raises:
-        SplitError: As `run_onnx`, for the nodes that were run.
+    For a value in a body, ask for what the node that holds the body gives.
     """
     names = (value.name or "" for value in wanted)
     return dict(zip(names, _evaluate(block.only(wanted), fed), strict=True))
