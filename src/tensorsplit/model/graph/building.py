@@ -53,15 +53,14 @@ class Builder:
         op_type: str,
         inputs: Iterable[ir.Value | None],
         attributes: Mapping[str, Any] | None = None,
-        outputs: int | Sequence[ir.Value] = 1,
+        outputs: Sequence[ir.Value] | None = None,
     ) -> ir.Value:
         """Add a node with attributes given as Python values; returns its first output.
 
-        Its outputs are new values, as many as given, or those given.
+        It has the outputs given, or a new one.
         """
-        if isinstance(outputs, int):
-            name = f"{self.stem}_{op_type.lower()}"
-            outputs = [ir.Value(name=self.names.fresh(name)) for _ in range(outputs)]
+        if outputs is None:
+            outputs = [ir.Value(name=self.names.fresh(f"{self.stem}_{op_type.lower()}"))]
         node = ir.Node(
             "",
             op_type,
@@ -89,10 +88,8 @@ class Builder:
 
         The kind is ``value_int`` or ``value_ints``.
         """
-        output = self.op("Constant", [])
-        node = output.producer()
-        assert node is not None  # noqa: S101 - it was just made
-        node.attributes[kind] = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
+        reference = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
+        output = self.op("Constant", [], {kind: reference})
         output.dtype = ir.DataType.INT64
         return output
 

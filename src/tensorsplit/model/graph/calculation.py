@@ -61,7 +61,7 @@ class Calculation(Builder, Maker[ir.Value]):
         """
         listed = list(values)
         if listed or self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
-            return self.constant(listed, np.int64)
+            return self.constant(listed)
         zero = self.make(0)
         return self.op("Slice", [zero, zero, zero])
 
@@ -88,7 +88,7 @@ class Calculation(Builder, Maker[ir.Value]):
         return self.op("ReduceSum", [numbers], {"axes": [0], "keepdims": 1})
 
     def _sums(self, numbers: ir.Value) -> ir.Value:
-        return self.op("CumSum", [numbers, self.constant(0, np.int64)])
+        return self.op("CumSum", [numbers, self.constant(0)])
 
     def _joined(self, *lists: ir.Value) -> ir.Value:
         return self.concat(lists, 0)
@@ -109,7 +109,7 @@ class Calculation(Builder, Maker[ir.Value]):
     def scalar(self, number: Number) -> ir.Value:
         """A number as a value of rank 0."""
         if isinstance(number, int):
-            return self.constant(number, np.int64)
+            return self.constant(number)
         return self.squeeze(self.make(number), [0])
 
     def number(self, held: ir.Value, dtype: ir.DataType | None) -> Number:

@@ -163,7 +163,7 @@ class InsertionPoint(Calculation):
         op_type: str,
         inputs: Iterable[ir.Value | None],
         attributes: Mapping[str, Any] | None = None,
-        outputs: int | Values[ir.Value] = 1,
+        outputs: Values[ir.Value] | None = None,
     ) -> ir.Value:
         """Insert a node; returns its first output."""
         made = super().op(op_type, inputs, attributes, outputs)
