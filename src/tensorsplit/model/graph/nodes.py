@@ -287,7 +287,7 @@ def readable_constant(
         return None
 
 
-_SPELLINGS = {
+_HELD = {
     "value": ir.AttributeType.TENSOR,
     "value_int": ir.AttributeType.INT,
     "value_ints": ir.AttributeType.INTS,
@@ -303,7 +303,7 @@ def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
     if len(attributes) != 1:
         return None
     ((name, attribute),) = attributes.items()
-    if attribute.is_ref() or attribute.type != _SPELLINGS.get(name):
+    if attribute.is_ref() or attribute.type != _HELD.get(name):
         return None
     if name == "value":
         tensor: ir.TensorProtocol = attribute.value  # its type was checked
