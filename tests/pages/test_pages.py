@@ -13,7 +13,7 @@ import pytest
 from tensorsplit import operators
 from tensorsplit.core.errors import KINDS
 from tensorsplit.pages import markdown, page_of, render_all
-from tensorsplit.pages.decisions import DECISIONS, decisions_for
+from tensorsplit.pages.content import DECISIONS, decisions_for
 
 DOCS = Path(__file__).parents[2] / "docs"
 

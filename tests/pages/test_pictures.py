@@ -27,7 +27,7 @@ def plan(shape: tuple[Any, ...], split: Any = None, axis: int = 0, **operands: A
 
 def text(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> str:
     drawn = lines(plan, width, ascii_only=ascii_only)
-    return "\n".join("".join(part for part, _ in line).rstrip() for line in drawn) + "\n"
+    return "\n".join(line.plain.rstrip() for line in drawn) + "\n"
 
 
 HOSTILE = "N\x1b[31m<&>\"'\x00"

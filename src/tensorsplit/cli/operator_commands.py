@@ -14,8 +14,9 @@ from tensorsplit.cli.screen import examples, format_option, show, write, write_j
 from tensorsplit.core.differences import Change, OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operators
+from tensorsplit.core.rules import Rule, equal, ones
 from tensorsplit.pages import Page, index, markdown, page_of
-from tensorsplit.pages.content import lengths_in_short, opsets
+from tensorsplit.pages.content import opsets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -62,8 +63,14 @@ def _list(style: str) -> None:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for name in ("operator", "opsets", "lengths from", "with none given"):
             table.add_column(name, no_wrap=name in ("operator", "opsets"))
+        absent: dict[Rule | None, str] = {
+            None: "refused",
+            equal: "equal parts",
+            ones: "parts of length 1",
+        }
         for record in operators.values():
-            table.add_row(record.id, opsets(record), *lengths_in_short(record))
+            sources = " or ".join(f"{entry.kind} {entry.operand}" for entry in record.lengths)
+            table.add_row(record.id, opsets(record), sources, absent[record.absent])
         show(table)
 
 

@@ -91,10 +91,7 @@ def _aspects(record: Operator) -> dict[tuple[str, str], str]:
     """A record as text, one entry for each thing that can differ."""
     found: dict[tuple[str, str], str] = {}
     for attribute in record.attributes:
-        need = "required" if attribute.required else f"default {attribute.default}"
-        if not attribute.required and attribute.default is None:
-            need = "optional"
-        found["attribute", attribute.name] = f"{attribute.type}, {need}"
+        found["attribute", attribute.name] = f"{attribute.type}, {attribute.need}"
     for kind, parameters in (("input", record.inputs), ("output", record.outputs)):
         for parameter in parameters:
             found[kind, parameter.name] = f"{parameter.type_str}, {parameter.option}"

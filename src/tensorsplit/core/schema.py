@@ -37,6 +37,13 @@ class Attribute:
         """0 for a number, 1 for a list."""
         return 1 if self.type == "INTS" else 0
 
+    @property
+    def need(self) -> str:
+        """``required``, ``optional``, or the default."""
+        if self.default is not None:
+            return f"default {self.default}"
+        return "required" if self.required else "optional"
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

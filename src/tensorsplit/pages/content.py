@@ -1,17 +1,22 @@
-"""The content of an operator page, derived from the record; its examples are calculated."""
+"""The content of an operator page, derived from the record; its examples are calculated.
+
+With it the decisions (D1-D23): what tensorsplit does where the standards are silent or contradict
+themselves. Which of them concern an operator version follows from its record, not from its name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import starmap
 
 from tensorsplit.arrays.prepared import plan
 from tensorsplit.core.differences import ANY_TYPE
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import REMAINDER
+from tensorsplit.core.errors import KINDS, REMAINDER, Kind
 from tensorsplit.core.records import NEWEST_OPSET, operators
 from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
-from tensorsplit.core.schema import Attribute, Operator, Parameter, TypeConstraint
-from tensorsplit.pages.decisions import decisions_for, rules_of
+from tensorsplit.core.schema import Operator, Parameter
 
 RULES: dict[Rule, str] = {
     explicit: "the lengths as given: each >= 0, summing to the dimension",
@@ -109,15 +114,18 @@ def page_of(record: Operator) -> Page:
         id=record.id,
         summary=record.summary,
         source=record.source,
-        facts=tuple(Note(name, text) for name, text in _facts(record).items()),
-        attributes=tuple(map(_attribute, record.attributes)),
-        inputs=tuple(map(_parameter, record.inputs)),
-        outputs=tuple(map(_parameter, record.outputs)),
-        types=tuple(map(_types, record.type_constraints)),
-        lengths=_lengths(record),
-        behaviour=tuple(Note(name, text) for name, text in record.notes.items()),
-        decisions=_decisions(record),
-        examples=_examples(record),
+        facts=tuple(starmap(Note, _facts(record).items())),
+        attributes=tuple(
+            OperandRow(entry.name, entry.type, entry.need, entry.description)
+            for entry in record.attributes
+        ),
+        inputs=_rows(record.inputs),
+        outputs=_rows(record.outputs),
+        types=tuple(_types(record)),
+        lengths=tuple(_lengths(record)),
+        behaviour=tuple(starmap(Note, record.notes.items())),
+        decisions=tuple(_decisions(record)),
+        examples=tuple(_examples(record)),
     )
 
 
@@ -129,15 +137,6 @@ def opsets(record: Operator) -> str:
     later = [version - 1 for version in since if version > record.since_version]
     last = min(later, default=NEWEST_OPSET)
     return str(last) if last == record.since_version else f"{record.since_version} to {last}"
-
-
-def lengths_in_short(record: Operator) -> tuple[str, str]:
-    """Where the lengths come from, and what holds when they are not given, in a few words."""
-    sources = " or ".join(f"{entry.kind} {entry.operand}" for entry in record.lengths)
-    if record.absent is None:
-        return sources, "refused"
-    absent: dict[Rule, str] = {equal: "equal parts", ones: "parts of length 1"}
-    return sources, absent[record.absent]
 
 
 def _facts(record: Operator) -> dict[str, str]:
@@ -152,71 +151,201 @@ def _facts(record: Operator) -> dict[str, str]:
     }
 
 
-def _attribute(attribute: Attribute) -> OperandRow:
-    need = "required" if attribute.required else "optional"
-    if attribute.default is not None:
-        need = f"default {attribute.default}"
-    return OperandRow(attribute.name, attribute.type, need, attribute.description)
-
-
-def _parameter(parameter: Parameter) -> OperandRow:
-    need = "required" if parameter.option == "single" else parameter.option
-    return OperandRow(parameter.name, parameter.type_str, need, parameter.description)
-
-
-def _types(constraint: TypeConstraint) -> Types:
-    meaning = constraint.description
-    if constraint.any and ANY_TYPE not in meaning:
-        meaning = f"{meaning}; {ANY_TYPE}"
-    return Types(constraint.name, meaning, constraint.types)
-
-
-def _lengths(record: Operator) -> tuple[LengthSource, ...]:
-    ranks = {0: " as a scalar", 1: " as a list"}
-    found = [
-        LengthSource(
-            f"{lengths.kind} `{lengths.operand}` is given"
-            f"{ranks[rank] if len(lengths.rules) > 1 else ''}",
-            RULES[rule],
-        )
-        for lengths in record.lengths
-        for rank, rule in lengths.rules.items()
-    ]
-    if record.absent is None:
-        absent = "refused: " + (
-            "exactly one of them is needed" if len(record.lengths) > 1 else "it must be given"
-        )
-    else:
-        absent = RULES[record.absent]
-        if not record.is_sequence:
-            absent += "; n is the number of outputs of the node"
-    return (*found, LengthSource("no lengths are given", absent))
-
-
-def _decisions(record: Operator) -> tuple[Note, ...]:
-    """The decisions that concern a version; only a rule with a remainder refuses a wrong one."""
-    has_remainder = remainder in rules_of(record)
+def _rows(parameters: Iterable[Parameter]) -> tuple[OperandRow, ...]:
+    needs = {"single": "required"}
     return tuple(
-        Note(
-            decision.id,
-            decision.text,
-            tuple(k.code for k in decision.refusals if has_remainder or k is not REMAINDER),
-        )
-        for decision in decisions_for(record)
+        OperandRow(each.name, each.type_str, needs.get(each.option, each.option), each.description)
+        for each in parameters
     )
 
 
-def _examples(record: Operator) -> tuple[Example, ...]:
+def _types(record: Operator) -> Iterator[Types]:
+    for constraint in record.type_constraints:
+        meaning = constraint.description
+        if constraint.any and ANY_TYPE not in meaning:
+            meaning = f"{meaning}; {ANY_TYPE}"
+        yield Types(constraint.name, meaning, constraint.types)
+
+
+def _lengths(record: Operator) -> Iterator[LengthSource]:
+    ranks = {0: " as a scalar", 1: " as a list"}
+    for lengths in record.lengths:
+        for rank, rule in lengths.rules.items():
+            form = ranks[rank] if len(lengths.rules) > 1 else ""
+            given = f"{lengths.kind} `{lengths.operand}` is given{form}"
+            yield LengthSource(given, RULES[rule])
+    if record.absent is not None:
+        count = "" if record.is_sequence else "; n is the number of outputs of the node"
+        absent = RULES[record.absent] + count
+    elif len(record.lengths) > 1:
+        absent = "refused: exactly one of them is needed"
+    else:
+        absent = "refused: it must be given"
+    yield LengthSource("no lengths are given", absent)
+
+
+def _examples(record: Operator) -> Iterator[Example]:
     """One example for each way of giving the lengths, and one for giving none."""
     cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
     if record.absent is not None:
         cases.append((record.absent, "num_outputs"))
-    return tuple(_example(record, *case) for case in dict.fromkeys(cases))
+    for rule, operand in dict.fromkeys(cases):
+        shape, given = _EXAMPLES[rule]
+        operands: dict[str, object] = {record.axis: 0}
+        if given is not None:
+            operands[operand] = given
+        sizes = plan(record, shape, **operands).sizes  # type: ignore[arg-type]  # keywords of plan
+        yield Example(shape, operands, sizes)
 
 
-def _example(record: Operator, rule: Rule, operand: str) -> Example:
-    shape, given = _EXAMPLES[rule]
-    operands: dict[str, object] = {record.axis: 0}
-    if given is not None:
-        operands[operand] = given
-    return Example(shape, operands, plan(record, shape, **operands).sizes)  # type: ignore[arg-type]
+# Decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision of ``docs/errata.md``, and whether it matters for an operator version."""
+
+    id: str
+    text: str
+    concerns: Callable[[Operator], bool] = lambda _: True
+
+    @property
+    def refusals(self) -> tuple[Kind, ...]:
+        """What is raised where the decision is to refuse."""
+        return tuple(kind for kind in KINDS.values() if self.id in kind.decisions)
+
+
+def decisions_for(record: Operator) -> tuple[Decision, ...]:
+    """The decisions that matter for an operator version, in order."""
+    return tuple(decision for decision in DECISIONS if decision.concerns(record))
+
+
+def _decisions(record: Operator) -> Iterator[Note]:
+    """The decisions that concern a version; only a rule with a remainder refuses a wrong one."""
+    unused = () if _uses(remainder)(record) else (REMAINDER,)
+    for decision in decisions_for(record):
+        codes = tuple(kind.code for kind in decision.refusals if kind not in unused)
+        yield Note(decision.id, decision.text, codes)
+
+
+def _uses(*rules: Rule) -> Callable[[Operator], bool]:
+    """Whether a version can use one of the length rules."""
+    return lambda record: (
+        record.absent in rules
+        or any(rule in rules for lengths in record.lengths for rule in lengths.rules.values())
+    )
+
+
+def _data_may_be(*elements: str) -> Callable[[Operator], bool]:
+    allowed = set(elements)
+    return lambda record: not allowed.isdisjoint(record.types_of(record.inputs[0]).element_types)
+
+
+def _attribute_or_input(record: Operator) -> bool:
+    """Whether one operand may be an attribute or an input."""
+    forms = {entry.kind for entry in record.lengths}
+    return len(forms) > len({entry.operand for entry in record.lengths})
+
+
+DECISIONS = (
+    Decision(
+        "D1",
+        "A count n that would leave a negative last part (ceil(d/n) * (n-1) > d) is refused.",
+        _uses(ceil),
+    ),
+    Decision("D2", "A dimension of 0 is split into n empty parts.", _uses(ceil)),
+    Decision(
+        "D3", "Equal parts are equal: a dimension that is not divisible is refused.", _uses(equal)
+    ),
+    Decision(
+        "D4",
+        "Giving both operands that hold the lengths, or neither, is refused.",
+        lambda record: len(record.lengths) > 1 and record.absent is None,
+    ),
+    Decision(
+        "D5",
+        "A count of parts that differs from the number of outputs of the node is refused.",
+        lambda record: not record.is_sequence,
+    ),
+    Decision(
+        "D6",
+        "Lengths that do not sum to the dimension are refused; no data is dropped.",
+        _uses(explicit, remainder),
+    ),
+    Decision(
+        "D7",
+        "A negative length is refused; in `split_lengths` one -1 is the remainder, never below 0.",
+        _uses(remainder),
+    ),
+    Decision("D7", "A negative length is refused.", _uses(explicit)),
+    Decision(
+        "D8",
+        "`keepdims` is ignored when `split` is given, as the text says.",
+        lambda record: record.keepdims is not None,
+    ),
+    Decision(
+        "D9", "Zeros are allowed in a list of lengths; a scalar length must be > 0.", _uses(chunk)
+    ),
+    Decision("D10", "A scalar `split` of 0 is refused.", _uses(chunk)),
+    Decision("D11", "A list of one element is a list of lengths, not a scalar.", _uses(chunk)),
+    Decision(
+        "D12",
+        "Lengths as attribute and as input at once are refused; as floats they must be whole,"
+        " finite and >= 0.",
+        _attribute_or_input,
+    ),
+    Decision(
+        "D13",
+        "A negative axis is not in the text; it counts from the back, as in every engine.",
+        lambda record: not record.negative_axis,
+    ),
+    Decision(
+        "D14",
+        "Lengths and their sum are exact integers of any size; nothing wraps around.",
+        _uses(explicit, remainder),
+    ),
+    Decision(
+        "D15",
+        "An axis or length that is a float or a boolean is refused, as is an axis of another"
+        " shape than the text allows.",
+        lambda record: record.input(record.axis) is not None,
+    ),
+    Decision(
+        "D16",
+        "int64, uint64 and float64 data keep every bit; OpenVINO's CPU plugin computes them in"
+        " 32 bits.",
+        _data_may_be("int64", "uint64", "double"),
+    ),
+    Decision("D17", "String data is split exactly.", _data_may_be("string")),
+    Decision("D18", "Rank-0 data is refused."),
+    Decision(
+        "D19",
+        "Taking a part from the sequence with an index out of range is refused.",
+        lambda record: record.is_sequence,
+    ),
+    Decision(
+        "D20",
+        "An initializer that is also a graph input is a default: lengths fed at run time are"
+        " checked again.",
+        lambda record: (
+            record.vendor == "onnx" and any(entry.kind == "input" for entry in record.lengths)
+        ),
+    ),
+    Decision(
+        "D21",
+        "What is refused at run time stays refused after `convert` and `lower`; no negative length"
+        " reaches an engine.",
+    ),
+    Decision(
+        "D22",
+        "A wrong split in a branch that constants never take is a warning of `check`; the model"
+        " runs.",
+        lambda record: record.vendor == "onnx",
+    ),
+    Decision(
+        "D23",
+        "OpenVINO runs by `start_async()` and `wait()`: with one thread, `infer()` hides errors of"
+        " the run.",
+    ),
+)
+"""Every decision; D7 is worded once for each of its two cases."""

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
 from tensorsplit.core.dimensions import Dim, Shape, add, is_known, times
@@ -32,9 +32,14 @@ class Stretch:
     shape: Shape = ()  # of the part; empty for parts that are left out
 
     @property
+    def exact(self) -> bool:
+        """Whether it is a part of known size."""
+        return self.part is not None and is_known(self.size)
+
+    @property
     def empty(self) -> bool:
         """Whether it is a part without elements on the axis."""
-        return self.part is not None and is_known(self.size) and self.size == 0
+        return self.exact and self.size == 0
 
 
 def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
@@ -85,45 +90,48 @@ def _total(sizes: Sequence[Dim]) -> Dim:
 def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int]:
     """Divide the room on the axis in proportion to the sizes, so that every part stays visible.
 
-    The lengths, in characters or pixels, add up to `room`, or to the sum of `least` if that is
-    more.
+    A symbol, or parts left out, count as the longest known part. The lengths, in characters or
+    pixels, add up to `room`, or to the sum of `least` if that is more.
     """
-    weights = _weights(run)
-    fixed: dict[int, int] = {}
+    longest = max([stretch.size for stretch in run if stretch.exact], default=0) or 1
+    weights = [stretch.size if stretch.exact else longest for stretch in run]
+    free = list(range(len(run)))
     while True:
-        free = [index for index in range(len(run)) if index not in fixed]
-        left, weight = room - sum(fixed.values()), sum(weights[index] for index in free)
+        left = room - sum(least) + sum(least[index] for index in free)
+        weight = sum(weights[index] for index in free)
         small = [i for i in free if not weight or left * weights[i] < least[i] * weight]
         if not small:
             break
-        fixed.update((index, least[index]) for index in small)
-    ends, position = [0], 0.0
-    for index in free:
-        position += left * weights[index] / weight
-        ends.append(round(position))
-    shares = dict(zip(free, (b - a for a, b in pairwise(ends)), strict=True))
-    return [fixed.get(index, shares.get(index, 0)) for index in range(len(run))]
-
-
-def _weights(run: Sequence[Stretch]) -> list[float]:
-    """The relative lengths; a symbol, or parts left out, count as the longest known part."""
-    known = [s.size for s in run if s.part is not None and is_known(s.size)]
-    longest = max([*known, 1])
-    return [
-        stretch.size if stretch.part is not None and is_known(stretch.size) else longest
-        for stretch in run
-    ]
+        free = [index for index in free if index not in small]
+    lengths, shares = list(least), accumulate(weights[index] for index in free)
+    ends = [0, *(round(left * share / weight) for share in shares)]
+    for index, (start, end) in zip(free, pairwise(ends), strict=True):
+        lengths[index] = end - start
+    return lengths
 
 
 def to_scale(run: Sequence[Stretch], lengths: Sequence[int]) -> bool:
     """Whether the lengths drawn are those of the parts, to within a unit of the drawing."""
-    if not all(stretch.part is not None and is_known(stretch.size) for stretch in run):
+    if not all(stretch.exact for stretch in run):
         return False
     elements, units = sum(stretch.size for stretch in run), sum(lengths)
     return all(
         abs(length * elements - stretch.size * units) <= elements
         for stretch, length in zip(run, lengths, strict=True)
     )
+
+
+def fitting(
+    labels: Iterable[tuple[int, str]], end: int, room: Callable[[str], int]
+) -> list[tuple[int, str]]:
+    """The labels, at their places on the axis, that have room before the next and before `end`."""
+    kept: list[tuple[int, str]] = []
+    free = 0
+    for place, label in labels:
+        if free <= place <= end - room(label):
+            kept.append((place, label))
+            free = place + room(label)
+    return kept
 
 
 def is_across(plan: Plan) -> bool:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from tensorsplit.core.errors import KINDS
 from tensorsplit.core.records import operators
-from tensorsplit.pages.content import Page, opsets, page_of
-from tensorsplit.pages.decisions import DECISIONS
+from tensorsplit.pages.content import DECISIONS, Page, opsets, page_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -21,6 +21,7 @@ from tensorsplit.pages.layout import (
     Stretch,
     dim_text,
     extents,
+    fitting,
     heading,
     is_across,
     other_axis,
@@ -55,8 +56,6 @@ _MOST_GRID = 24
 _ROW = 20
 _COLUMN_GAP = 18
 _LONGEST_CELL = 40
-_WIDE_CHAR = 8.4
-_NARROW_CHAR = 6.6
 
 
 def svg(plan: Plan, *, name: str = "split", styled: bool = True) -> str:
@@ -284,26 +283,20 @@ def _axis(plan: Plan, axis: int) -> str:
 
 def _offsets(frame: _Drawing) -> Iterator[str]:
     """The offsets at the borders of the parts, as far as there is room between them."""
-    dim = dim_text(frame.plan.input_shape[frame.plan.axis])
-    end = (frame.bands[-1], shortened(dim, _LONGEST_OFFSET))
-    kept: list[tuple[int, str]] = []
-    for place, stretch in zip(frame.bands, frame.run, strict=False):
-        if not kept or place - kept[-1][0] >= _room(frame, kept[-1][1]):
-            kept.append((place, shortened(dim_text(stretch.offset), _LONGEST_OFFSET)))
-    needed = _room(frame, end[1]) if frame.across else 0
-    while kept and end[0] - kept[-1][0] < _room(frame, kept[-1][1]) + needed:
-        kept.pop()
-    for place, offset in [*kept, end]:
+
+    def room(offset: str) -> int:
+        return (len(offset) + 1) * _CHAR if frame.across else _LINE
+
+    shown = [shortened(dim_text(stretch.offset), _LONGEST_OFFSET) for stretch in frame.run]
+    dim = shortened(dim_text(frame.plan.input_shape[frame.plan.axis]), _LONGEST_OFFSET)
+    end = frame.bands[-1]
+    last = end - room(dim) if frame.across else end
+    for place, offset in [*fitting(zip(frame.bands, shown, strict=False), last, room), (end, dim)]:
         x, y = frame.point(place, frame.tensor[0] - 6)
         if frame.across:
-            yield _label(x, y, offset, "tick end" if place == end[0] else "tick")
+            yield _label(x, y, offset, "tick end" if place == end else "tick")
         else:
             yield _label(x, y + 4, offset, "tick end")
-
-
-def _room(frame: _Drawing, offset: str) -> int:
-    """What an offset takes of the split axis."""
-    return (len(offset) + 1) * _CHAR if frame.across else _LINE
 
 
 # The table
@@ -312,7 +305,7 @@ def _room(frame: _Drawing, offset: str) -> int:
 def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
     """The parts as rows: number, offset, size and shape; `y` is the base line of the header."""
     rows = table_rows(run, "\N{HORIZONTAL ELLIPSIS}")
-    columns = _columns(rows)
+    columns = list(_columns(rows))
     for number, row in enumerate(rows):
         stretch = run[number - 1] if number else None
         quiet = stretch is None or stretch.part is None
@@ -324,25 +317,23 @@ def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
         y += _ROW
 
 
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[tuple[float, int]]:
+def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[float, int]]:
     """Where each column starts, and how many characters it holds; the widest are shortened."""
     columns = list(zip(*rows, strict=True))
-    most = [min(max(map(len, column)), _LONGEST_CELL) for column in columns]
-    widths = [_width(column, chars) for column, chars in zip(columns, most, strict=True)]
-    while sum(widths) > _WIDTH - 2 * _PAD - len(columns) * _COLUMN_GAP:
-        widest = widths.index(max(widths))
-        most[widest] -= 1
-        widths[widest] = _width(columns[widest], most[widest])
+    most = [_LONGEST_CELL] * len(columns)
+    room = _WIDTH - 2 * _PAD - len(columns) * _COLUMN_GAP
+    while True:
+        widths = [
+            max(_width(shortened(cell, chars)) for cell in column)
+            for column, chars in zip(columns, most, strict=True)
+        ]
+        if sum(widths) <= room:
+            break
+        most[widths.index(max(widths))] -= 1
     starts = accumulate((width + _COLUMN_GAP for width in widths), initial=_PAD + _COLUMN_GAP)
-    return list(zip(starts, most, strict=False))
+    return zip(starts, most, strict=False)
 
 
-def _width(column: Sequence[str], chars: int) -> float:
-    """About how wide a column is in the widest of the usual fonts."""
-    return max(
-        sum(
-            _WIDE_CHAR if char.isdigit() or char.isupper() else _NARROW_CHAR
-            for char in shortened(cell, chars)
-        )
-        for cell in column
-    )
+def _width(text: str) -> float:
+    """About how wide a text is in the widest of the usual fonts."""
+    return sum(8.4 if char.isdigit() or char.isupper() else 6.6 for char in text)

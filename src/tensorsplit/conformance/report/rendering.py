@@ -32,7 +32,7 @@ from tensorsplit.conformance.report.summary import (
 )
 from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.pages.decisions import DECISIONS
+from tensorsplit.pages.content import DECISIONS
 from tensorsplit.pages.layout import shortened
 from tensorsplit.pages.markdown import environment
 from tensorsplit.pages.svg import style, svg
