@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from tests.cli.build import npy, save
-from tests.model.build import graph, node, tensor, value
+from tests.cli.build import identity, npy, save
+from tests.model.build import STRING, graph, node, tensor, value
 
 Refused = Callable[..., str]
 
@@ -97,6 +97,11 @@ def test_an_archive_of_something_else(refused: Refused, split: Path, tmp_path: P
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("x.npy", "not an array")
     refused("TS701", "run", split, "-i", f"x={tmp_path / 'a.npz'}")
+
+
+def test_nameless_bytes_are_no_strings(refused: Refused, tmp_path: Path) -> None:
+    path, raw = identity(tmp_path, STRING), npy(tmp_path, np.zeros(2, "V8"))
+    assert "8 nameless bytes" in refused("TS701", "run", path, "-i", raw)
 
 
 def test_a_wrong_split_node_is_refused_and_nothing_is_written(

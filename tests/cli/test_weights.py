@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,13 @@ def test_they_are_linked_or_copied(
     brought = out.parent / "w.bin"
     assert brought.read_bytes() == DATA.tobytes()
     assert brought.samefile(source.parent / "w.bin") is not bool(option)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_copies_have_the_permissions_of_any_new_file(tensorsplit: Command, tmp_path: Path) -> None:
+    source, out = save(tmp_path / "in", "w.bin"), tmp_path / "out" / "m.onnx"
+    tensorsplit("convert", source, "--opset", 13, "-o", out, "--copy-external-data")
+    assert (out.parent / "w.bin").stat().st_mode == out.stat().st_mode
 
 
 def test_none_is_brought_from_outside_the_folder(tensorsplit: Command, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tensorsplit.cli.screen import FINDINGS, examples, format_option, say, show,
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
-    from tensorsplit.bench.figures import Figures
     from tensorsplit.bench.workloads import Workload
 
 _File = click.Path(dir_okay=False, path_type=Path)
@@ -48,9 +47,7 @@ _File = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "-o", "--output", type=_File, help="Write the figures to this file, not standard output."
 )
-@click.pass_context
 def bench(
-    ctx: click.Context,
     *,
     workload: tuple[str, ...],
     listed: bool,
@@ -59,14 +56,14 @@ def bench(
     quick: bool,
     style: str,
     output: Path | None,
-) -> None:
+) -> int:
     """Time splits beside the libraries that are installed, and check every result.
 
     WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in a minute or two. Each
     time is a multiple of that of copying the same bytes with two threads, measured in turns with
     it: a median, and the 10th to the 90th percentile. The exit status is 1 if a result is wrong.
     """
-    from tensorsplit.bench.figures import Figures, describe
+    from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
     from tensorsplit.bench.peers import choose_entries
     from tensorsplit.bench.timing import Effort, measure
     from tensorsplit.bench.workloads import choose_workloads
@@ -76,7 +73,7 @@ def bench(
     chosen = choose_workloads(workload)
     if listed:
         say(*_listing(chosen))
-        return
+        return 0
     # Refused before a minute is spent, not after it.
     if output is not None and output.parent.exists() and not output.parent.is_dir():
         raise SplitError(UNWRITABLE, f"{output.parent} is not a folder", "give another path")
@@ -84,9 +81,13 @@ def bench(
     entries = choose_entries(peers)
     measured = tuple(measure(entry, entries, effort) for entry in _announced(chosen))
     figures = Figures(describe(effort), measured)
-    _save(figures, style, output)
-    if figures.wrong:
-        ctx.exit(FINDINGS)
+    if output is not None:
+        write_files({output: as_json(figures) if style == "json" else as_text(figures)})
+    elif style == "json":
+        write(as_json(figures))
+    else:
+        show(*lines(figures), folds=False)
+    return FINDINGS if figures.wrong else 0
 
 
 def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
@@ -113,17 +114,3 @@ def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
         yield f"{'':{width}}  {workload}; beside {workload.baseline}"
     here = installed()
     yield "peers: " + ", ".join(f"{peer} {here.get(peer, '(not installed)')}" for peer in PEERS)
-
-
-def _save(figures: Figures, style: str, output: Path | None) -> None:
-    from tensorsplit.bench.figures import as_json, as_text, lines
-
-    on_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
-    if on_terminal and style == "text":
-        show(*lines(figures))
-        return
-    text = as_json(figures) if style == "json" else as_text(figures)
-    if output is None:
-        write(text)
-    else:
-        write_files({output: text})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from tensorsplit.cli.screen import (
     complain,
     examples,
     format_option,
-    plain_text,
     progress_of,
+    rendered,
     show,
     write,
 )
@@ -97,9 +98,7 @@ def _file_option(
     help="The seed of the random data.",
 )
 @click.option("--jobs", "-j", type=click.IntRange(1), help="How many processes run at a time.")
-@click.pass_context
 def conformance(
-    ctx: click.Context,
     *,
     engines: Sequence[str],
     patterns: Sequence[str],
@@ -114,7 +113,7 @@ def conformance(
     update_known: Path | None,
     seed: int,
     jobs: int | None,
-) -> None:
+) -> int:
     """Measure what each engine or tool does with every kind of split.
 
     Each runs in processes of its own, so that a crash or a hang is a result. Exit status: 0 if
@@ -128,7 +127,7 @@ def conformance(
 
     if repro is not None:
         _write(_reproduction(repro, engines, seed), out)
-        return
+        return 0
     if lists or export is not None:
         cases = _cases(patterns)
         if export is not None:
@@ -136,7 +135,7 @@ def conformance(
                 export_cases(cases, export, seed, progress=advance)
         if lists:
             _write(_listing(cases, style), out)
-        return
+        return 0
     deviations = load(known)
     if sources:
         document = merged([read(source) for source in sources])
@@ -151,8 +150,7 @@ def conformance(
         files[update_known] = dumps(updated(document, deviations))
     _write(_shown(document, style, engines, deviations), out, files)
     _list_unexpected(comparison)
-    if not comparison.is_fine:
-        ctx.exit(FINDINGS)
+    return 0 if comparison.is_fine else FINDINGS
 
 
 def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
@@ -237,7 +235,9 @@ def _write(
 
     texts = dict(files or {})
     if out is not None:
-        texts[out] = shown if isinstance(shown, str) else plain_text(shown, width=_WIDTH)
+        if not isinstance(shown, str):
+            shown = rendered(shown, file=StringIO(), width=_WIDTH, force_terminal=False)
+        texts[out] = shown
     write_files({path: octets_of(text, path) for path, text in texts.items()})
     if out is None:
         write(shown) if isinstance(shown, str) else show(shown)

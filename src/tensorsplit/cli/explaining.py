@@ -13,15 +13,21 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.cli.files import write_files
 from tensorsplit.cli.parsing import (
     is_operand,
-    is_operator,
     operator_named,
     parse_operands,
     parse_shape,
-    unknown_operator,
+    versions_of,
 )
 from tensorsplit.cli.screen import examples, say, show, write
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import UNKNOWN_COUNT, UNWRITABLE, USAGE, SplitError, printable
+from tensorsplit.core.errors import (
+    UNKNOWN_COUNT,
+    UNKNOWN_OPERATOR,
+    UNWRITABLE,
+    USAGE,
+    SplitError,
+    printable,
+)
 from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import Intent
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from tensorsplit.model.graph.nodes import NodeRef
     from tensorsplit.model.infer.analysis import Facts
 
+_MODELS = (".onnx", ".xml", ".pb")
 _MOST_LENGTHS = 12
 _OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
 
@@ -96,15 +103,21 @@ def explain(
     written += [word.partition("=")[::2] for word in words if is_operand(word)]
     shapes = [] if shape is None else [shape]
     shapes += [word for word in words if not is_operand(word)]
-    if is_operator(target):
+    if versions_of(target):
         record = operator_named(target, opset)
         intent = bind_values(record, parse_operands(record, written))
         given = ", ".join(f"{name} = {value}" for name, value in written)
         plan = plan_intent(intent, _one_shape(record, shapes))
         _draw([ExplainedSplit(record.id, given, intent.rule, plan)], svg)
         return
-    if not Path(target).exists() and not _looks_like_file(target):
-        raise unknown_operator(target)
+    path = Path(target)
+    if path.name == target and path.suffix not in _MODELS and not path.exists():
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"{target!r} is neither an operator nor a model file",
+            f"use one of {', '.join(operators)}, a name such as Split, or the path of a model",
+            parameter="operator",
+        )
     if shapes or written or opset is not None:
         raise SplitError(
             USAGE,
@@ -117,10 +130,6 @@ def explain(
         say(f"{target}: no split nodes")
     else:
         _draw(found, svg)
-
-
-def _looks_like_file(target: str) -> bool:
-    return Path(target).suffix in {".onnx", ".xml", ".pb"} or Path(target).name != target
 
 
 def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:

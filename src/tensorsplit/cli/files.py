@@ -6,11 +6,11 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
+from uuid import uuid4
 
 from tensorsplit.core.errors import UNREADABLE_MODEL, UNWRITABLE, SplitError
 
@@ -29,62 +29,42 @@ def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
     If one of them can't be written (TS702), none is. Missing folders are made, and removed again
     if nothing is written.
     """
-    made: list[Path] = []
     drafts: dict[Path, Path] = {}
-    try:
+    with contextlib.ExitStack() as cleaning:
         for target, content in files.items():
             with _refusing(target):
-                _make_folder(target.parent, made)
-                _draft(target, content, drafts)
-        for target, draft in list(drafts.items()):
+                for folder in reversed(target.parents):
+                    if not folder.exists():
+                        folder.mkdir()
+                        cleaning.callback(_remove_if_empty, folder)
+                if target.is_dir():
+                    raise SplitError(UNWRITABLE, f"{target} is a folder", "give the name of a file")
+                draft = drafts[target] = target.parent / f".tensorsplit-{uuid4().hex}.part"
+                mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
+                draft.touch(mode | 0o200, exist_ok=False)  # as private as what it replaces
+                cleaning.callback(draft.unlink, missing_ok=True)
+                _fill(draft, content)
+                if target.exists():
+                    draft.chmod(mode)
+        for target, draft in drafts.items():
             with _refusing(target):
                 draft.replace(target)
-            del drafts[target]
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
-        for folder in reversed(made):
-            with contextlib.suppress(OSError):  # not empty: it is in use
-                folder.rmdir()
 
 
-def _draft(target: Path, content: Writer | bytes | str, drafts: dict[Path, Path]) -> None:
-    """Write the content into a file of its own beside the target, down to the disk."""
-    if target.is_dir():
-        raise SplitError(UNWRITABLE, f"{target} is a folder", "give the name of a file")
-    with _new_file(target.parent) as file:
-        drafts[target] = path = Path(file.name)
+def _fill(draft: Path, content: Writer | bytes | str) -> None:
+    """Write the content, down to the disk."""
+    with draft.open("wb") as file:
         if callable(content):
             content(file)
         else:
             file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
-    mode = target.stat().st_mode if target.exists() else 0o666 & ~_umask()
-    path.chmod(mode & 0o777)
 
 
-def _new_file(folder: Path) -> IO[bytes]:
-    return tempfile.NamedTemporaryFile(
-        prefix=".tensorsplit-", suffix=".part", dir=folder, delete=False
-    )
-
-
-def _make_folder(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those above it; add to `made` those that were missing, from the top."""
-    missing: list[Path] = []
-    while not folder.exists():
-        missing.insert(0, folder)
-        folder = folder.parent
-    for path in missing:
-        path.mkdir()
-        made.append(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it is in use
+        folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -146,51 +126,38 @@ class Output:
             return
         target = Path(self.target)
         folder = Path(self.source).parent if self.source != PIPE else Path()
-        brought: list[Path] = []
         moves = folder.resolve() != target.parent.resolve()
-        try:
+        with contextlib.ExitStack() as undoing:
             for location in _locations(made, folder) if moves else ():
-                _bring(folder / location, target.parent / location, self.copy_weights, brought)
+                if _bring(folder / location, target.parent / location, self.copy_weights):
+                    undoing.callback((target.parent / location).unlink, missing_ok=True)
             write_files({target: data})
-        except BaseException:
-            for path in brought:
-                path.unlink(missing_ok=True)
-            raise
+            undoing.pop_all()
 
 
-def _bring(source: Path, target: Path, may_copy: bool, brought: list[Path]) -> None:
+def _bring(source: Path, target: Path, may_copy: bool) -> bool:
+    """Copy or link a file, unless it is there already; whether it was brought."""
     try:
         if target.exists():
             if target.samefile(source):
-                return
+                return False
             raise SplitError(
                 UNWRITABLE,
                 f"{target} exists and holds other data than {source}",
                 "write the model into another folder",
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
         if may_copy:
-            _copy(source, target)
+            write_files({target: lambda file: shutil.copyfile(source, file.name)})
         else:
+            target.parent.mkdir(parents=True, exist_ok=True)
             os.link(source.resolve(), target)
-        brought.append(target)
     except OSError as error:
         raise SplitError(
             UNWRITABLE,
-            f"cannot {'copy' if may_copy else 'link'} the weights {source} to {target}:"
-            f" {error.strerror or error}",
+            f"cannot link the weights {source} to {target}: {error.strerror or error}",
             "write the model beside its weights, or copy them with --copy-external-data",
         ) from error
-
-
-def _copy(source: Path, target: Path) -> None:
-    with _new_file(target.parent) as file:
-        draft = Path(file.name)
-    try:
-        shutil.copyfile(source, draft)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    return True
 
 
 def _locations(made: ModelProto, folder: Path) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
@@ -16,8 +17,6 @@ from tensorsplit.cli.screen import Command
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 
 if TYPE_CHECKING:
-    from onnx import TensorProto
-
     from tensorsplit.model.feeds import DeclaredInput
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -34,7 +33,6 @@ INPUT_SHAPE_OPTION = click.option(
     help="Give an input a shape, such as x:1,3,224,224 or x:1x3x224x224; may be repeated.",
 )
 
-_T = TypeVar("_T")
 _HEADER = 4096
 _MAGIC = b"\x93NUMPY"
 _FLOAT8 = (b"'descr': '<f1'", b"'descr': '|V1'")
@@ -61,21 +59,25 @@ def read_feeds(
     values: dict[str, Array | list[Array]] = {}
     for word in written:
         name, path = _name_and_path(word, declared)
-        if name is None:
-            found: Mapping[str, Array | list[Array]] = {
-                key: _typed(array, entries.get(key), path)
-                for key, array in _read_archive(path).items()
-            }
-        else:
-            found = {name: _read(path, name, entries.get(name))}
-        for key, value in found.items():
+        given: dict[str, list[Array]] = {} if name is None else {name: []}
+        with _reading(path):
+            for key, array in _load(path, is_sequence=_is_sequence(entries.get(name or ""))):
+                target = key if name is None else name
+                given.setdefault(target, []).append(_typed(array, entries.get(target)))
+        for key, arrays in given.items():
             if _is_sequence(entries.get(key)):
-                added = value if isinstance(value, list) else [value]
-                values[key] = [*values.get(key, []), *added]
+                values[key] = [*values.get(key, []), *arrays]
             elif key in values:
                 raise SplitError(USAGE, "it is given twice", "give it once", parameter=key)
+            elif len(arrays) != 1:
+                raise SplitError(
+                    UNREADABLE_ARRAY,
+                    f"{path} holds {len(arrays)} arrays",
+                    f"give one array for {key}, or the .npz alone to feed all its names",
+                    parameter=key,
+                )
             else:
-                values[key] = value
+                values[key] = arrays[0]
     return values
 
 
@@ -105,126 +107,93 @@ def _is_sequence(entry: DeclaredInput | None) -> bool:
     return entry is not None and entry.kind.endswith("sequence")
 
 
-def _read(path: Path, name: str, entry: DeclaredInput | None) -> Array | list[Array]:
-    if path.suffix == ".pb":
-        return _read_message(path, is_sequence=_is_sequence(entry))
-    if path.suffix != ".npz":
-        return _typed(_read_array(path), entry, path)
-    arrays = [_typed(array, entry, path) for array in _read_archive(path).values()]
-    if _is_sequence(entry):
-        return arrays
-    if len(arrays) == 1:
-        return arrays[0]
-    raise SplitError(
-        UNREADABLE_ARRAY,
-        f"{path} holds {len(arrays)} arrays",
-        f"give one array for {name}, or the .npz alone to feed all its names",
-        parameter=name,
-    )
-
-
-def _read_array(path: Path) -> Array:
-    """Read an ``.npy`` file; nothing in it is ever unpickled."""
-
-    def load() -> object:
-        with path.open("rb") as file:
-            head = file.read(_HEADER)
-            if not head.startswith(_MAGIC):
-                raise ValueError("it is no .npy file")
-            if _FLOAT8[0] in head:  # what NumPy writes for float8_e5m2, and can't read
-                patched = head.replace(*_FLOAT8, 1) + file.read()
-                return np.load(io.BytesIO(patched), allow_pickle=False)
-        return np.load(path, allow_pickle=False)
-
-    return _array(_guarded(path, load), path)
-
-
-def _read_archive(path: Path) -> dict[str, Array]:
-    """Read the arrays of an ``.npz`` file by name, in the order of the file."""
-
-    def load() -> dict[str, object]:
-        if not zipfile.is_zipfile(path):
-            raise ValueError("it is no .npz file, or is cut short")
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-
-    return {name: _array(value, path) for name, value in _guarded(path, load).items()}
-
-
-def _read_message(path: Path, *, is_sequence: bool) -> Array | list[Array]:
-    from onnx import SequenceProto, TensorProto
-
-    if not is_sequence:
-        return _tensor(_guarded(path, lambda: TensorProto.FromString(path.read_bytes())), path)
-    message = _guarded(path, lambda: SequenceProto.FromString(path.read_bytes()))
-    if message.elem_type not in (SequenceProto.UNDEFINED, SequenceProto.TENSOR):
-        raise _unreadable(path, "its elements are no tensors")
-    return [_tensor(tensor, path) for tensor in message.tensor_values]
-
-
-def _tensor(message: TensorProto, path: Path) -> Array:
-    from tensorsplit.model.graph.tensors import array_of
-
-    try:
-        return array_of(message, None)
-    except SplitError as error:
-        raise _unreadable(path, error.problem) from None
-
-
-def _array(value: object, path: Path) -> Array:
-    if not isinstance(value, np.ndarray):
-        raise _unreadable(path, "it holds something else than an array")
-    if value.dtype.names is not None or value.dtype.kind in "mM":
-        raise _unreadable(path, f"its element type is {value.dtype}, which no model takes")
-    return value
-
-
-def _typed(array: Array, entry: DeclaredInput | None, path: Path) -> Array:
-    """Give elements their type that NumPy wrote as nameless bytes, as it does for bfloat16."""
-    if array.dtype.kind != "V":
-        return array
-    wanted = None if entry is None else _dtype(entry.element_type)
-    if wanted is not None and wanted.itemsize == array.dtype.itemsize:
-        return array.view(wanted)
-    declared = "of no declared type" if wanted is None else f"declared as {wanted}"
-    raise _unreadable(
-        path,
-        f"its elements are {array.dtype.itemsize} nameless bytes each, and the input {declared}",
-    )
-
-
-def _dtype(element_type: str | None) -> np.dtype[Any] | None:
-    """NumPy's type of an element type; None where there is none, or none is declared."""
-    from onnx import TensorProto, helper
-
-    try:
-        number = TensorProto.DataType.Value((element_type or "").upper())
-        return helper.tensor_dtype_to_np_dtype(number)
-    except (KeyError, ValueError):
-        return None
-
-
-def _guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Read, and refuse with one kind whatever goes wrong."""
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Refuse a file with one kind, whatever goes wrong with it."""
     try:
         if path.exists() and not path.is_file():  # a device might never end
-            raise _unreadable(path, "it is no file")
-        return read()
-    except SplitError:
-        raise
+            raise ValueError("it is no file")
+        yield
+        return
+    except SplitError as error:
+        problem = error.problem
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
+        problem = error.strerror or str(error)
     except Exception as error:  # noqa: BLE001 - NumPy and protobuf raise whatever their parsers do
-        raise _unreadable(path, str(error) or type(error).__name__) from None
-
-
-def _unreadable(path: Path, problem: str) -> SplitError:
-    return SplitError(
+        problem = str(error) or type(error).__name__
+    raise SplitError(
         UNREADABLE_ARRAY,
         f"{path}: {problem}",
         "give a whole .npy, .npz, or .pb (ONNX tensor or sequence) file",
         parameter="input",
     )
+
+
+def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
+    """The arrays of a file in their order, with the names that they have in an archive."""
+    if path.suffix == ".pb":
+        return [("", array) for array in _read_message(path.read_bytes(), is_sequence)]
+    if path.suffix != ".npz":
+        found = [("", _read_array(path))]
+    elif zipfile.is_zipfile(path):
+        with np.load(path, allow_pickle=False) as file:
+            found = list(file.items())
+    else:
+        raise ValueError("it is no .npz file, or is cut short")
+    for _, value in found:
+        if not isinstance(value, np.ndarray):
+            raise ValueError("it holds something else than an array")
+        if value.dtype.names is not None or value.dtype.kind in "mM":
+            raise ValueError(f"its element type is {value.dtype}, which no model takes")
+    return found
+
+
+def _read_array(path: Path) -> Array:
+    """Read an ``.npy`` file; nothing in it is ever unpickled."""
+    with path.open("rb") as file:
+        head = file.read(_HEADER)
+        if not head.startswith(_MAGIC):
+            raise ValueError("it is no .npy file")
+        if _FLOAT8[0] in head:  # what NumPy writes for float8_e5m2, and can't read
+            patched = io.BytesIO(head.replace(*_FLOAT8, 1) + file.read())
+            return np.asarray(np.load(patched, allow_pickle=False))
+        file.seek(0)
+        return np.asarray(np.load(file, allow_pickle=False))
+
+
+def _read_message(data: bytes, is_sequence: bool) -> list[Array]:
+    from onnx import SequenceProto, TensorProto
+
+    from tensorsplit.model.graph.tensors import array_of
+
+    if not is_sequence:
+        return [array_of(TensorProto.FromString(data), None)]
+    message = SequenceProto.FromString(data)
+    if message.elem_type not in (SequenceProto.UNDEFINED, SequenceProto.TENSOR):
+        raise ValueError("its elements are no tensors")
+    return [array_of(tensor, None) for tensor in message.tensor_values]
+
+
+def _typed(array: Array, entry: DeclaredInput | None) -> Array:
+    """Give elements their type that NumPy wrote as nameless bytes, as it does for bfloat16."""
+    if array.dtype.kind != "V":
+        return array
+    wanted = None if entry is None else _dtype(entry.element_type)
+    size = array.dtype.itemsize
+    if wanted is not None and not wanted.hasobject and wanted.itemsize == size:
+        return array.view(wanted)
+    declared = "of no declared type" if wanted is None else f"declared as {wanted}"
+    raise ValueError(f"its elements are {size} nameless bytes each, and the input {declared}")
+
+
+def _dtype(element_type: str | None) -> np.dtype[Any] | None:
+    """NumPy's type of an element type; None where there is none, or none is declared."""
+    import onnx_ir as ir
+
+    try:
+        return ir.DataType[(element_type or "").upper()].numpy()
+    except (KeyError, TypeError):
+        return None
 
 
 def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput]) -> Shapes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
 
 from tensorsplit.cli.parsing import operator_named
 from tensorsplit.cli.screen import examples, format_option, show, write, write_json
-from tensorsplit.core.differences import Change, OperatorDiff
+from tensorsplit.core.differences import OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operators
 from tensorsplit.core.rules import Rule, equal, ones
@@ -135,6 +136,7 @@ def diff(before: str, after: str, style: str) -> None:
 
 
 def _comparison(found: OperatorDiff) -> Table:
+    """One row for each change; the element types of one operand share a row."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -142,24 +144,18 @@ def _comparison(found: OperatorDiff) -> Table:
     table.add_column("")
     table.add_column(found.before.id, ratio=1)
     table.add_column(found.after.id, ratio=1)
-    previous = ""
-    for aspect, name, before, after in _rows(found.changes):
-        if previous and aspect != previous:
-            table.add_section()
-        table.add_row(f"{aspect} {name}", before, after)
-        previous = aspect
+    for aspect, changes in groupby(found.changes, attrgetter("aspect")):
+        for subject, group in groupby(changes, attrgetter("subject")):
+            several = list(group)
+            if aspect == "type":
+                sides = [
+                    ", ".join(each.name.partition(": ")[2] for each in several if is_there(each))
+                    for is_there in (attrgetter("before"), attrgetter("after"))
+                ]
+                cells = [f"only here: {side}" if side else _ABSENT for side in sides]
+                table.add_row(f"types of {subject}", *cells)
+            else:
+                cells = [side or _ABSENT for side in (several[0].before, several[0].after)]
+                table.add_row(f"{aspect} {subject}", *(cell.replace("`", "") for cell in cells))
+        table.add_section()
     return table
-
-
-def _rows(changes: tuple[Change, ...]) -> Iterator[tuple[str, ...]]:
-    """One row for each change; the element types of one operand share a row."""
-    for (aspect, name), group in groupby(changes, lambda change: (change.aspect, change.subject)):
-        several = [(change, change.name.partition(": ")[2]) for change in group]
-        if aspect == "type":
-            before = ", ".join(element for change, element in several if change.before)
-            after = ", ".join(element for change, element in several if change.after)
-            yield "types of", name, *(f"only here: {x}" if x else _ABSENT for x in (before, after))
-        else:
-            ((change, _),) = several
-            cells = (change.before or _ABSENT, change.after or _ABSENT)
-            yield aspect, name, *(cell.replace("`", "") for cell in cells)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 import numpy as np
@@ -24,11 +24,6 @@ from tensorsplit.cli.files import Writer, write_files
 from tensorsplit.cli.input_files import Array, input_option, read_feeds
 from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
-
-if TYPE_CHECKING:
-    from onnx import TensorProto
-
-    from tensorsplit.engines.compare import Difference
 
 ARCHIVE = "outputs.npz"
 
@@ -85,9 +80,7 @@ _LONGEST_LINE = 400
     type=click.Choice(["npy", "npz", "pb"]),
     help="How to write outputs: by default .npy, and .pb for types that .npy can't name.",
 )
-@click.pass_context
 def run(
-    ctx: click.Context,
     *,
     model: str,
     written: Sequence[str],
@@ -96,7 +89,7 @@ def run(
     tolerance: float,
     folder: Path | None,
     style: str | None,
-) -> None:
+) -> int:
     """Run a model, ONNX or OpenVINO IR (.xml), and show or write its outputs.
 
     With --compare, other engines run it too; the exit status is 1 if one of them differs.
@@ -129,27 +122,14 @@ def run(
     same = True
     for other in dict.fromkeys(compare):
         found = compare_engines(source, feeds, [other], reference=outputs)
-        verdicts += _verdict(found, engine, other, tolerance)
-        same = same and all(_is_near(difference, tolerance) for difference in found)
+        verdicts += [] if found else [f"{other}: the same as {engine}"]
+        for difference in found:
+            near = difference.largest is not None and float(difference.largest) <= tolerance > 0
+            within = " (within the tolerance)" if near else ""
+            verdicts.append(f"{replace(difference, reference=engine)}{within}")
+            same = same and near
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
-    if not same:
-        ctx.exit(FINDINGS)
-
-
-def _verdict(
-    found: Sequence[Difference], engine: str, other: str, tolerance: float
-) -> Iterator[str]:
-    """How the results of another engine compare, in words."""
-    if not found:
-        yield f"{other}: the same as {engine}"
-    for difference in found:
-        near = " (within the tolerance)" if _is_near(difference, tolerance) else ""
-        yield f"{replace(difference, reference=engine)}{near}"
-
-
-def _is_near(difference: Difference, tolerance: float) -> bool:
-    """Whether a difference is one of numbers, and small enough."""
-    return difference.largest is not None and float(difference.largest) <= tolerance > 0
+    return 0 if same else FINDINGS
 
 
 def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
@@ -175,14 +155,8 @@ def _values(array: Array) -> str:
     """All elements of a small array, else the first and last ones in their order."""
     if array.size <= _WHOLE:
         return np.array2string(array, max_line_width=78, separator=", ", floatmode="unique")
-    ends = (*range(_FIRST), *range(array.size - _LAST, array.size))
-    shown = np.empty(len(ends), array.dtype)
-    for place, index in enumerate(ends):
-        shown[place] = array.flat[index]
-    texts = [
-        np.array2string(item, floatmode="unique") if item.dtype != object else repr(item[()])
-        for item in map(np.asarray, shown)
-    ]
+    ends = [*range(_FIRST), *range(array.size - _LAST, array.size)]
+    texts = [np.array2string(np.asarray(x), floatmode="unique") for x in array.flat[ends]]
     return f"[{', '.join(texts[:_FIRST])}, ..., {', '.join(texts[_FIRST:])}] (in order)"
 
 
@@ -193,26 +167,31 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
     the elements of a sequence are ``name_0``, ``name_1``.
     """
     taken: set[str] = set()
-    files: dict[Path, Writer | bytes | str] = {}
-    places: list[tuple[str, Path]] = []
     members: dict[str, Array] = {}
+    files: dict[Path, Writer | bytes | str] = {}
+    if style == "npz":
+        files[folder / ARCHIVE] = partial(_write_archive, members)
+    places: list[tuple[str, Path]] = []
     for label, name, value in _pieces(outputs, whole_sequences=style == "pb"):
-        stored = None if isinstance(value, list) else _storable(value)
+        stored = None if style == "pb" else _storable(value)
         if stored is None and style in ("npy", "npz"):
-            raise _cannot_hold(label, value, style)
+            raise SplitError(
+                UNWRITABLE,
+                f"an .{style} file can't hold its element type {element_type(value)}",
+                "use --format pb, or no --format, which writes .pb where it has to",
+                parameter=label,
+            )
         file = _file_name(name, taken)
-        if style == "npz" and stored is not None:
-            members[file] = stored
-            path = folder / ARCHIVE
-        elif stored is None or style == "pb":
+        if stored is None:
             path = folder / f"{file}.pb"
             files[path] = _message(label, value)
+        elif style == "npz":
+            path = folder / ARCHIVE
+            members[file] = stored
         else:
             path = folder / f"{file}.npy"
             files[path] = partial(_write_array, stored)
         places.append((label, path))
-    if style == "npz":
-        files[folder / ARCHIVE] = partial(_write_archive, members)
     write_files(files)
     yield from (f"{label}: {path}" for label, path in places)
     for name, value in outputs.items():
@@ -273,34 +252,19 @@ def _write_archive(members: Mapping[str, Array], file: IO[bytes]) -> None:
 
 def _message(name: str, value: Array | list[Array]) -> bytes:
     """An output as an ONNX message."""
-    from onnx import SequenceProto
+    from onnx import SequenceProto, numpy_helper
 
     try:
-        if isinstance(value, list):
-            kind, tensors = SequenceProto.TENSOR, [_tensor(name, item) for item in value]
-            message: Any = SequenceProto(name=name, elem_type=kind, tensor_values=tensors)
-        else:
-            message = _tensor(name, value)
+        tensors = [
+            numpy_helper.from_array(item.astype(object) if item.dtype.kind in "UST" else item, name)
+            for item in (map(np.asarray, value) if isinstance(value, list) else [value])
+        ]
+        if not isinstance(value, list):
+            return bytes(tensors[0].SerializeToString())
+        kind = SequenceProto.TENSOR
+        message = SequenceProto(name=name, elem_type=kind, tensor_values=tensors)
         return bytes(message.SerializeToString())
     except Exception as error:  # noqa: BLE001 - protobuf and onnx raise many kinds, one per type
         raise SplitError(
             UNWRITABLE, f"it is no tensor that ONNX can hold ({error})", parameter=name
         ) from None
-
-
-def _tensor(name: str, array: Array) -> TensorProto:
-    from onnx import numpy_helper
-
-    if array.dtype.kind in "UST":
-        array = array.astype(object)
-    return numpy_helper.from_array(np.asarray(array), name)
-
-
-def _cannot_hold(label: str, value: Array | list[Array], style: str) -> SplitError:
-    kind = element_type(value) if isinstance(value, np.ndarray) else "sequence"
-    return SplitError(
-        UNWRITABLE,
-        f"an .{style} file can't hold its element type {kind}",
-        "use --format pb, or no --format, which writes .pb where it has to",
-        parameter=label,
-    )

@@ -6,9 +6,8 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
-from io import StringIO
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,7 +16,6 @@ from tensorsplit.core.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.progress import Progress, TaskID
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,7 +23,6 @@ FINDINGS = 1
 """The exit status for findings of error level, a mismatch, or a case that is not as recorded."""
 
 _LONGEST_MESSAGE = 2000
-_REDRAWN = 0.05
 
 
 def examples(*commands: str) -> str:
@@ -45,23 +42,22 @@ def format_option(*formats: str, text: str = "How to write it.") -> Callable[[Co
     )
 
 
-def show(*renderables: RenderableType) -> None:
-    """Write rich renderables, in colour only on a terminal that wants it (NO_COLOR)."""
-    write(_rendered(renderables))
+def show(*renderables: RenderableType, folds: bool = True) -> None:
+    """Write rich renderables, in colour only on a terminal that wants it (NO_COLOR).
+
+    With `folds` False a long line stays one line, which a terminal folds by itself.
+    """
+    write(rendered(*renderables, soft_wrap=not folds))
 
 
-def plain_text(*renderables: RenderableType, width: int) -> str:
-    """Rich renderables as text without colours, for a file."""
-    return _rendered(renderables, file=StringIO(), width=width, force_terminal=False)
-
-
-def _rendered(renderables: tuple[RenderableType, ...], **how: Any) -> str:
+def rendered(*renderables: RenderableType, soft_wrap: bool = False, **console: Any) -> str:
+    """Rich renderables as text, for standard output if the console has no other file."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False, **how)
-    with console.capture() as captured:
+    made = Console(highlight=False, markup=False, emoji=False, **console)
+    with made.capture() as captured:
         for renderable in renderables:
-            console.print(renderable)
+            made.print(renderable, soft_wrap=soft_wrap)
     lines = [line.rstrip() for line in captured.get().splitlines()]
     return "\n".join(lines).strip("\n") + "\n"
 
@@ -124,26 +120,12 @@ def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int],
         *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
     )
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = _Bar(progress, progress.add_task(what, total=total))
-        with watched_by(bar.begin) if total is None else contextlib.nullcontext():
-            yield bar.advance
+        task = progress.add_task(what, total=total)
+        advance = partial(progress.advance, task)
 
+        def begin(what: str, total: int | None) -> Callable[[], None]:
+            progress.reset(task, total=total, description=what)
+            return advance
 
-class _Bar:
-    """A progress bar that is drawn at most twenty times a second, not at each step."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress, self._task = progress, task
-        self._done, self._drawn = 0, 0.0
-
-    def begin(self, what: str, total: int | None) -> Callable[[], None]:
-        self._done, self._drawn = 0, 0.0
-        self._progress.reset(self._task, total=total, description=what)
-        return self.advance
-
-    def advance(self, count: int = 1) -> None:
-        self._done += count
-        now = time.monotonic()
-        if now - self._drawn > _REDRAWN:
-            self._drawn = now
-            self._progress.update(self._task, completed=self._done)
+        with watched_by(begin) if total is None else contextlib.nullcontext():
+            yield advance

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -127,7 +126,7 @@ def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
     y = 62
     drawn = stretches(plan, _MOST_DRAWN)
     if drawn:
-        frame = _frame(plan, drawn, y)
+        frame = _Drawing(plan, drawn, y)
         for number in range(len(drawn)):
             elements += _part(frame, number)
         elements += [*_grid(frame), *_axes(frame, y + 12), *_offsets(frame)]
@@ -167,18 +166,28 @@ def _fill(stretch: Stretch) -> str:
 # The tensor and its parts
 
 
-@dataclass(frozen=True, slots=True)
 class _Drawing:
-    """Where everything is."""
+    """Where everything is, on the split axis and at a right angle to it (*cross*)."""
 
-    plan: Plan
-    run: Sequence[Stretch]
-    across: bool  # whether the split axis runs from left to right
-    bands: tuple[int, ...]  # the borders between the parts in the tensor, on the split axis
-    blocks: tuple[tuple[int, int], ...]  # where each part that is taken out starts and ends there
-    tensor: tuple[int, int]  # where the tensor starts and ends on the other axis
-    parts: tuple[int, int]  # where the parts start and end on the other axis
-    exact: bool  # whether the tensor is drawn to scale
+    def __init__(self, plan: Plan, run: Sequence[Stretch], top: int) -> None:
+        self.plan, self.run = plan, run
+        self.across = is_across(plan)  # whether the split axis runs from left to right
+        gaps = _GAP * (len(run) - 1)
+        if self.across:
+            start, room = _PAD, _WIDTH - 2 * _PAD - gaps
+            depth = 28 if other_axis(plan) is None else 52
+            self.tensor = (top + 36, top + 36 + depth)  # where it starts and ends, cross
+            self.parts = (top + 62 + depth, top + 62 + 2 * depth)  # and the parts taken out of it
+        else:
+            start, room = top + 24, max(150, 26 * len(run))
+            self.tensor, self.parts = (112, 212), (252, 332)
+        bands = extents(run, room, [0 if stretch.empty else _LEAST_BAND for stretch in run])
+        blocks = extents(run, room, [_LEAST_BLOCK] * len(run))
+        starts = accumulate((length + _GAP for length in blocks), initial=start)
+        # The borders between the parts in the tensor, and where each part taken out of it lies
+        self.bands = list(accumulate(bands, initial=start + gaps // 2))
+        self.blocks = [(at, at + length) for at, length in zip(starts, blocks, strict=False)]
+        self.exact = to_scale(run, bands)
 
     def point(self, main: float, cross: float) -> tuple[float, float]:
         """The x and y of a position on the two axes."""
@@ -197,32 +206,6 @@ class _Drawing:
         """A rectangle between two positions on each axis."""
         size = self.point(main[1] - main[0], cross[1] - cross[0])
         return _rect(self.point(main[0], cross[0]), size, css)
-
-
-def _frame(plan: Plan, run: Sequence[Stretch], top: int) -> _Drawing:
-    gaps = _GAP * (len(run) - 1)
-    across = is_across(plan)
-    if across:
-        start, room = _PAD, _WIDTH - 2 * _PAD - gaps
-        depth = 28 if other_axis(plan) is None else 52
-        tensor = (top + 36, top + 36 + depth)
-        parts = (tensor[1] + 26, tensor[1] + 26 + depth)
-    else:
-        start, room = top + 24, max(150, 26 * len(run))
-        tensor, parts = (112, 212), (252, 332)
-    bands = extents(run, room, [0 if stretch.empty else _LEAST_BAND for stretch in run])
-    blocks = extents(run, room, [_LEAST_BLOCK] * len(run))
-    starts = list(accumulate((length + _GAP for length in blocks), initial=start))
-    return _Drawing(
-        plan,
-        run,
-        across,
-        tuple(accumulate(bands, initial=start + gaps // 2)),
-        tuple((at, at + length) for at, length in zip(starts, blocks, strict=False)),
-        tensor,
-        parts,
-        to_scale(run, bands),
-    )
 
 
 def _part(frame: _Drawing, number: int) -> Iterator[str]:
