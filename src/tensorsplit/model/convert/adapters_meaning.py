@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -354,10 +355,9 @@ def plain_constant(node: NodeConversion) -> None:
             name=conversion.names.fresh(node.node.outputs[0].name or "constant"),
             shape=ir.Shape(tensor.shape),
             type=ir.TensorType(tensor.dtype),
-            const_value=tensor,
+            const_value=copy.deepcopy(tensor),  # it gets the name, and is the caller's own message
         )
         node.replace(made)
-        tensor.name = made.name
         scope.register_initializer(made)
         oldest = max(conversion.model.ir_version, _FIRST_IR_WITH_CONSTANT_INITIALIZERS)
         conversion.model.ir_version = oldest

@@ -1,0 +1,153 @@
+"""Every node test of onnx: through the backend, `check`, `infer_shapes` and `convert`.
+
+What is refused stands in a table that must match exactly; all else gives what the test expects.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.case.node import collect_testcases
+
+import tensorsplit as ts
+from tensorsplit import SplitError, backend
+
+TABLE = Path(__file__).parents[1] / "data" / "node_tests.json"
+OPSETS = (7, 11, 13, 17, 18, 21, 24, onnx.defs.onnx_opset_version())
+INFERRED = ("[ShapeInferenceError] Inference error(s): (op_type:MeanVarianceNormalization)",)
+"""What onnx's own inference says of test_mvn, as it comes."""
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Any]:
+    """The node tests."""
+    with warnings.catch_warnings(action="ignore"):  # the tests' own arithmetic
+        return list(collect_testcases(None))
+
+
+def outcome(call: Callable[[], Any]) -> tuple[str, Any]:
+    """The code of a refusal, or what a tool returned; every other exception fails the test."""
+    with warnings.catch_warnings(action="ignore"):  # the tests divide by zero and overflow
+        try:
+            return "", call()
+        except SplitError as error:
+            return error.code, None
+
+
+def check_refused(tool: str, refused: Iterable[tuple[str, str]], opset: int = 0) -> None:
+    """Compare pairs of a code and a test's name with the table of the measured onnx."""
+    table = json.loads(TABLE.read_text())
+    if table["onnx"] != onnx.__version__:
+        return  # other tests, and another evaluator; what they give is looked at all the same
+    expected = {
+        (row["code"], name)
+        for row in table[tool]
+        if opset in row.get("opsets", (0,))
+        for name in row["tests"].split()
+    }
+    assert set(refused) == expected
+
+
+def feeds(case: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The inputs and outputs of a case, as arrays or lists of arrays."""
+    for inputs, outputs in case.data_sets or ():
+        yield [_plain(entry) for entry in inputs], [_plain(entry) for entry in outputs]
+
+
+def _plain(entry: Any) -> Any:
+    return onnx.numpy_helper.to_array(entry) if isinstance(entry, onnx.TensorProto) else entry
+
+
+def check_outputs(case: Any, model: onnx.ModelProto) -> str:
+    """Run a model on what a test feeds; the code of a refusal, "differs", or nothing."""
+    for inputs, expected in feeds(case):
+        code, got = outcome(lambda inputs=inputs: backend.run_model(model, inputs))
+        if code:
+            return code
+        try:
+            if not case.name.startswith("test_bernoulli"):  # its outputs are one draw of many
+                check_similar(case, list(got), expected)
+        except AssertionError:
+            return "differs"
+    return ""
+
+
+def check_similar(case: Any, got: Any, expected: Any) -> None:
+    """Equal up to the tolerances that onnx's runner has for a test."""
+    if isinstance(expected, list):
+        assert len(got) == len(expected), case.name
+        for left, right in zip(got, expected, strict=True):
+            check_similar(case, left, right)
+        return
+    assert (got is None) == (expected is None), case.name
+    if expected is None:
+        return
+    expected = np.asarray(expected)
+    assert got.shape == expected.shape, case.name
+    if expected.dtype.kind not in "OUST":
+        assert got.dtype == expected.dtype, case.name
+    if expected.dtype.kind == "V" or expected.dtype.name == "bfloat16":  # ml_dtypes has no isclose
+        got, expected = got.astype(np.float32), expected.astype(np.float32)
+    if expected.dtype.kind not in "fc":
+        np.testing.assert_array_equal(got, expected, err_msg=case.name)
+    else:
+        np.testing.assert_allclose(got, expected, case.rtol, case.atol, err_msg=case.name)
+
+
+def test_the_backend_gives_what_is_expected(cases: list[Any]) -> None:
+    codes = ((check_outputs(case, case.model), case.name) for case in cases)
+    check_refused("run", (pair for pair in codes if pair[0]))
+
+
+def test_nothing_is_found_in_a_legal_model(cases: list[Any]) -> None:
+    found = [
+        (finding.code, case.name)
+        for case in cases
+        for finding in ts.check(case.model)
+        if finding.severity == "error"
+    ]
+    check_refused("check", found)
+
+
+def test_inferred_models_are_legal(cases: list[Any]) -> None:
+    codes = []
+    for case in cases:
+        code, made = outcome(lambda model=case.model: ts.infer_shapes(model))
+        codes.append((code, case.name))
+        if made is not None:
+            check_model(made)
+    check_refused("infer_shapes", (pair for pair in codes if pair[0]))
+
+
+def check_model(model: onnx.ModelProto) -> None:
+    """The checker of onnx, with its shape inference."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except onnx.shape_inference.InferenceError as error:
+        if not str(error).startswith(INFERRED):
+            raise
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_converted_models_are_legal_and_give_the_same(opset: int, cases: list[Any]) -> None:
+    refused, not_run = [], []
+    for case in cases:
+        before = case.model.SerializeToString(deterministic=True)
+        code, made = outcome(lambda model=case.model: ts.convert(model, opset=opset))
+        assert case.model.SerializeToString(deterministic=True) == before, case.name
+        if code:
+            refused.append((code, case.name))
+            continue
+        check_model(made)
+        code = check_outputs(case, made)
+        if code:
+            not_run.append((code, case.name))
+    check_refused("convert", refused, opset)
+    check_refused("run converted", not_run, opset)
