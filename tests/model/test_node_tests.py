@@ -32,11 +32,11 @@ def cases() -> list[Any]:
         return list(collect_testcases(None))
 
 
-def outcome(call: Callable[[], Any]) -> tuple[str, Any]:
+def outcome(tool: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, Any]:
     """The code of a refusal, or what a tool returned; every other exception fails the test."""
     with warnings.catch_warnings(action="ignore"):  # the tests divide by zero and overflow
         try:
-            return "", call()
+            return "", tool(*arguments, **options)
         except SplitError as error:
             return error.code, None
 
@@ -68,7 +68,7 @@ def _plain(entry: Any) -> Any:
 def check_outputs(case: Any, model: onnx.ModelProto) -> str:
     """Run a model on what a test feeds; the code of a refusal, "differs", or nothing."""
     for inputs, expected in feeds(case):
-        code, got = outcome(lambda inputs=inputs: backend.run_model(model, inputs))
+        code, got = outcome(backend.run_model, model, inputs)
         if code:
             return code
         try:
@@ -119,7 +119,7 @@ def test_nothing_is_found_in_a_legal_model(cases: list[Any]) -> None:
 def test_inferred_models_are_legal(cases: list[Any]) -> None:
     codes = []
     for case in cases:
-        code, made = outcome(lambda model=case.model: ts.infer_shapes(model))
+        code, made = outcome(ts.infer_shapes, case.model)
         codes.append((code, case.name))
         if made is not None:
             check_model(made)
@@ -140,7 +140,7 @@ def test_converted_models_are_legal_and_give_the_same(opset: int, cases: list[An
     refused, not_run = [], []
     for case in cases:
         before = case.model.SerializeToString(deterministic=True)
-        code, made = outcome(lambda model=case.model: ts.convert(model, opset=opset))
+        code, made = outcome(ts.convert, case.model, opset=opset)
         assert case.model.SerializeToString(deterministic=True) == before, case.name
         if code:
             refused.append((code, case.name))
