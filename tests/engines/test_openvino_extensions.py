@@ -299,6 +299,11 @@ def test_a_model_converted_to_variadic_split(imported: Imported) -> None:
     assert_equal(imported(made, x=X), [X[:3], X[3:6], X[6:]])
 
 
+def test_an_empty_sequence_is_counted(imported: Imported) -> None:
+    text = "g () => (int64 n) { s = SequenceEmpty()  n = SequenceLength(s) }"
+    assert_equal(imported(model(text)), [np.array(0)])
+
+
 def test_a_sequence_that_leaves_the_model_is_refused(imported: Imported) -> None:
     text = "g (float[N] x) => (seq(float[A]) s) <int64 c = {3}> { s = SplitToSequence(x, c) }"
     assert_refused(imported(model(text), x=X[0]), "TS310")

@@ -34,6 +34,7 @@ def extensions() -> list[Any]:
             "pip install 'tensorsplit[openvino]'",
             parameter="engine",
         )
-    from tensorsplit.openvino.conversions import conversions
+    from tensorsplit.openvino.sequence_conversions import sequence_extensions
+    from tensorsplit.openvino.split_conversions import split_extensions
 
-    return conversions()
+    return [*sequence_extensions(), *split_extensions()]

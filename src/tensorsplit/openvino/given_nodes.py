@@ -15,6 +15,10 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.openvino.node_maker import Value
 
 _ABSENT = "NullNode"
+_NUMBERS = frozenset(
+    {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    | {"float16", "float", "double"}
+)
 
 
 class Given(NamedTuple):
@@ -33,10 +37,19 @@ class Given(NamedTuple):
     values: dict[str, Value]
 
     @property
+    def lengths(self) -> Value | None:
+        """The input that gives the lengths."""
+        ways = [self.values.get(entry.operand) for entry in self.operator.lengths]
+        return next((value for value in ways if value is not None), None)
+
+    @property
     def is_counted(self) -> bool:
-        """Whether its operands say how many parts there are, or it makes a sequence."""
-        ways = {entry.operand for entry in self.operator.lengths}
-        return self.operator.is_sequence or any(name in ways for name, _ in self.operands)
+        """Whether its operands say how many parts there are."""
+        if self.lengths is None:
+            ways = {entry.operand for entry in self.operator.lengths}
+            return any(name in ways for name, _ in self.operands)
+        shape = self.lengths.get_partial_shape()
+        return bool(shape.rank.is_static and (len(shape) != 1 or shape[0].is_static))
 
 
 def read(context: Any, name: str, vendor: str) -> Given:
@@ -52,25 +65,23 @@ def read(context: Any, name: str, vendor: str) -> Given:
     versions.sort(key=lambda record: record.since_version, reverse=True)
     data, *rest = (context.get_input(place) for place in range(context.get_input_size()))
     inputs = [None if value.get_node().get_type_name() == _ABSENT else value for value in rest]
-    attributes = _attributes(context, versions)
+    attributes = {
+        entry.name: _attribute(context.get_attribute(entry.name))
+        for record in versions
+        for entry in record.attributes
+        if context.has_attribute(entry.name)
+    }
     record = next((one for one in versions if _takes(one, attributes, inputs)), versions[0])
     names = [parameter.name for parameter in record.inputs[1:]]
     names += [f"input {place}" for place in range(len(names) + 1, len(inputs) + 1)]
     values = {name: value for name, value in zip(names, inputs, strict=False) if value is not None}
-    operands = [*attributes.items(), *((name, operand(value)) for name, value in values.items())]
+    operands = [*attributes.items(), *((name, _operand(value)) for name, value in values.items())]
     return Given(record, operands, data, values)
 
 
-def _attributes(context: Any, versions: Sequence[Operator]) -> dict[str, Operand]:
-    names = dict.fromkeys(entry.name for record in versions for entry in record.attributes)
-    found = {}
-    for name in filter(context.has_attribute, names):
-        value = context.get_attribute(name)
-        is_list = isinstance(value, (list, tuple))
-        found[name] = Operand(
-            tuple(value) if is_list else (value,), int(is_list), None, "attribute"
-        )
-    return found
+def _attribute(value: Any) -> Operand:
+    is_list = isinstance(value, (list, tuple))
+    return Operand(tuple(value) if is_list else (value,), int(is_list), None, "attribute")
 
 
 def _takes(
@@ -80,7 +91,7 @@ def _takes(
     if any(record.attribute(name) is None for name in attributes):
         return False
     places = zip(record.inputs[1:], inputs, strict=False)
-    given = {entry.name: operand(value) for entry, value in places if value is not None}
+    given = {entry.name: _operand(value) for entry, value in places if value is not None}
     if len(given) < sum(value is not None for value in inputs):
         return False
     sources = {"attribute": attributes, "input": given}
@@ -92,28 +103,19 @@ def _takes(
     )
 
 
-def operand(value: Value) -> Operand:
+def _operand(value: Value) -> Operand:
     """What is known of an input: all of a constant, else its rank and element type."""
-    rank = value.get_partial_shape().rank
-    known_rank = rank.get_length() if rank.is_static else None
-    return Operand(constant_values(value), known_rank, element_type(value), "input")
+    shape = shape_of(value)
+    rank = None if shape is None else len(shape)
+    return Operand(constant_values(value), rank, element_type(value), "input")
 
 
 def constant_values(value: Value) -> tuple[int | float, ...] | None:
     """The elements of a constant of numbers; None for anything else."""
     node = value.get_node()
-    if node.get_type_name() != "Constant":
-        return None
-    kind = element_type(value)
-    if kind is None or kind not in _NUMBERS:
+    if node.get_type_name() != "Constant" or element_type(value) not in _NUMBERS:
         return None
     return tuple(np.asarray(node.data).reshape(-1).tolist())
-
-
-_NUMBERS = frozenset(
-    {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-    | {"float16", "float", "double"}
-)
 
 
 def element_type(value: Value) -> str | None:

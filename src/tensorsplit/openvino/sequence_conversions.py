@@ -1,16 +1,24 @@
-"""Sequences that are parts of one tensor, and what is taken out of them."""
+"""Sequences that are parts of one tensor, and what is taken out of them.
+
+Where an extension has nothing to add, it asks an import without extensions to convert a model of
+that one node, and takes the nodes that came of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 import openvino
+from onnx import ModelProto, ValueInfoProto, helper
 from openvino import opset8 as ops
+from openvino.frontend import FrontEndManager
+from openvino.frontend.onnx import ConversionExtension
 
 from tensorsplit.core.arithmetic import (
     Formula,
     Number,
-    Numbers,
     as_formula,
     dimension,
     fitting_zero,
@@ -23,16 +31,34 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SEQUENCE_INDEX, SplitError
-from tensorsplit.core.resolve import Intent, bind, plan
-from tensorsplit.core.rules import Chunks, explicit
-from tensorsplit.openvino.given_nodes import constant_values, read, shape_of
+from tensorsplit.core.resolve import bind
+from tensorsplit.core.rules import Chunks
+from tensorsplit.model.openvino_ir.translation import data_type
+from tensorsplit.openvino.given_nodes import constant_values, element_type, read, shape_of
 from tensorsplit.openvino.node_maker import NodeMaker, Value, constant, itself, number
-from tensorsplit.openvino.split_conversions import check_data, parts, run_time_sizes
-from tensorsplit.openvino.stock import MARK, stock, tensors_of
+from tensorsplit.openvino.split_conversions import AxisSplit, axis_split, parts
+
+_MARK = "SequenceMark"
+"""The type of the nodes by which the import knows a sequence; their inputs are its tensors."""
 
 _SPLIT = "VariadicSplit"
 _MOST_MARKED = 4096
 """Of more parts, each is taken where it is used."""
+
+_OPSET = 13
+_IR_VERSION = 8
+_NAME = "tensorsplit"
+
+
+def sequence_extensions() -> list[Any]:
+    """An extension for each operator that makes or takes sequences of parts."""
+    conversions = {
+        "SplitToSequence": _split_to_sequence,
+        "SequenceAt": _sequence_at,
+        "SequenceLength": _sequence_length,
+        "ConcatFromSequence": _concat_from_sequence,
+    }
+    return [ConversionExtension(name, convert) for name, convert in conversions.items()]
 
 
 class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no types
@@ -43,11 +69,8 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
     where ``zero`` is used if the lengths do not fit; ``maker`` makes the nodes that all uses share.
     """
 
-    data: Value
-    axis: int
+    split: AxisSplit
     dropped: bool
-    dim: Number
-    sizes: Numbers | Chunks
     zero: Number
     maker: NodeMaker
 
@@ -55,14 +78,13 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         super().__init__(self, inputs)
 
     @classmethod
-    def of(cls, intent: Intent, data: Value, lengths: Value | None) -> PackedSequence:
-        """The parts that a node asks for."""
-        made = cls([data])
-        made.data, made.axis, made.dropped = data, intent.axis or 0, not intent.keepdims
-        made.maker, made.dim = NodeMaker(), dimension(data, made.axis)
-        sizes = made.sizes = run_time_sizes(intent, made.dim, lengths)
+    def of(cls, split: AxisSplit, *, dropped: bool) -> PackedSequence:
+        """The parts of a tensor."""
+        made = cls([split.data])
+        made.split, made.dropped, made.maker = split, dropped, NodeMaker()
+        sizes = split.sizes
         if not isinstance(sizes, Chunks):
-            made.zero = fitting_zero(made.dim, sizes)
+            made.zero = fitting_zero(split.dim, sizes)
         else:
             made.zero = 0 if is_known(sizes.size) else minimum(sizes.size, 1) - 1
         return made
@@ -81,38 +103,34 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
 
     def count(self) -> Number:
         """How many parts there are."""
-        if isinstance(self.sizes, Chunks):
-            return self.sizes.count
-        return size_of(self.sizes) + self.zero
+        sizes = self.split.sizes
+        return sizes.count if isinstance(sizes, Chunks) else size_of(sizes) + self.zero
 
     def at(self, index: Number) -> Value:
         """A part; the running model stops where there is none of that position (D19)."""
+        data, axis, dim, sizes, _ = self.split
         count = self.count()
         place = position(index, count, count - 1)
         if self.dropped:
-            axis = constant(self.axis)
-            return ops.gather(self.data, self.maker.scalar(place), axis).output(0)
-        if isinstance(self.sizes, Chunks):
-            start = place * self.sizes.size
-            end = minimum(start + self.sizes.size, self.dim)
+            return ops.gather(data, self.maker.scalar(place), constant(axis)).output(0)
+        if isinstance(sizes, Chunks):
+            start = place * sizes.size
+            end = minimum(start + sizes.size, dim)
         else:
-            lengths = as_formula(self.sizes) + self.zero
+            lengths = as_formula(sizes) + self.zero
             end = pick(sums(lengths), place)
             start = end - pick(lengths, place)
-        return self.maker.slice(self.data, start, end, self.axis)
+        return self.maker.slice(data, start, end, axis)
 
     def whole(self) -> Value:
         """The tensor; the running model stops if the lengths do not fit it."""
-        if is_known(self.zero):
-            return self.data
-        return self.maker.slice(self.data, self.zero, self.dim, self.axis)
+        data, axis, dim, *_ = self.split
+        return data if is_known(self.zero) else self.maker.slice(data, self.zero, dim, axis)
 
 
-def split_to_sequence(context: Any) -> list[Value]:
-    """A sequence of the parts of a tensor; a node that is wrong is refused (TS1xx to TS3xx)."""
+def _split_to_sequence(context: Any) -> list[Value]:
     given = read(context, "SplitToSequence", "onnx")
     intent = bind(given.operator, given.operands)
-    check_data(intent, given.data)
     if intent.axis is None or intent.rule is None:
         raise SplitError(
             CANNOT_EXPRESS,
@@ -121,49 +139,32 @@ def split_to_sequence(context: Any) -> list[Value]:
             operator=given.operator.id,
             parameter=intent.source,
         )
-    lengths = given.values.get(intent.source or "")
-    count = _count(intent, given.data, lengths)
-    if count is not None and 0 < count <= _MOST_MARKED:
-        made = parts(intent, given.data, None, lengths)
+    split = axis_split(intent, given.data, given.lengths)
+    if split.known_count is not None and 0 < split.known_count <= _MOST_MARKED:
+        made = parts(split)
         if not intent.keepdims:
             made = [ops.squeeze(part, constant([intent.axis])).output(0) for part in made]
-        mark = stock("SequenceConstruct", None, made)
-        if mark.get_node().get_type_name() == MARK:
+        mark = _stock("SequenceConstruct", None, made)
+        if mark.get_node().get_type_name() == _MARK:
             return [mark]
-    return [PackedSequence.of(intent, given.data, lengths).output(0)]
+    return [PackedSequence.of(split, dropped=not intent.keepdims).output(0)]
 
 
-def _count(intent: Intent, data: Value, lengths: Value | None) -> int | None:
-    """How many parts there are, where that is known; what can be refused is."""
-    shape = shape_of(data)
-    sizes = None
-    if shape is not None and intent.given is not None:
-        sizes = getattr(plan(intent, shape), "sizes", None)
-    elif intent.rule is explicit:
-        sizes = intent.given
-    if sizes is not None:
-        return len(sizes)
-    if intent.rule is explicit and lengths is not None:
-        size = lengths.get_partial_shape()[0]
-        return int(size.get_length()) if size.is_static else None
-    return None
-
-
-def sequence_at(context: Any) -> list[Value]:
-    """One tensor of a sequence; a position that is known and out of range is refused (TS511)."""
+def _sequence_at(context: Any) -> list[Value]:
+    """A position that is known and out of range is refused (TS511)."""
     sequence, index = context.get_input(0), context.get_input(1)
     values = constant_values(index)
     place: Number = int(values[0]) if values else number(index)
     node = sequence.get_node()
     if isinstance(node, PackedSequence):
         return [node.at(place)]
-    tensors = tensors_of(sequence)
+    tensors = _tensors_of(sequence)
     if tensors is None:
-        return [stock("SequenceAt", sequence, [index])]
+        return [_stock("SequenceAt", sequence, [index])]
     if isinstance(place, Formula):
         sure, make = position(place, len(tensors), len(tensors) - 1), NodeMaker()
         if len(tensors) > 1:
-            return [stock("SequenceAt", sequence, [make.scalar(sure)])]
+            return [_stock("SequenceAt", sequence, [make.scalar(sure)])]
         # OpenVINO makes no use of a position in a list of one: a slice needs it, and so the guard
         one = make.slice(ops.unsqueeze(tensors[0], constant(0)).output(0), sure, 1, 0)
         return [ops.squeeze(one, constant([0])).output(0)]
@@ -177,34 +178,29 @@ def sequence_at(context: Any) -> list[Value]:
     return [itself(tensors[place])]
 
 
-def sequence_length(context: Any) -> list[Value]:
-    """How many tensors a sequence has."""
+def _sequence_length(context: Any) -> list[Value]:
     sequence = context.get_input(0)
     node = sequence.get_node()
     if isinstance(node, PackedSequence):
         return [node.maker.scalar(node.count())]
-    tensors = tensors_of(sequence) or ()
+    tensors = _tensors_of(sequence) or ()
     part = tensors[0].get_node() if tensors else node
     if part.get_type_name() == _SPLIT and part.input(0).get_partial_shape().is_dynamic:
         data, axis, lengths = part.input_values()  # counting its parts does not run it
         zero = fitting_zero(dimension(data, number(axis)), value(lengths))
         return [NodeMaker().scalar(zero + len(tensors))]
-    return [stock("SequenceLength", sequence, [])]
+    return [_stock("SequenceLength", sequence, [])]
 
 
-def concat_from_sequence(context: Any) -> list[Value]:
-    """The tensors of a sequence, joined.
-
-    Of an unknown number, they must be joined along the axis they were split on (TS310).
-    """
+def _concat_from_sequence(context: Any) -> list[Value]:
+    """Tensors of an unknown number must be joined along the axis they were split on (TS310)."""
     sequence = context.get_input(0)
-    attributes = {"axis": context.get_attribute("axis", 0)}
-    attributes["new_axis"] = context.get_attribute("new_axis", 0)
+    attributes = {name: context.get_attribute(name, 0) for name in ("axis", "new_axis")}
     node = sequence.get_node()
     if not isinstance(node, PackedSequence):
-        return [stock("ConcatFromSequence", sequence, [], attributes)]
-    shape = shape_of(node.data)
-    axis, along = attributes["axis"], node.axis
+        return [_stock("ConcatFromSequence", sequence, [], attributes)]
+    shape = shape_of(node.split.data)
+    axis, along = attributes["axis"], node.split.axis
     if shape is not None:
         axis, along = axis % len(shape), along % len(shape)
     if axis == along and bool(attributes["new_axis"]) == node.dropped:
@@ -215,3 +211,62 @@ def concat_from_sequence(context: Any) -> list[Value]:
         "lower the model instead: tensorsplit.lower(model, target='openvino')",
         operator="onnx.ConcatFromSequence",
     )
+
+
+def _tensors_of(sequence: Value) -> list[Value] | None:
+    """The tensors of a sequence; None if they are not known yet, as behind an insertion."""
+    node = sequence.get_node()
+    if node.get_type_name() != _MARK:
+        return None
+    tensors = list(node.input_values())
+    if any(value.get_node().get_type_name().startswith("Sequence") for value in tensors):
+        return None
+    return tensors
+
+
+def _stock(
+    op_type: str,
+    sequence: Value | None,
+    tensors: Sequence[Value],
+    attributes: Mapping[str, Any] | None = None,
+) -> Value:
+    """What OpenVINO's own import makes of a node of an operator of ONNX's own domain.
+
+    Its first input is a sequence unless that is None; the others are tensors.
+    """
+    known = None if sequence is None else _tensors_of(sequence)
+    values = {f"{_NAME}/{place}": held for place, held in enumerate((*(known or ()), *tensors))}
+    inputs = [
+        helper.make_tensor_value_info(name, data_type(element_type(held)), shape_of(held))
+        for name, held in values.items()
+    ]
+    names, nodes = list(values), []
+    if known is not None:
+        count = len(known)
+        made = helper.make_node(
+            "SequenceConstruct" if known else "SequenceEmpty", names[:count], [f"{_NAME}/s"]
+        )
+        nodes, names = [made], [f"{_NAME}/s", *names[count:]]
+    elif sequence is not None:
+        values[f"{_NAME}/s"] = sequence
+        kind = helper.make_tensor_type_proto(data_type(element_type(sequence)), None)
+        inputs.append(helper.make_value_info(f"{_NAME}/s", helper.make_sequence_type_proto(kind)))
+        names = [f"{_NAME}/s", *names]
+    nodes.append(helper.make_node(op_type, names, [f"{_NAME}/out"], **(attributes or {})))
+    outputs = [ValueInfoProto(name=f"{_NAME}/out")]
+    graph = helper.make_graph(nodes, _NAME, inputs, outputs)
+    opsets = [helper.make_opsetid("", _OPSET)]
+    return _transplanted(
+        helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION), values
+    )
+
+
+def _transplanted(model: ModelProto, values: Mapping[str, Value]) -> Value:
+    """The output of a model of one output, with values in the place of its inputs."""
+    importer = FrontEndManager().load_by_framework("onnx")
+    made = importer.convert_partially(importer.load(BytesIO(model.SerializeToString())))
+    for parameter in made.get_parameters():
+        held = values[parameter.get_friendly_name()]
+        for target in parameter.output(0).get_target_inputs():
+            target.replace_source_output(held)
+    return made.get_results()[0].input_value(0)

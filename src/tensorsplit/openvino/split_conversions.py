@@ -9,66 +9,108 @@ its own place.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import openvino
 from openvino import opset8 as ops
+from openvino.frontend.onnx import ConversionExtension
 
 from tensorsplit.core.arithmetic import Number, Numbers, bounds, dimension, fed, fitting
 from tensorsplit.core.dimensions import Shape, are_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, bind, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import Chunks, chunk
-from tensorsplit.openvino.given_nodes import Given, constant_values, element_type, shape_of
+from tensorsplit.openvino.given_nodes import Given, constant_values, element_type, read, shape_of
 from tensorsplit.openvino.node_maker import NodeMaker, Value, as_int64, constant, number
 
-MOST_PARTS = 1024
+_MOST_PARTS = 1024
 """More parts than this can't wait to be counted."""
 
 _EQUAL = operators["onnx.Split-13"]
 
 
-def parts(
-    intent: Intent, data: Value, axis: Value | None = None, lengths: Value | None = None
-) -> list[Value]:
-    """The parts of a tensor, with the axis; their number is known.
+def split_extensions() -> list[Any]:
+    """An extension for each operator whose parts are outputs."""
+    records = [record for record in operators.values() if not record.is_sequence]
+    return [
+        ConversionExtension(name, *domain, partial(_split, name, vendor))
+        for vendor, domain in (("onnx", ()), ("openvino", (DOMAIN,)))
+        for name in sorted({record.name for record in records if record.vendor == vendor})
+    ]
 
-    What its shape tells that can't be split is refused (TS2xx, TS3xx). ``axis`` and ``lengths``
-    hold what is no constant.
+
+def _split(name: str, vendor: str, context: Any) -> list[Value]:
+    given = read(context, name, vendor)
+    if not given.is_counted:
+        return _uncounted_parts(given)
+    intent = bind(given.operator, given.operands)
+    return parts(
+        axis_split(intent, given.data, given.lengths, given.values.get(intent.operator.axis))
+    )
+
+
+class AxisSplit(NamedTuple):
+    """A tensor, and how an axis of it is split.
+
+    The sizes are integers where the shape tells all of them; ``known_count`` is None where only the
+    running model knows how many there are.
     """
-    check_data(intent, data)
+
+    data: Value
+    axis: Number
+    dim: Number
+    sizes: Numbers | Chunks
+    known_count: int | None
+
+
+def axis_split(
+    intent: Intent, data: Value, lengths: Value | None, axis: Value | None = None
+) -> AxisSplit:
+    """What an intent makes of a tensor; what can be refused is (TS2xx, TS3xx).
+
+    ``lengths`` and ``axis`` hold what is no constant.
+    """
+    _check_data(intent, data)
     at: Number = intent.axis or 0
     if intent.axis is None and axis is not None:
         at = number(axis)
-    make, dim = NodeMaker(), dimension(data, at)
-    sizes: Numbers | Chunks = known_sizes(intent, shape_of(data))
-    if sizes is None:
-        sizes = run_time_sizes(intent, dim, lengths)
-    if isinstance(sizes, Chunks):
+    dim = dimension(data, at)
+    sizes = _known_sizes(intent, shape_of(data)) or _run_time_sizes(intent, dim, lengths)
+    count = None
+    if isinstance(sizes, tuple):
+        count = len(sizes)
+    elif lengths is not None and not isinstance(sizes, Chunks):
+        size = lengths.get_partial_shape()[0]
+        count = int(size.get_length()) if size.is_static else None
+    return AxisSplit(data, at, dim, sizes, count)
+
+
+def parts(split: AxisSplit) -> list[Value]:
+    """The parts, with the axis; it is known how many there are."""
+    data, axis, dim, sizes, count = split
+    if count is None:
         raise SplitError(UNKNOWN_COUNT, "the number of parts is known only at run time")
-    count = len(sizes) if isinstance(sizes, tuple) else _length_of(lengths)
+    make = NodeMaker()
     if data.get_element_type() == openvino.Type.string:
         limits = bounds(dim, sizes, count)
-        return [make.slice(data, start, end, at) for start, end in limits]
+        return [make.slice(data, start, end, axis) for start, end in limits]
     if not (isinstance(sizes, tuple) and are_known(sizes)):
         sizes = fitting(dim, sizes, count, checks_sum=False)
-    return list(ops.variadic_split(data, make.make(at), make.make(sizes)).outputs())
+    return list(ops.variadic_split(data, make.make(axis), make.make(sizes)).outputs())
 
 
-def _length_of(lengths: Value) -> int:
-    return int(lengths.get_partial_shape()[0].get_length())
-
-
-def check_data(intent: Intent, data: Value) -> None:
+def _check_data(intent: Intent, data: Value) -> None:
     """Check the element type of the data (TS201)."""
     kind = element_type(data)
     if kind is not None:
         check_element_type(intent.operator.id, kind, intent.element_types)
 
 
-def known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
+def _known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
     """The lengths, where all are numbers; what can be refused is."""
     try:
         if shape is None or intent.axis is None:
@@ -82,7 +124,7 @@ def known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
     return None if isinstance(sizes, Chunks) or not sizes or not are_known(sizes) else sizes
 
 
-def run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbers | Chunks:
+def _run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbers | Chunks:
     """What the rule makes of a dimension that only the running model knows.
 
     Where it is not known what to apply it to, it is refused (TS309, TS310).
@@ -118,32 +160,33 @@ class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         """Called by OpenVINO whenever shapes may have changed; refuses a count that can't be."""
         names = [output.get_names() for output in self.outputs()]
         count = sum(map(bool, names))
+        data, axis_value, *given = self.input_values()
+        (axis,) = constant_values(axis_value) or (0,)
         if not count:
-            self._describe()
+            shape = data.get_partial_shape()
+            if shape.rank.is_static and len(shape):
+                shape[int(axis) % len(shape)] = openvino.Dimension()
+            for place in range(_MOST_PARTS):
+                self.set_output_type(place, data.get_element_type(), shape)
             return
-        made = _counted_parts(self.input_values(), count)
+        operands = [("axis", Operand((axis,), 0, None, "attribute"))]
+        lengths = None
+        if given:
+            lengths = ops.reshape(given[0], constant([count]), False).output(0)
+            operands.append(("split", Operand(None, 1, "int64", "input")))
+        made = parts(axis_split(bind(_EQUAL, operands, count), data, lengths))
         for place, part in enumerate(made):
             for target in self.output(place).get_target_inputs():
                 target.replace_source_output(part)
             part.get_tensor().set_names(names[place])
 
-    def _describe(self) -> None:
-        data = self.input_value(0)
-        shape = data.get_partial_shape()
-        if shape.rank.is_static and len(shape):
-            (axis,) = constant_values(self.input_value(1)) or (0,)
-            shape[int(axis) % len(shape)] = openvino.Dimension()
-        for place in range(MOST_PARTS):
-            self.set_output_type(place, data.get_element_type(), shape)
 
-
-def uncounted_parts(given: Given, lengths: Value | None) -> list[Value]:
+def _uncounted_parts(given: Given) -> list[Value]:
     """More parts than any node has outputs, of which as many will be right as there are.
 
-    ``lengths`` holds them if they are given and it is not known how many there are. A node that
-    can't be right is refused (TS1xx, TS2xx), and one that can't wait (TS310).
+    A node that can't be right is refused (TS1xx, TS2xx), and one that can't wait (TS310).
     """
-    if given.operator.absent is not _EQUAL.absent and lengths is not None:
+    if given.operator.absent is not _EQUAL.absent and given.lengths is not None:
         raise SplitError(
             CANNOT_EXPRESS,
             "it is not known how many lengths there are",
@@ -152,17 +195,8 @@ def uncounted_parts(given: Given, lengths: Value | None) -> list[Value]:
             parameter=given.operator.lengths[0].operand,
         )
     intent = bind(given.operator, given.operands, 1)
-    check_data(intent, given.data)
-    inputs = [given.data, constant(intent.axis or 0)] + ([] if lengths is None else [lengths])
-    return list(UncountedParts(inputs).outputs())
-
-
-def _counted_parts(inputs: list[Value], count: int) -> list[Value]:
-    data, axis_value, *given = inputs
-    (axis,) = constant_values(axis_value) or (0,)
-    operands = [("axis", Operand((axis,), 0, None, "attribute"))]
-    if not given:
-        return parts(bind(_EQUAL, operands, count), data)
-    lengths = ops.reshape(given[0], constant([count]), False).output(0)
-    operands.append(("split", Operand(None, 1, "int64", "input")))
-    return parts(bind(_EQUAL, operands, count), data, None, lengths)
+    _check_data(intent, given.data)
+    inputs = [given.data, constant(intent.axis or 0)]
+    return list(
+        UncountedParts(inputs + ([] if given.lengths is None else [given.lengths])).outputs()
+    )

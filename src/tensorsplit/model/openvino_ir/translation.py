@@ -284,8 +284,8 @@ class _Writer:
         """A Const as an initializer, or as a node for OpenVINO alone if ONNX can't hold it."""
         element_type, shape, offset, size = _declared_constant(layer)
         self._check_weights(layer, offset, size)
-        data_type = _data_type(ELEMENT_TYPES[element_type])
-        tensor = TensorProto(name=name, data_type=data_type, dims=shape)
+        number = data_type(ELEMENT_TYPES[element_type])
+        tensor = TensorProto(name=name, data_type=number, dims=shape)
         if element_type == "string":
             tensor.string_data.extend(_strings(self._read(layer, offset, size), shape, layer))
         elif is_operand and size <= _LARGEST_OPERAND:
@@ -295,7 +295,7 @@ class _Writer:
             entries = {"location": self._location, "offset": offset, "length": size}
             for key, value in entries.items():
                 tensor.external_data.add(key=key, value=str(value))
-        if data_type and _are_utf8(tensor.string_data):
+        if number and _are_utf8(tensor.string_data):
             graph.initializer.append(tensor)
         else:
             _add_node(graph, layer, [], [name], _passed_on(layer))
@@ -431,9 +431,9 @@ def _described(name: str, element_type: str | None, shape: Shape | None) -> Valu
     """What is declared of a value; nothing is said of an unknown type of unknown rank."""
     if element_type is None and shape is None:
         return ValueInfoProto(name=name)
-    return helper.make_tensor_value_info(name, _data_type(element_type), shape)
+    return helper.make_tensor_value_info(name, data_type(element_type), shape)
 
 
-def _data_type(element_type: str | None) -> int:
+def data_type(element_type: str | None) -> int:
     """ONNX's number of an element type; undefined for those that ONNX lacks."""
     return _TYPES.get((element_type or "undefined").upper(), TensorProto.UNDEFINED)
