@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorsplit.bench.peers import Entry
-from tensorsplit.bench.tasks import Array, Prepared, Task
-from tensorsplit.bench.workloads import Workload
+from tensorsplit.bench.workloads import Array, Prepared, Task, Workload
 
 SMALL = Workload("small-split", "a test", (5, 6), "float32", 1, (2, 4))
 STRINGS = Workload("text", "a test", (4, 3), "object", 1, (1, 2))

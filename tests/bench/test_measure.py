@@ -10,9 +10,8 @@ import pytest
 
 from tensorsplit.bench.figures import Figures, as_json, as_text, describe
 from tensorsplit.bench.peers import ENTRIES, OURS, choose_entries, installed
-from tensorsplit.bench.tasks import Array, Prepared, Task, UnableError
 from tensorsplit.bench.timing import Effort, measure
-from tensorsplit.bench.workloads import Workload
+from tensorsplit.bench.workloads import Array, Prepared, Task, UnableError, Workload
 from tensorsplit.core.errors import SplitError
 from tests.bench.samples import PLAN, SMALL, STRINGS, VIEWS, entry, writes
 

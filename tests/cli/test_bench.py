@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit.bench import timing
-from tensorsplit.bench.tasks import Prepared, Task
+from tensorsplit.bench.workloads import Prepared, Task
 from tests.cli.conftest import Command
 
 

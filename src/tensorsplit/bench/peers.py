@@ -15,8 +15,7 @@ import numpy as np
 
 import tensorsplit as ts
 from tensorsplit import native
-from tensorsplit.bench.tasks import Array, Prepared, Task, UnableError
-from tensorsplit.bench.workloads import Kind
+from tensorsplit.bench.workloads import Array, Kind, Prepared, Task, UnableError
 from tensorsplit.core.errors import USAGE, SplitError, show
 
 OURS = "tensorsplit"

@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from statistics import median, quantiles
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from tensorsplit.bench.peers import OURS, Entry, baseline
-from tensorsplit.bench.tasks import Prepared, Task, UnableError, find_fault, make_task
-from tensorsplit.bench.workloads import Workload
+from tensorsplit.bench.workloads import Prepared, Task, UnableError, Workload, find_fault, make_task
 
 Call: TypeAlias = Callable[[], Any]
 Name = TypeVar("Name")
@@ -105,11 +103,8 @@ def _prepare(entry: Entry, task: Task) -> Prepared | Timed:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The median and the 10th and 90th percentiles of one value or more."""
-    if len(values) == 1:
-        return Spread(values[0], values[0], values[0])
-    tenths = quantiles(values, n=10, method="inclusive")
-    return Spread(median(values), tenths[0], tenths[-1])
+    """Where one value or more lie."""
+    return Spread(*map(float, np.percentile(values, (50, 10, 90))))
 
 
 def in_turns(calls: Mapping[Name, Call], effort: Effort) -> dict[Name, list[float]]:
