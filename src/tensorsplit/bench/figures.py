@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.text import Text
 
 from tensorsplit import native
 from tensorsplit.bench.peers import OURS, THREADS, installed
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.pages.layout import shortened
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -111,8 +110,6 @@ def as_text(figures: Figures) -> str:
 
 def lines(figures: Figures) -> Iterator[Text]:
     """The figures for the terminal: the machine, a block for each workload, what was wrong."""
-    from rich.text import Text
-
     machine, versions = figures.about["machine"], figures.about["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
     facts = machine["cpu"], f"{machine['cores']} cores", caches
@@ -129,8 +126,6 @@ def lines(figures: Figures) -> Iterator[Text]:
 
 
 def _block(measured: Measured) -> Iterator[Text]:
-    from rich.text import Text
-
     workload = measured.workload
     size = f" of {in_bytes(workload.nbytes)}" if workload.kind == "copy" else ""
     yield Text.assemble((workload.name, "bold"), f"  {workload.stands_for}")
