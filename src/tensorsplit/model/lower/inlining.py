@@ -15,32 +15,29 @@ from tensorsplit.model.lower.state import (
     InsertionPoint,
     LoweredNode,
     Lowering,
+    at,
     must_go,
     refusal,
 )
 
 
 def inline(lowering: Lowering) -> bool:
-    """Inline the functions for which the target needs it; whether any was.
-
-    Raises:
-        SplitError: TS513 for a function that calls itself, or that is written for another opset
-            and has an operator that differs at the model's opset.
-    """
+    """Inline the functions for which the target needs it; whether any was."""
     model, wanted = lowering.model, _wanted(lowering)
     if not wanted:
         return False
     for ref in lowering.refs.values():
         is_inlined = ref.function is not None and ref.function.identifier() in wanted
         if is_inlined and ref.opset != lowering.opset and domain_name(ref.node.domain) == "":
-            _to_opset(lowering, ref)
+            with at(ref):
+                _to_opset(lowering, ref)
     for key in wanted:
         imports = model.functions[key].opset_imports
-        imports.update((domain, lowering.opset) for domain in imports if not domain_name(domain))
+        imports.update({name: lowering.opset for name in imports if domain_name(name) == ""})
     try:
         InlinePass(lambda function: function.identifier() in wanted)(model)
     except Exception as error:
-        raise refusal(f"a function can't be inlined: {error}", None) from error
+        raise refusal(f"a function can't be inlined: {error}") from error
     for key, reason in wanted.items():
         model.functions.pop(key, None)  # the pass leaves those that nobody calls
         domain, name, _ = key
@@ -54,11 +51,11 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
 
     More of them may be wanted after that: a sequence that can't stay may get into others.
     """
-    functions, entries = lowering.model.functions, lowering.profile.entries
-    whole = next((e for e in entries if e.feature == "local_function" and must_go(e)), None)
-    if whole is not None:
+    functions = lowering.model.functions
+    whole = lowering.limitation("local_function")
+    if whole is not None and must_go(whole):
         return dict.fromkeys(functions, whole.note)
-    other = next((e for e in entries if e.feature == "function_opset"), None)
+    other = lowering.limitation("function_opset")
     wanted: dict[ir.OperatorIdentifier, str] = {}
     for ref in lowering.refs.values():
         node, function = ref.node, ref.function
@@ -81,16 +78,14 @@ def _to_opset(lowering: Lowering, ref: NodeRef) -> None:
             _rewrite(lowering, ref)
         return
     try:
-        versions = {
-            onnx.defs.get_schema(node.op_type, at, "").since_version for at in (ref.opset, opset)
-        }
+        schemas = (onnx.defs.get_schema(node.op_type, each, "") for each in (ref.opset, opset))
+        is_same = len({schema.since_version for schema in schemas}) == 1
     except onnx.defs.SchemaError:
-        versions = {ref.opset, opset}
-    if len(versions) > 1:
+        is_same = False
+    if not is_same:
         raise refusal(
             f"the function is written for opset {ref.opset}, the model for {opset}, and the"
             " operator differs between the two",
-            ref,
             "convert the model to one opset first",
         )
 
@@ -100,7 +95,7 @@ def _rewrite(lowering: Lowering, ref: NodeRef) -> None:
     node, opset = ref.node, lowering.opset
     intent = bind(node, ref.opset)
     if intent.rule is not equal or intent.given is None:
-        raise refusal("the function's Split belongs to another opset", ref, "convert the model")
+        raise refusal("the function's Split belongs to another opset", "convert the model")
     if in_force(node.op_type, opset).absent is equal:
         return
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)

@@ -30,7 +30,6 @@ from tensorsplit.core.rules import Chunks
 from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.split_nodes import length_of
 from tensorsplit.model.lower.state import InsertionPoint, refusal
 
@@ -42,11 +41,9 @@ _DECLARE = "declare the shapes that are known, for example with infer_shapes"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a sequence lies in one tensor.
+    """How a sequence lies in one tensor: along an axis, from the front where known.
 
-    Attributes:
-        axis: The axis along which the parts follow each other, from the front where known.
-        dropped: Whether the parts lack the axis, and each is one step along it.
+    If it is dropped, each part is one step along the axis, and lacks it.
     """
 
     axis: int
@@ -55,7 +52,8 @@ class Layout:
     def around(self, part: Iterable[Dim], size: int | None) -> list[Dim]:
         """The shape of a tensor that holds parts of a shape."""
         shape = list(part)
-        shape[self.axis : self.axis + (not self.dropped)] = [size]
+        axis = self.axis % max(1, len(shape) + self.dropped)
+        shape[axis : axis + (not self.dropped)] = [size]
         return shape
 
     def tensor(self, fact: Sequence) -> Tensor:
@@ -65,28 +63,20 @@ class Layout:
         part = (dim if is_known(dim) else None for dim in fact.part)
         return Tensor(fact.element_type, tuple(self.around(part, None)))
 
-    def part(self, shape: Shape | None) -> Shape | None:
-        """What the shape of a tensor says of the parts in it."""
-        if shape is None:
-            return None
-        here: Shape = () if self.dropped else (None,)
-        return (*shape[: self.axis], *here, *shape[self.axis + 1 :])
-
-    def check(self, shapes: Iterable[Shape | None], ref: NodeRef) -> None:
-        """Refuse parts of which it is known that no one tensor can hold them (TS513)."""
-        known = [shape for shape in shapes if shape is not None]
-        ranks = {len(shape) for shape in known}
-        along = None if self.dropped else self.axis % max(ranks, default=1)
-        differ = any(
-            len(set(filter(is_known, dims))) > 1 and axis != along
+    def check(self, parts: Iterable[Shape | None], data: Shape | None = None) -> None:
+        """Refuse parts that are known not to go into one tensor, with data that may be there."""
+        known = [tuple(self.around(part, None)) for part in parts if part is not None]
+        known += [data] if data is not None else []
+        rank = max(map(len, known), default=1)
+        fit = all(len(shape) == rank > self.axis for shape in known) and all(
+            len(set(filter(is_known, dims))) < 2 or axis == self.axis % rank
             for axis, dims in enumerate(zip(*known, strict=False))
         )
-        if differ or len(ranks) > 1 or any(self.axis >= rank + self.dropped for rank in ranks):
+        if not fit:
             shown = " and ".join(dict.fromkeys(map(show_shape, known)))
             raise refusal(
                 f"tensors of the shapes {shown} do not fit into one tensor, and a sequence of an"
                 " unknown number of tensors must",
-                ref,
                 "give it tensors of one shape",
             )
 
@@ -97,9 +87,6 @@ class PackedParts:
 
     Attributes:
         point: Where nodes that all uses share are inserted; it comes before all of them.
-        data: The tensor.
-        layout: How the parts lie in it.
-        dim: Its length along the axis.
         sizes: The lengths of the parts, as a length rule gives them.
         zero: Zero; the running model stops where it is used if the lengths do not fit.
     """
@@ -113,31 +100,25 @@ class PackedParts:
 
     @classmethod
     def of(
-        cls,
-        point: InsertionPoint,
-        data: ir.Value,
-        layout: Layout,
-        lengths: Numbers,
-        count: Number = None,
+        cls, point: InsertionPoint, data: ir.Value, layout: Layout, lengths: Numbers
     ) -> PackedParts:
-        """The parts of a tensor that was put together, which have lengths unless all are 1."""
-        dim = dimension(data, layout.axis)
-        if layout.dropped:
-            dim = dim if count is None else count
-            return cls(point, data, layout, dim, Chunks(dim, dim, 1))
-        return cls(point, data, layout, dim, calculated(point, lengths))
+        """The parts of a tensor that was put together."""
+        dim: Number = dimension(data, layout.axis)
+        if not layout.dropped:
+            return cls(point, data, layout, dim, calculated(point, lengths))
+        count = len(lengths) if isinstance(lengths, tuple) else dim
+        return cls(point, data, layout, count, Chunks(count, count, 1))
 
-    @property
+    @cached_property
     def known_sizes(self) -> tuple[int, ...] | None:
         """The length of each part, if all are known and there are not too many."""
         sizes = self.sizes
         if isinstance(sizes, Chunks):
-            if not is_known(sizes.count) or sizes.count > MAX_PARTS_OF_ONE_NODE:
-                return None
-            sizes = sizes.parts(sizes.count)
-        if isinstance(sizes, Formula) or not are_known(sizes):
+            few = is_known(sizes.count) and sizes.count <= MAX_PARTS_OF_ONE_NODE
+            sizes = sizes.parts(sizes.count) if few else (None,)
+        if isinstance(sizes, Formula) or len(sizes) > MAX_PARTS_OF_ONE_NODE:
             return None
-        return sizes if len(sizes) <= MAX_PARTS_OF_ONE_NODE else None
+        return sizes if are_known(sizes) else None
 
     @property
     def by_index(self) -> bool:
@@ -186,26 +167,20 @@ class PackedParts:
         return make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
 
     def _bounds(self, place: Number) -> tuple[Number, Number]:
-        """Where a part starts and ends; the end of the last chunk may lie behind the data's."""
-        step = self._step()
-        if step is not None:
-            start = place * step + self.zero
-            return start, start + step
-        end = pick(self._ends, place)
-        return end - pick(self.lengths, place), end
+        """Where a part starts and ends; the end of the last chunk may lie behind the data's.
 
-    def _step(self) -> Number | None:
-        """The length of every part but perhaps the last, if there is such a length.
-
-        A single part has one as well. Looked up in a list of one, its length would not depend on
-        the position for OpenVINO, which then leaves out that the position may be out of range.
+        The length of a single part is not looked up in a list of one: it would not depend on the
+        position for OpenVINO, which then leaves out that the position may be out of range.
         """
         if isinstance(self.sizes, Chunks):
-            return self.sizes.size
-        if isinstance(self.sizes, tuple):
-            return self.sizes[0] if len(set(self.sizes)) == 1 else None
-        source = self.sizes.operands[0] if self.sizes.operation == "value" else None
-        return self.sizes if self.point.lowering.tensor(source).shape == (1,) else None
+            step = self.sizes.size
+        elif isinstance(self.sizes, tuple) and len(set(self.sizes)) == 1:
+            step = self.sizes[0]
+        else:
+            end = pick(self._ends, place)
+            return end - pick(self.lengths, place), end
+        start = place * step + self.zero
+        return start, start + step
 
     def _start(self, place: Number) -> Number:
         """Where the part at a position starts, or where the data ends for one behind the last."""
@@ -215,7 +190,6 @@ class PackedParts:
 
     @cached_property
     def _end(self) -> Number:
-        """Where the data ends."""
         return calculated(self.point, self.dim)
 
     @cached_property
@@ -237,7 +211,7 @@ class PackedParts:
         if known is not None and is_known(self.zero):
             return known
         if not isinstance(self.sizes, Chunks):
-            return calculated(self.point, as_formula(self.sizes) + self.zero)
+            return calculated(self.point, as_formula(listed(self.sizes)) + self.zero)
         starts = self.point.range(0, self._end, self.sizes.size)
         return calculated(self.point, minimum(self.dim - value(starts), self.sizes.size))
 
@@ -274,13 +248,7 @@ Part: TypeAlias = "ir.Value | Callable[[], ir.Value]"
 
 @dataclass(frozen=True, slots=True)
 class LoweredSequence:
-    """What stands for a sequence; one of the last two is there, and both where both hold.
-
-    Attributes:
-        fact: What is known of the sequence.
-        parts: Every tensor, if it is known how many there are.
-        packed: The tensor that holds all parts.
-    """
+    """What stands for a sequence: its tensors, one tensor that holds all parts, or both."""
 
     fact: Sequence
     parts: tuple[Part, ...] | None
@@ -289,10 +257,10 @@ class LoweredSequence:
     @classmethod
     def of(cls, packed: PackedParts, fact: Sequence) -> LoweredSequence:
         """The sequence of the parts of one tensor."""
-        sizes = packed.known_sizes
-        if sizes is None:
-            return cls(fact, None, packed)
-        return cls(fact, tuple(partial(packed.part, index) for index in range(len(sizes))), packed)
+        sizes, parts = packed.known_sizes, None
+        if sizes is not None:
+            parts = tuple(partial(packed.part, index) for index in range(len(sizes)))
+        return cls(fact, parts, packed)
 
     def tensor(self, index: int) -> ir.Value:
         """One tensor of a sequence of a known number of them."""
@@ -304,54 +272,44 @@ class LoweredSequence:
         """Every tensor of a sequence of a known number of them."""
         return [self.tensor(index) for index in range(len(self.parts or ()))]
 
-    def in_layout(self, layout: Layout, point: InsertionPoint, ref: NodeRef) -> PackedParts:
-        """The sequence laid out in one tensor, for a node that needs it.
-
-        Raises:
-            SplitError: TS513 if it is laid out in another way, has tensors that do not go into one,
-                or has no tensors and no known shape.
-        """
+    def in_layout(self, layout: Layout, point: InsertionPoint) -> PackedParts:
+        """The sequence laid out in one tensor, for a node that needs it."""
         if self.packed is not None and self.packed.layout == layout:
             return self.packed
         if self.parts is None:
-            raise refusal("the sequence's tensors follow each other along another axis", ref)
+            raise refusal("the sequence's tensors follow each other along another axis")
         parts, axis = self.tensors(), layout.axis
-        layout.check((point.lowering.tensor(part).shape for part in parts), ref)
+        layout.check(point.lowering.tensor(part).shape for part in parts)
         if not parts:
-            data = point.empty(*self._empty(layout, ref))
+            data = point.empty(*self._empty(layout))
         elif layout.dropped:
             data = point.concat([point.unsqueeze(part, [axis]) for part in parts], axis)
         else:
             data = point.concat(parts, axis)
         lengths = tuple(length_of(point.lowering, part, axis) for part in parts)
-        return PackedParts.of(point, data, layout, listed(lengths), len(parts))
+        return PackedParts.of(point, data, layout, lengths)
 
-    def _empty(self, layout: Layout, ref: NodeRef) -> tuple[list[int], int, ir.DataType]:
+    def _empty(self, layout: Layout) -> tuple[list[int], int, ir.DataType]:
         """The shape of a tensor that holds no tensors at all, the axis and the type."""
         part, element_type = self.fact.part, self.fact.element_type
         if part is None or element_type is None:
-            raise refusal("an empty sequence has neither shape nor type", ref, _DECLARE)
+            raise refusal("an empty sequence has neither shape nor type", _DECLARE)
         shape = layout.around(part, 0)
         if not are_known(shape):
             text = f"the shape {part} of an empty sequence's tensors is open"
-            raise refusal(text, ref, _DECLARE)
+            raise refusal(text, _DECLARE)
         return shape, layout.axis, element_type
 
 
-def layout_of(fact: Sequence, ref: NodeRef) -> Layout:
-    """How tensors of a shape can be laid out in one.
-
-    Raises:
-        SplitError: TS513 if they may differ in more than one dimension.
-    """
+def layout_of(fact: Sequence) -> Layout:
+    """How tensors of which this is known can be laid out in one."""
     if fact.part is None:
-        raise refusal("nothing is known of the rank of the sequence's tensors", ref, _DECLARE)
+        raise refusal("nothing is known of the rank of the sequence's tensors", _DECLARE)
     vary = [axis for axis, dim in enumerate(fact.part) if not is_known(dim)]
     if len(vary) > 1:
         raise refusal(
             f"the sequence's tensors may differ in the dimensions {vary}, so that no one tensor"
             " can hold them all",
-            ref,
             _DECLARE,
         )
     return Layout(vary[0], dropped=False) if vary else Layout(0, dropped=True)

@@ -23,7 +23,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import Chunks, chunks_of
-from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.infer.sequence_operators import POSITIONS, check_position
 from tensorsplit.model.lower.lowered_sequence import (
@@ -35,7 +35,7 @@ from tensorsplit.model.lower.lowered_sequence import (
     layout_of,
     resized,
 )
-from tensorsplit.model.lower.split_nodes import bound, known_axis, length_of, sizes_of
+from tensorsplit.model.lower.split_nodes import asked_for, sizes_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 
 LoweredSequences: TypeAlias = "dict[ir.Value, LoweredSequence]"
@@ -44,14 +44,7 @@ Result: TypeAlias = "LoweredSequence | str"
 
 
 class SequenceNode:
-    """One node that makes, takes or hands on sequences.
-
-    Attributes:
-        lowering: The lowering.
-        ref: The node.
-        sequences: What stands for each sequence so far.
-        point: Before the node.
-    """
+    """One node that makes, takes or hands on sequences, and what stands for those so far."""
 
     def __init__(self, lowering: Lowering, ref: NodeRef, sequences: LoweredSequences) -> None:
         self.lowering, self.ref, self.sequences = lowering, ref, sequences
@@ -61,7 +54,7 @@ class SequenceNode:
     def sequence(self, held: ir.Value | None) -> LoweredSequence:
         """What stands for a sequence (TS513 if nothing does)."""
         if held is None or held not in self.sequences:
-            raise refusal("a sequence comes from an operator that can't be lowered", self.ref)
+            raise refusal("a sequence comes from an operator that can't be lowered")
         return self.sequences[held]
 
     @cached_property
@@ -72,8 +65,8 @@ class SequenceNode:
     def packed(self, fact: Sequence) -> PackedParts:
         """The first input in one tensor, laid out as what is known of the sequence asks for."""
         sequence = self.given
-        layout = sequence.packed.layout if sequence.packed else layout_of(fact, self.ref)
-        return sequence.in_layout(layout, self.point, self.ref)
+        layout = sequence.packed.layout if sequence.packed else layout_of(fact)
+        return sequence.in_layout(layout, self.point)
 
     @property
     def fact(self) -> Sequence:
@@ -96,14 +89,9 @@ class SequenceNode:
         return self.point.number(held, fact.element_type)
 
     def position(self, count: Number, behind: int = 0) -> Number:
-        """The position that the node takes, from the front; it stops the model if out of range.
+        """The position that the node takes among so many tensors, from the front.
 
-        Args:
-            count: How many tensors there are.
-            behind: 1 where a tensor may also be put behind the last one.
-
-        Raises:
-            SplitError: TS511 if it is known to be out of range.
+        It is checked, here or by the running model; there may be one `behind` the last tensor.
         """
         if is_known(count):
             others = map(self.lowering.facts.of, self.node.inputs[1:])
@@ -119,25 +107,20 @@ class SequenceNode:
 
 def _split(step: SequenceNode) -> Result:
     """SplitToSequence."""
-    lowering, point, data = step.lowering, step.point, step.ref.input(0)
-    intent = bound(lowering, step.ref)
-    assert data is not None  # noqa: S101 - `bound` looked
+    lowering, point = step.lowering, step.point
+    intent, data, axis, dim = asked_for(lowering, step.ref)
     if intent.rule is None:
         problem = "it is not known whether 'split' is a scalar or a list"
-        raise refusal(problem, step.ref, "declare its shape")
-    axis = known_axis(lowering, step.ref, intent)
-    dim = length_of(lowering, data, axis)
+        raise refusal(problem, "declare its shape")
     sizes, zero = sizes_of(lowering, step.ref, point, intent, dim), 0
     if not isinstance(sizes, Chunks):
         zero = calculated(point, fitting_zero(dim, sizes))
         sizes = calculated(point, sizes)
+        if isinstance(sizes, Formula) and lowering.tensor(step.ref.input(1)).shape == (1,):
+            sizes = (sizes,)
     elif isinstance(sizes.size, Formula):
         size = calculated(point, sizes.size)
         sizes, zero = chunks_of(dim, size), calculated(point, minimum(size, 1) - 1)
-    lengths = step.ref.input(1)
-    if isinstance(sizes, Formula) and lengths is not None:
-        known = Tensor(ir.DataType.INT64, lowering.tensor(lengths).shape)
-        lowering.facts.set(sizes.operands[0], known)
     layout = Layout(axis, dropped=not intent.keepdims)
     return LoweredSequence.of(PackedParts(point, data, layout, dim, sizes, zero), step.fact)
 
@@ -177,8 +160,8 @@ def _insert(step: SequenceNode) -> Result:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
     packed, make = step.packed(step.fact), step.point
     axis, dropped = packed.layout.axis, packed.layout.dropped
-    held, added = map(step.lowering.tensor, (packed.data, tensor))
-    packed.layout.check((packed.layout.part(held.shape), added.shape), step.ref)
+    data, added = (step.lowering.tensor(held).shape for held in (packed.data, tensor))
+    packed.layout.check([added], data)
     new: Piece = make.unsqueeze(tensor, [axis]) if dropped else tensor, (dimension(tensor, axis),)
     if at_end:
         return _repacked(step, packed, [(packed.whole, packed.lengths), new])
@@ -217,10 +200,9 @@ def _concat(step: SequenceNode) -> Result:
     if sequence.parts is None:
         raise refusal(
             "an unknown number of tensors is joined along another axis than they were split on",
-            step.ref,
         )
     if not sequence.parts:
-        raise refusal("it joins no tensors", step.ref, "give it at least one")
+        raise refusal("it joins no tensors", "give it at least one")
     parts = sequence.tensors()
     if new_axis:
         parts = [make.unsqueeze(part, [axis]) for part in parts]

@@ -17,16 +17,9 @@ from tensorsplit.model.lower.state import InsertionPoint, Lowering, must_go, ref
 
 
 def lower_split(lowering: Lowering, ref: NodeRef) -> None:
-    """Lower a split node that gives one tensor for each part.
-
-    Raises:
-        SplitError: TS513; whatever is wrong with the node itself.
-    """
-    node, data = ref.node, ref.input(0)
-    intent = bound(lowering, ref)
-    assert data is not None  # noqa: S101 - `bind` looked
-    axis = known_axis(lowering, ref, intent)
-    dim = length_of(lowering, data, axis)
+    """Lower a split node that gives one tensor for each part."""
+    node = ref.node
+    intent, data, axis, dim = asked_for(lowering, ref)
     point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
     try:
         lengths = sizes_of(lowering, ref, point, intent, dim)
@@ -40,7 +33,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
             raise
         held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
         if held is None:
-            raise refusal(error.problem, ref, error.fix) from None
+            raise refusal(error.problem, error.fix) from None
         made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in node.outputs]
         point.op("Split", [data], {"axis": axis, **held}, made)
         became = "Split"
@@ -67,30 +60,20 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
     return {"split": list(given)}
 
 
-def bound(lowering: Lowering, ref: NodeRef) -> Intent:
-    """What a split node asks for, by all that is known (TS101 to TS107, TS305)."""
-    return bind(ref.node, ref.opset, [lowering.facts.of(value) for value in ref.node.inputs], {})
-
-
-def known_axis(lowering: Lowering, ref: NodeRef, intent: Intent) -> int:
-    """The axis, from the front where the rank is known.
-
-    Raises:
-        SplitError: TS513 if it is not known, or can't be counted from the front for a target that
-            needs it.
-    """
-    if intent.axis is None:
-        raise refusal("the axis is known only at run time", ref, "give it as a constant")
-    shape = lowering.tensor(ref.input(0)).shape
-    if shape is not None and -len(shape) <= intent.axis < len(shape):
-        return intent.axis % len(shape)
-    if intent.axis < 0 and not lowering.takes_negative_axis:
-        raise refusal(
-            f"the axis is {intent.axis}, and the rank of the data is not known",
-            ref,
-            "declare the shape of the data",
-        )
-    return intent.axis
+def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, Number]:
+    """What a split node asks for, with its data, the axis (from the front if known), the length."""
+    node, data = ref.node, ref.input(0)
+    intent = bind(node, ref.opset, [lowering.facts.of(held) for held in node.inputs], {})
+    assert data is not None  # noqa: S101 - `bind` looked
+    axis, shape = intent.axis, lowering.tensor(data).shape
+    if axis is None:
+        raise refusal("the axis is known only at run time", "give it as a constant")
+    if shape is not None and -len(shape) <= axis < len(shape):
+        axis %= len(shape)
+    elif axis < 0 and lowering.limitation("negative_axis") is not None:
+        problem = f"the axis is {axis}, and the rank of the data is not known"
+        raise refusal(problem, "declare the shape of the data")
+    return intent, data, axis, length_of(lowering, data, axis)
 
 
 def length_of(lowering: Lowering, data: ir.Value, axis: int) -> Number:
@@ -104,11 +87,7 @@ def length_of(lowering: Lowering, data: ir.Value, axis: int) -> Number:
 def sizes_of(
     lowering: Lowering, ref: NodeRef, make: Calculation, intent: Intent, dim: Number
 ) -> Numbers | Chunks:
-    """What the rule makes of the dimension, and of lengths that may be known at run time only.
-
-    Raises:
-        SplitError: TS301 to TS308 for what is known to be wrong.
-    """
+    """What the rule makes of the dimension, and of lengths that may be known at run time only."""
     given: Numbers | None = known_lengths(intent)
     if given is not None:
         known = part_sizes(intent, dim if is_known(dim) else None)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Values
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Any
 
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
-from tensorsplit.model.features import features_of
+from tensorsplit.model.features import features_of, is_sequence
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, Scope, model_opsets, walk
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, model_opsets, walk
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.profiles import Limitation, Profile
 
@@ -61,33 +64,19 @@ class Lowering:
     """One lowering of one model.
 
     Attributes:
-        profile: What the target can't do.
-        facts: What is known of the model's values.
         refs: Every node that the model had at the last `look`.
         reasons: The sequences that can't stay, each with the reason.
-        edits: What is replaced and removed.
         fresh: Values that were made here and are not yet known by another name.
-        opset: The opset of ONNX's own domain.
-        checks_sum: Whether the target's Split refuses calculated lengths with a wrong sum.
-        takes_negative_axis: Whether an axis may count from the back.
     """
 
     def __init__(self, model: ir.Model, profile: Profile, report: LoweringReport) -> None:
         self.model, self.profile, self.report = model, profile, report
         self.opset = model_opsets(model).get("", 0)
-        features = {entry.feature for entry in profile.entries}
-        self.checks_sum = "computed_lengths" not in features
-        self.takes_negative_axis = "negative_axis" not in features
-        self.reasons: dict[ir.Value, Limitation] = {}
         self.fresh: set[ir.Value] = set()
         self.look()
 
     def look(self) -> None:
-        """Find out what is known of the model as it is now, and what the target can't take of it.
-
-        Raises:
-            SplitError: TS1xx to TS3xx for a split node that is wrong.
-        """
+        """Find out what is known of the model as it is, and what the target can't take of it."""
         self.facts = analyse(self.model, strict=True)
         self.names, self.edits = Names(self.model), Edits()
         self.refs = {ref.node: ref for ref in walk(self.model)}
@@ -96,6 +85,35 @@ class Lowering:
             features = features_of(ref, self.facts)
             if features:
                 self._limitations[node] = tuple(self.profile.about(features))
+        self.reasons = self._sequences_to_lower()
+
+    def _sequences_to_lower(self) -> dict[ir.Value, Limitation]:
+        """The sequences that meet in a node, or inside and outside of a body, go together."""
+        together: defaultdict[ir.Value, list[ir.Value]] = defaultdict(list)
+        wanted: list[tuple[ir.Value, Limitation]] = []
+        for node in self.refs:
+            ends = (*node.inputs, *node.outputs)
+            values = [end for end in ends if end is not None and is_sequence(end, self.facts)]
+            for one, other in chain(pairwise(values), _through_bodies(node) if values else ()):
+                if one is not None and other is not None:
+                    together[one].append(other)
+                    together[other].append(one)
+            reason = self.reason(node)
+            if values and reason is not None:
+                wanted.append((values[0], reason))
+        reasons: dict[ir.Value, Limitation] = {}
+        for start, reason in wanted:
+            waiting = [start]
+            while waiting:
+                held = waiting.pop()
+                if held not in reasons:
+                    reasons[held] = reason
+                    waiting += together[held]
+        return reasons
+
+    def limitation(self, feature: str) -> Limitation | None:
+        """What the target can't do of a feature."""
+        return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
     def limitations(self, node: ir.Node) -> tuple[Limitation, ...]:
         """What the target can't do of a node."""
@@ -116,8 +134,9 @@ class Lowering:
         self.edits.replace(old, new)
 
     def note(self, entry: Limitation) -> None:
-        """Note what the target may do wrongly of something that stays."""
-        self.report.note(f"{self.profile.name}: {entry.note}")
+        """Note what the target may do wrongly, and what is not changed for that."""
+        if not must_go(entry):
+            self.report.note(f"{self.profile.name}: {entry.note}")
 
     def changed(self, ref: NodeRef, became: str, reason: str) -> None:
         """Note a change."""
@@ -142,15 +161,20 @@ class Lowering:
         return fact if isinstance(fact, Sequence) else Sequence()
 
 
-class InsertionPoint(Calculation):
-    """Makes nodes and inserts them at once, each behind the last.
+def _through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
+    """What a body takes in and gives out is the same as outside of it."""
+    carried = len(node.inputs) - 2
+    for _, body in bodies(node):
+        if node.op_type == "If":
+            yield from zip(node.outputs, body.outputs, strict=False)
+        elif node.op_type == "Loop":
+            yield from zip(node.inputs[2:], body.inputs[2:], strict=False)
+            yield from zip(node.outputs[:carried], body.outputs[1:], strict=False)
+            yield from zip(node.outputs[:carried], node.inputs[2:], strict=False)
 
-    Args:
-        lowering: The lowering.
-        stem: What the names of new nodes start with.
-        scope: Where they are inserted.
-        before: The node that they come before, which stays there meanwhile; None for the end.
-    """
+
+class InsertionPoint(Calculation):
+    """Makes nodes and inserts them at once, before a node that stays meanwhile, or at the end."""
 
     def __init__(
         self, lowering: Lowering, stem: str, scope: Scope, before: ir.Node | None = None
@@ -183,14 +207,12 @@ class InsertionPoint(Calculation):
         self, data: ir.Value, axis: int, dim: Number, lengths: Numbers, count: int
     ) -> list[ir.Value]:
         """As `parts`, in the way that the target was measured to do right."""
-        by_index, checks_sum = self.lowering.takes_by_index(data), self.lowering.checks_sum
+        by_index = self.lowering.takes_by_index(data)
+        checks_sum = self.lowering.limitation("computed_lengths") is None
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
-        """Have a value used in the place of an output of a node that will be removed.
-
-        The new one takes over its name if it is new and of the same graph.
-        """
+        """Have a value used, under its name if that can be, in the place of an output of a node."""
         lowering = self.lowering
         if new not in lowering.fresh or new.graph is not old.graph:
             if not old.is_graph_output():
@@ -213,7 +235,15 @@ def must_go(entry: Limitation) -> bool:
     )
 
 
-def refusal(problem: str, ref: NodeRef | None, fix: str = "") -> SplitError:
-    """A refusal to lower, with the node."""
-    path, operator = ("graph", None) if ref is None else (ref.path, ref.op_type)
-    return SplitError(CANNOT_LOWER, problem, fix, operator=operator, node=path)
+def refusal(problem: str, fix: str = "") -> SplitError:
+    """A refusal to lower; `at` adds the node."""
+    return SplitError(CANNOT_LOWER, problem, fix)
+
+
+@contextmanager
+def at(ref: NodeRef) -> Iterator[None]:
+    """Have errors say which node they are about, unless they know of one in it."""
+    try:
+        yield
+    except SplitError as error:
+        raise error.located(operator=ref.op_type, node=ref.path) from None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Values
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import value
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features import SEQUENCE_OPERATORS, is_sequence, model_features
+from tensorsplit.model.features import SEQUENCE_OPERATORS, model_features
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, domain_name, is_split, walk
@@ -27,30 +26,21 @@ from tensorsplit.model.lower.state import (
     InsertionPoint,
     Lowering,
     LoweringReport,
-    must_go,
+    at,
     refusal,
 )
-from tensorsplit.model.profiles import Limitation, load
+from tensorsplit.model.profiles import load
 
 
 @collector_paused()
-def lower_graph(model: ir.Model, target: str, version: str | None = None) -> LoweringReport:
-    """Lower a model in place; after a refusal it may be half changed.
-
-    Args:
-        model: The model.
-        target: An engine, or ``portable``.
-        version: The version of the engine; the installed one if None.
-
-    Raises:
-        SplitError: As `lower`.
-    """
-    profile = load(target, version)
+def lower_graph(model: ir.Model, target: str) -> LoweringReport:
+    """As `lower`, but in place; after a refusal the model may be half changed."""
+    profile = load(target)
     report = LoweringReport(profile.name)
     try:
         _lower(Lowering(model, profile, report))
-    except SplitError:
-        raise
+    except SplitError as error:
+        raise error.located(node="graph") from None
     except Exception as error:  # graphs contradict themselves in more ways than can be listed
         raise SplitError(
             MALFORMED_MODEL,
@@ -63,16 +53,10 @@ def lower_graph(model: ir.Model, target: str, version: str | None = None) -> Low
 
 def _lower(lowering: Lowering) -> None:
     model = lowering.model
-    _check_ends(lowering)
-    lowering.reasons = _sequences_to_lower(lowering)
-    while inline(lowering):
+    _check(lowering)
+    while inline(lowering) or expand_maps(lowering):
         lowering.look()
-        lowering.reasons = _sequences_to_lower(lowering)
-    if expand_maps(lowering):
-        lowering.look()
-        lowering.reasons = _sequences_to_lower(lowering)
-    _check_nodes(lowering)
-    had_vendor_nodes = any(ref.node.domain == DOMAIN for ref in lowering.refs.values())
+    had_vendor_nodes = any(node.domain == DOMAIN for node in lowering.refs)
     sequences: LoweredSequences = {}
     _lower_scope(lowering, sequences, model.graph)
     for output in tuple(model.graph.outputs):
@@ -83,70 +67,23 @@ def _lower(lowering: Lowering) -> None:
         model.opset_imports.pop(DOMAIN, None)
 
 
-def _check_ends(lowering: Lowering) -> None:
-    """What of the model as a whole the target can't take."""
+def _check(lowering: Lowering) -> None:
+    """Refuse what the target can't take and no rewrite mends; note what it may do wrongly."""
     profile = lowering.profile
     for entry in profile.about(model_features(lowering.model)):
         if entry.feature in ("sequence_input", "sequence_output"):
             what = entry.feature.replace("sequence_", "a sequence is an ")
             raise refusal(
                 f"{what} of the model, which {profile.name} can't take ({entry.note})",
-                None,
                 "make it a tensor, for example with ConcatFromSequence",
             )
-        if not must_go(entry):
-            lowering.note(entry)
-
-
-def _check_nodes(lowering: Lowering) -> None:
-    """What of single nodes the target can't take, and no rewrite mends."""
+        lowering.note(entry)
     for node, ref in lowering.refs.items():
         for entry in lowering.limitations(node):
             if entry.feature == "element_type" and not entry.operators:
-                problem = f"{lowering.profile.name} can't hold the data: {entry.note}"
-                raise refusal(problem, ref)
-            if not must_go(entry):
-                lowering.note(entry)
-
-
-def _sequences_to_lower(lowering: Lowering) -> dict[ir.Value, Limitation]:
-    """The sequences that can't stay, each with the reason.
-
-    Those that meet in a node, or are one inside and outside of a body, go together.
-    """
-    together: defaultdict[ir.Value, list[ir.Value]] = defaultdict(list)
-    wanted: list[tuple[ir.Value, Limitation]] = []
-    for node in lowering.refs:
-        ends = (*node.inputs, *node.outputs)
-        values = [held for held in ends if held is not None and is_sequence(held, lowering.facts)]
-        for one, other in chain(pairwise(values), _through_bodies(node) if values else ()):
-            if one is not None and other is not None:
-                together[one].append(other)
-                together[other].append(one)
-        reason = lowering.reason(node)
-        if values and reason is not None:
-            wanted.append((values[0], reason))
-    reasons: dict[ir.Value, Limitation] = {}
-    for start, reason in wanted:
-        waiting = [start]
-        while waiting:
-            held = waiting.pop()
-            if held not in reasons:
-                reasons[held] = reason
-                waiting += together[held]
-    return reasons
-
-
-def _through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
-    """What a body takes in and gives out is the same as outside of it."""
-    carried = len(node.inputs) - 2
-    for _, body in bodies(node):
-        if node.op_type == "If":
-            yield from zip(node.outputs, body.outputs, strict=False)
-        elif node.op_type == "Loop":
-            yield from zip(node.inputs[2:], body.inputs[2:], strict=False)
-            yield from zip(node.outputs[:carried], body.outputs[1:], strict=False)
-            yield from zip(node.outputs[:carried], node.inputs[2:], strict=False)
+                with at(ref):
+                    raise refusal(f"{profile.name} can't hold the data: {entry.note}")
+            lowering.note(entry)
 
 
 def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) -> None:
@@ -154,10 +91,8 @@ def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) 
     nodes = tuple(scope)
     for node in counted("lowering", nodes) if scope is lowering.model.graph else nodes:
         ref = lowering.refs[node]
-        try:
+        with at(ref):
             _lower_node(lowering, sequences, ref)
-        except SplitError as error:
-            raise error.located(node=ref.path) from None
 
 
 def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -> None:
@@ -184,7 +119,7 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
         lowering.edits.retire(node)
     else:
         problem = f"a sequence goes through {node.op_type}, and sequences can't stay"
-        raise refusal(f"{problem} ({reason.note})", ref)
+        raise refusal(f"{problem} ({reason.note})")
 
 
 @dataclass(frozen=True)
@@ -218,18 +153,15 @@ class Passage:
         sequence = replace(self.step.sequence(held), fact=self.fact)
         if self.layout is None:
             return sequence.tensors()
-        return sequence.in_layout(self.layout, point, self.step.ref).tensors()
+        return sequence.in_layout(self.layout, point).tensors()
 
     def values(self, old: ir.Value) -> list[ir.Value]:
         """New values for it on the other side."""
         names, facts = self.step.lowering.names, self.step.lowering.facts
         made = []
         for fact in self.tensors:
-            new = ir.Value(name=names.fresh(f"{old.name or 'sequence'}_tensor"))
-            if fact.element_type is not None:
-                new.type = ir.TensorType(fact.element_type)
-            if fact.shape is not None:
-                new.shape = ir.Shape(fact.shape)
+            name = names.fresh(f"{old.name or 'sequence'}_tensor")
+            new = ir.val(name, fact.element_type, fact.shape)
             facts.set(new, fact)
             made.append(new)
         return made
@@ -243,18 +175,13 @@ class Passage:
         elif self.layout is None:
             sequences[old] = LoweredSequence(self.fact, tuple(values))
         else:
-            lengths = () if self.layout.dropped else value(values[1])
-            packed = PackedParts.of(point, values[0], self.layout, lengths)
+            packed = PackedParts.of(point, values[0], self.layout, value(values[-1]))
             fact = Sequence(self.fact.element_type, self.fact.part)
             sequences[old] = LoweredSequence.of(packed, fact)
 
 
 def _lower_if(step: SequenceNode) -> bool:
-    """Lower an If and its branches; whether it was replaced.
-
-    Raises:
-        SplitError: TS513 if the branches lay their sequences out in ways that don't agree.
-    """
+    """Lower an If and its branches; whether it was replaced."""
     node, branches = step.node, [body for _, body in bodies(step.node)]
     for body in branches:
         _lower_scope(step.lowering, step.sequences, body)
@@ -281,22 +208,18 @@ def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) ->
         return Passage(step, fact, None, (Tensor(fact.element_type),) * count)
     layouts = {each.packed.layout for each in sequences if each.packed is not None}
     if len(layouts) > 1 and None in counts:
-        raise refusal("the branches split their sequences along different axes", step.ref)
-    layout = layouts.pop() if len(layouts) == 1 else layout_of(fact, step.ref)
+        raise refusal("the branches split their sequences along different axes")
+    layout = layouts.pop() if len(layouts) == 1 else layout_of(fact)
     return Passage.packed(step, fact, layout)
 
 
 def _lower_loop(step: SequenceNode) -> bool:
-    """Lower a Loop and its body; whether it was replaced.
-
-    Raises:
-        SplitError: TS513 for a body that does not fit, or a sequence that no tensor can hold.
-    """
+    """Lower a Loop and its body; whether it was replaced."""
     node = step.node
     body = next(body for _, body in bodies(node))
     count = len(node.inputs) - 2
     if count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
-        raise refusal("the body does not fit the loop", step.ref, "repair the model")
+        raise refusal("the body does not fit the loop", "repair the model")
     starts, insides = node.inputs[2:], body.inputs[2:]
     passages = [_into_loop(step, body, index) for index in range(count)]
     inputs, inside = list(node.inputs[:2]), list(body.inputs[:2])
@@ -330,7 +253,7 @@ def _into_loop(step: SequenceNode, body: ir.Graph, index: int) -> Passage:
         step.sequences[inside] = step.sequences[old] = sequence
         return Passage(step, tensors=())
     fact = step.lowering.sequence(inside)
-    layout = sequence.packed.layout if sequence.packed else layout_of(fact, step.ref)
+    layout = sequence.packed.layout if sequence.packed else layout_of(fact)
     return Passage.packed(step, fact, layout)
 
 
