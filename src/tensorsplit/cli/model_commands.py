@@ -251,7 +251,8 @@ def lower(
     verdict: list[str] = []
     same = True
     if verify:
-        verdict, same = _verify(replace(opened), opened.model, target, written, shapes)
+        lowered = replace(opened, original=made, path=None)
+        verdict, same = _verify(replace(opened), lowered, target, written, shapes)
     if output.has_report:
         _tell(report, opened.original, made)
         say(*verdict)
@@ -278,7 +279,7 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
 
 
 def _verify(
-    source: OnnxModel, made: Any, target: str, written: Sequence[str], shapes: Sequence[str]
+    source: OnnxModel, made: OnnxModel, target: str, written: Sequence[str], shapes: Sequence[str]
 ) -> tuple[list[str], bool]:
     """Run both models; what was found, and whether they agree."""
     from tensorsplit import engines
