@@ -181,20 +181,14 @@ def convert(*, model: str, opset: int | None, to_variadic: bool, output: Output)
     """
     if opset is None and not to_variadic:
         raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
-    from tensorsplit.model.convert.driver import ToOpset, check_opset
-    from tensorsplit.model.convert.family import to_variadic as convert_splits
-    from tensorsplit.model.graph.reading import open_model
+    from tensorsplit.model.convert.driver import open_converted
 
-    wanted = None if opset is None else check_opset(opset)
     with progress_of("converting"):
-        opened = open_model(source_of(model))
-        changed = wanted is not None and ToOpset(wanted)(opened.model).modified
-        if to_variadic:
-            changed |= convert_splits(opened.model)
+        opened, changed = open_converted(source_of(model), opset, variadic=to_variadic)
         made = opened.proto(changed)
     if output.has_report:
         if not changed:
-            already = "has no Split" if wanted is None else f"is at opset {wanted} already"
+            already = "has no Split" if opset is None else f"is at opset {opset} already"
             say(f"{model} {already}")
         show(_summary(opened.original, made))
     output.write(made)

@@ -107,6 +107,12 @@ def test_lengths_that_are_fed_are_no_remainder() -> None:
             "TS303",
             "divisible",
         ),
+        (
+            "g (float[N] x, int64[2] l) => (float[A] a, float[B] b) { a, b = Split<axis=1>(x, l) }",
+            13,
+            "TS203",
+            "axis",
+        ),
     ],
 )
 def test_what_has_no_form_is_refused_with_its_node(
@@ -114,6 +120,24 @@ def test_what_has_no_form_is_refused_with_its_node(
 ) -> None:
     with refused(code, word, "graph/"):
         variadic(parsed(text, opset))
+
+
+def test_a_split_that_is_wrong_but_never_runs_does_not_stop_the_rest() -> None:
+    """Each branch is for data of another length (D22)."""
+    branches = ", ".join(
+        f"{name} = {name} () => (float[A] {name}_a) {{ {name}_a, {name}_b = Split(x, {lengths}) }}"
+        for name, lengths in (("then_branch", "k"), ("else_branch", "m"))
+    )
+    made = variadic(
+        parsed(
+            "g (float[5] x, bool c) => (float[A] y) <int64[2] k = {2,3}, int64[2] m = {2,2}>"
+            f" {{ y = If (c) <{branches}> }}"
+        )
+    )
+    feeds = {"x": np.arange(5, dtype=np.float32), "c": np.array(True)}
+    assert [part.tolist() for part in ts.run(made, feeds).values()] == [[0, 1]]
+    with refused("TS302"):
+        ts.run(made, {**feeds, "c": np.array(False)})
 
 
 def test_a_model_without_splits_comes_back_as_it_is() -> None:

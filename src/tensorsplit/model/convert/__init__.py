@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tensorsplit.model.convert.driver import ToOpset, check_opset
-from tensorsplit.model.convert.family import to_variadic
-from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.reading import open_model
+from tensorsplit.model.convert.driver import open_converted
 
 if TYPE_CHECKING:
     import onnx
@@ -17,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
-@collector_paused()
 def convert(
     model: str | os.PathLike[str] | onnx.ModelProto | onnx_ir.Model,
     opset: int | None = None,
@@ -46,9 +42,5 @@ def convert(
             are wrong, TS310 and TS201 for those not expressible at the opset, TS512 for other
             operators that are not, TS501, TS502 for what is no well-formed model.
     """
-    target = None if opset is None and variadic else check_opset(opset)
-    opened = open_model(model)
-    changed = target is not None and ToOpset(target)(opened.model).modified
-    if variadic:
-        changed |= to_variadic(opened.model)
+    opened, changed = open_converted(model, opset, variadic=variadic)
     return opened.back(changed)

@@ -8,16 +8,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.convert.conversion import NodeConversion, link_of
+from tensorsplit.model.convert.conversion import NodeConversion, link_of, reference
 from tensorsplit.model.convert.operator_versions import VersionStep, schema
+from tensorsplit.model.graph.calculation import FIRST_WITH_VALUE_INT
 
-Adapter: TypeAlias = Callable[[NodeConversion], None]
+Adapter: TypeAlias = Callable[[NodeConversion], object]
 """Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512).
 
 What the step's schemas change besides is brought in line, or refused, after it.
 """
-
-_FIRST_WITH_VALUE_INTS = 12
 
 
 def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[VersionStep, Adapter]:
@@ -45,32 +44,21 @@ def only(name: str, *allowed: str) -> Adapter:
     return adapt
 
 
-def stated(**values: object) -> Adapter:
+def stated(name: str, value: Any) -> Adapter:
     """What the older version always does has to be asked for in the newer one."""
-
-    def adapt(node: NodeConversion) -> None:
-        node.put(**{n: value for n, value in values.items() if n not in node.node.attributes})
-
-    return adapt
+    return lambda node: node.node.attributes.setdefault(
+        name, ir.convenience.convert_attribute(name, value)
+    )
 
 
 def dropped(name: str) -> Adapter:
     """The other version always does what an attribute asked for."""
-
-    def adapt(node: NodeConversion) -> None:
-        node.take(name)
-
-    return adapt
+    return lambda node: node.take(name)
 
 
-def implied(**values: object) -> Adapter:
+def implied(name: str, value: object) -> Adapter:
     """The older version always does what the newer one can be asked to do."""
-
-    def adapt(node: NodeConversion) -> None:
-        for name, value in values.items():
-            take_only(node, name, value)
-
-    return adapt
+    return lambda node: take_only(node, name, value)
 
 
 def take_only(node: NodeConversion, name: str, value: object) -> None:
@@ -80,15 +68,6 @@ def take_only(node: NodeConversion, name: str, value: object) -> None:
             f"opset {node.opset} always does what '{name}' = {value!r} asks for",
             f"set '{name}' to {value!r}, if that is meant",
         )
-
-
-def refused(reason: str) -> Adapter:
-    """The two versions have nothing in common but the name."""
-
-    def adapt(node: NodeConversion) -> None:
-        raise node.refusal(reason)
-
-    return adapt
 
 
 def renamed(op_type: str) -> Adapter:
@@ -102,20 +81,14 @@ def renamed(op_type: str) -> Adapter:
 
 def attribute_renamed(old: str, new: str) -> Adapter:
     """An attribute has another name."""
-
-    def adapt(node: NodeConversion) -> None:
-        node.put(**{new: node.take(old)})
-
-    return adapt
+    return lambda node: node.put(**{new: node.take(old)})
 
 
 def to_inputs(*names: str) -> Adapter:
     """Attributes became the inputs after the data, in this order."""
-
-    def adapt(node: NodeConversion) -> None:
-        node.set_inputs(node.input(0), *[attribute_to_input(node, name) for name in names])
-
-    return adapt
+    return lambda node: node.set_inputs(
+        node.input(0), *(attribute_to_input(node, name) for name in names)
+    )
 
 
 def to_attributes(*names: str) -> Adapter:
@@ -138,7 +111,7 @@ def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
     if attribute is None:
         return None
     is_linked = attribute.is_ref() and attribute.type is ir.AttributeType.INTS
-    if is_linked and node.opset >= _FIRST_WITH_VALUE_INTS:
+    if is_linked and node.opset >= FIRST_WITH_VALUE_INT:
         node.node.attributes.pop(name)
         return node.builder.linked("value_ints", attribute)
     is_float = attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS)
@@ -153,13 +126,9 @@ def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:
     kind = schema(node.op_type, node.opset).attributes[name].type.name
     link = link_of(value)
     if link is not None and kind == "INTS":
-        reference = link.ref_attr_name or ""
-        node.node.attributes[name] = ir.RefAttr(name, reference, ir.AttributeType.INTS)
+        node.node.attributes[name] = reference(name, link)
         return
     array = node.needed(index, name)
     number: Any = int if kind.startswith("INT") else float
-    if kind.endswith("S"):
-        numbers = [number(item) for item in array.ravel()]
-        node.node.attributes[name] = ir.Attr(name, ir.AttributeType[kind], numbers)
-    else:
-        node.put(**{name: number(array.item())})
+    held = [number(item) for item in array.ravel()] if kind[-1] == "S" else number(array.item())
+    node.node.attributes[name] = ir.Attr(name, ir.AttributeType[kind], held)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.dimensions import Shape, is_known
 from tensorsplit.model.convert.adapter_kinds import (
-    Adapter,
     dropped,
     implied,
     only,
-    refused,
     renamed,
     stated,
     table,
 )
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
+from tensorsplit.model.convert.operator_versions import is_used
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"
 _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
@@ -28,17 +26,11 @@ _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
 
 
-def _same(left: Dim, right: Dim) -> bool:
-    if left is None or right is None:
-        return False
-    return left == right if is_known(left) and is_known(right) else str(left) == str(right)
-
-
-def _same_dims(one: Shape | None, other: Shape | None) -> bool:
+def _same(one: Shape | None, other: Shape | None) -> bool:
     """Whether two shapes are surely the same."""
-    if one is None or other is None or len(one) != len(other):
+    if one is None or other is None or len(one) != len(other) or None in (*one, *other):
         return False
-    return all(map(_same, one, other))
+    return list(map(str, one)) == list(map(str, other))
 
 
 def _is_part(part: Shape | None, whole: Shape | None) -> bool:
@@ -47,7 +39,7 @@ def _is_part(part: Shape | None, whole: Shape | None) -> bool:
         return False
     if all(dim == 1 for dim in part):
         return len(part) <= 1
-    return _same_dims(part, whole[len(whole) - len(part) :])
+    return _same(part, whole[len(whole) - len(part) :])
 
 
 def _show(shape: Shape | None) -> str:
@@ -59,7 +51,6 @@ def _show(shape: Shape | None) -> str:
 def _binary_up(node: NodeConversion) -> None:
     """Before opset 7 the second operand was aligned with the first at an axis."""
     broadcast, axis = node.take("broadcast", 0), node.take("axis")
-    node.take("consumed_inputs")
     if not broadcast or axis is None:
         return
     left, right = node.shape(0), node.shape(1)
@@ -76,7 +67,7 @@ def _binary_up(node: NodeConversion) -> None:
 
 def _binary_down(node: NodeConversion) -> None:
     left, right = node.shape(0), node.shape(1)
-    if _same_dims(left, right):
+    if _same(left, right):
         return
     if not _is_part(right, left):
         if not _is_part(left, right) or node.op_type not in _SYMMETRIC.split():
@@ -91,7 +82,7 @@ def _binary_down(node: NodeConversion) -> None:
 
 def _variadic_down(node: NodeConversion) -> None:
     shapes = [node.shape(index) for index in range(len(node.node.inputs))]
-    if not all(_same_dims(shapes[0], shape) for shape in shapes[1:]):
+    if not all(_same(shapes[0], shape) for shape in shapes[1:]):
         raise node.refusal(
             f"its operands have the shapes {', '.join(map(_show, shapes))}; before opset 8 they"
             " have to be the same",
@@ -119,9 +110,8 @@ def _prelu_down(node: NodeConversion) -> None:
         return
     if slope is None or data is None or len(slope) > len(data):
         raise node.refusal("the shapes of its data and slope are not known", "declare them")
-    channels = data[1] if len(data) > 1 else None
     whole = (1,) * (len(data) - len(slope)) + slope
-    if not (_same(whole[1], channels) and all(dim == 1 for dim in (*whole[:1], *whole[2:]))):
+    if not _same(whole, (1, *data[1:2], *(1 for _ in data[2:]))):
         raise node.refusal(
             f"its slope has the shape {_show(slope)}; before opset 7 it is one number, or one for"
             " each channel"
@@ -162,17 +152,16 @@ def _softmax_down(node: NodeConversion) -> None:
     node.replace(node.new("Transpose", [result], {"perm": back}))
 
 
-def _modes(**names: str) -> Adapter:
-    """The values of the attribute `mode` have other names."""
-
-    def adapt(node: NodeConversion) -> None:
-        if not node.step.up and node.rank() not in (None, 4):
+def _grid_modes(node: NodeConversion) -> None:
+    """GridSample: since opset 20 it takes data of any rank, and its modes have shorter names."""
+    names = {"bilinear": "linear", "bicubic": "cubic"}
+    if not node.step.up:
+        names = {new: old for old, new in names.items()}
+        if node.rank() not in (None, 4):
             raise node.refusal(f"the rank of its data is {node.rank()}; opset {node.opset} takes 4")
-        mode = node.attribute("mode")
-        if mode is not None:
-            node.put(mode=names.get(mode, mode))
-
-    return adapt
+    mode = node.attribute("mode")
+    if mode is not None:
+        node.put(mode=names.get(mode, mode))
 
 
 def _same_padding(node: NodeConversion) -> None:
@@ -200,16 +189,12 @@ def _windows(node: NodeConversion) -> None:
                 )
 
 
-def _exponent(kind: Callable[[float], object]) -> Adapter:
-    """The attribute `p` was a float once."""
-
-    def adapt(node: NodeConversion) -> None:
-        value = node.attribute("p", 2)
-        if value != int(value):
-            raise node.refusal(f"its attribute 'p' is {value}; since opset 2 it is a whole number")
-        node.put(p=kind(value))
-
-    return adapt
+def _exponent(node: NodeConversion) -> None:
+    """The attribute `p` was a float before opset 2."""
+    value = node.attribute("p", 2)
+    if value != int(value):
+        raise node.refusal(f"its attribute 'p' is {value}; since opset 2 it is a whole number")
+    node.put(p=int(value) if node.step.up else float(value))
 
 
 def _branches(node: NodeConversion) -> None:
@@ -230,7 +215,7 @@ def _branches(node: NodeConversion) -> None:
 def _not_training(node: NodeConversion) -> None:
     """Refuse a BatchNormalization that is in training mode."""
     if node.op_type == "BatchNormalization":
-        if any(value.uses() or value.is_graph_output() for value in node.node.outputs[1:]):
+        if any(map(is_used, node.node.outputs[1:])):
             raise node.refusal(
                 f"it is in training mode, which is not converted to opset {node.opset}"
             )
@@ -270,7 +255,7 @@ def _scales_of_groups(node: NodeConversion) -> None:
 def _sequence_asked_for(node: NodeConversion) -> None:
     """The output of the whole sequence had to be asked for before opset 7."""
     whole = node.node.outputs[0]
-    if whole.name and (whole.uses() or whole.is_graph_output()):
+    if whole.name and is_used(whole):
         node.put(output_sequence=1)
 
 
@@ -373,43 +358,35 @@ def plain_constant(node: NodeConversion) -> None:
     node.put(to=tensor.dtype.value if by_number else tensor.dtype.name)
 
 
-_SCAN = refused(
-    "opset 9 changed what it scans: the second axis of each item of a batch before, any axis since"
-)
-_HALF_PIXEL = {"coordinate_transformation_mode": "output_half_pixel"}
-_RESIZES_18 = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+def _scan(node: NodeConversion) -> None:
+    raise node.refusal(
+        "opset 9 changed what it scans: the second axis of each item of a batch before, any axis"
+        " since"
+    )
+
+
+_SHIFTED = ("coordinate_transformation_mode", "output_half_pixel")
 
 ADAPTERS = table(
     (_BINARY, 7, _binary_up, _binary_down),
     ("Sum Max Min Mean", 8, None, _variadic_down),
     ("PRelu", 7, _prelu_up, _prelu_down),
-    ("Gemm", 7, dropped("broadcast"), stated(broadcast=1)),
+    ("Gemm", 7, dropped("broadcast"), stated("broadcast", 1)),
     ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),
     ("ConvTranspose", 11, _same_padding, _same_padding),
-    (
-        "GridSample",
-        20,
-        _modes(bilinear="linear", bicubic="cubic"),
-        _modes(linear="bilinear", cubic="bicubic"),
-    ),
-    ("LpPool GlobalLpPool", 2, _exponent(int), _exponent(float)),
+    ("GridSample", 20, _grid_modes, _grid_modes),
+    ("LpPool GlobalLpPool", 2, _exponent, _exponent),
     ("AveragePool MaxPool", 22, _windows, _windows),
-    (
-        "Resize",
-        19,
-        None,
-        only("coordinate_transformation_mode", *_RESIZES_18, "tf_crop_and_resize"),
-    ),
-    ("RoiAlign", 16, stated(**_HALF_PIXEL), implied(**_HALF_PIXEL)),
-    ("BatchNormalization", 6, None, stated(consumed_inputs=[0, 0, 0, 1, 1])),
+    ("RoiAlign", 16, stated(*_SHIFTED), implied(*_SHIFTED)),
+    ("BatchNormalization", 6, None, stated("consumed_inputs", [0, 0, 0, 1, 1])),
     ("BatchNormalization Dropout", 7, _training_flag_up, _training_flag_down),
     ("BatchNormalization", 14, _not_training, _not_training),
     ("GroupNormalization", 21, _scales_of_groups, None),
-    ("GRU", 3, stated(direction="forward"), None),
+    ("GRU", 3, stated("direction", "forward"), None),
     ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
-    ("Concat", 4, stated(axis=1), None),
+    ("Concat", 4, stated("axis", 1), None),
     ("If", 11, None, _branches),
-    ("Scan", 9, _SCAN, _SCAN),
+    ("Scan", 9, _scan, _scan),
     ("Pad", 19, None, only("mode", "constant", "reflect", "edge")),
     ("ScatterElements ScatterND", 18, None, only("reduction", "none", "add", "mul")),
     ("Scatter", 11, renamed("ScatterElements"), None),

@@ -9,6 +9,7 @@ from tensorsplit.model.convert.adapter_kinds import (
     attribute_renamed,
     attribute_to_input,
     input_to_attribute,
+    only,
     renamed,
     table,
     take_only,
@@ -183,11 +184,6 @@ def _pad_all_axes(node: NodeConversion) -> None:
     node.set_inputs(node.input(0), node.constant(whole), node.input(2))
 
 
-def _reshape_up(node: NodeConversion) -> None:
-    node.take("consumed_inputs")
-    to_inputs("shape")(node)
-
-
 def _reshape_zero(node: NodeConversion) -> None:
     """In the older version a zero in the shape always keeps the dimension as it is."""
     shape = node.known(1)
@@ -302,10 +298,10 @@ def _scales_to_image(node: NodeConversion) -> None:
         node.put(mode="bilinear")
 
 
-def _tf_half_pixel_removed(node: NodeConversion) -> None:
-    if node.attribute("coordinate_transformation_mode") == "tf_half_pixel_for_nn":
-        raise node.refusal("its coordinates are tf_half_pixel_for_nn, which opset 13 removed")
-
+_RESIZES = only(
+    "coordinate_transformation_mode",
+    *("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"),
+)
 
 ADAPTERS = table(
     (_REDUCERS, 18, _axes_up, _reducer_down),
@@ -320,7 +316,7 @@ ADAPTERS = table(
     ("Pad", 2, attribute_renamed("paddings", "pads"), attribute_renamed("pads", "paddings")),
     ("Pad", 11, _pad_up, _pad_down),
     ("Pad", 18, None, _pad_all_axes),
-    ("Reshape", 5, _reshape_up, to_attributes("shape")),
+    ("Reshape", 5, to_inputs("shape"), to_attributes("shape")),
     ("Reshape", 14, None, _reshape_zero),
     ("TopK", 10, _topk_up, to_attributes("k")),
     ("TopK", 11, None, _topk_ascending),
@@ -333,5 +329,6 @@ ADAPTERS = table(
     ("Upsample", 10, renamed("Resize"), None),
     ("Resize", 10, None, renamed("Upsample")),
     ("Resize", 11, _resize_up, _resize_down),
-    ("Resize", 13, _tf_half_pixel_removed, _resize_empty),
+    ("Resize", 13, _RESIZES, _resize_empty),
+    ("Resize", 19, None, _RESIZES),
 )

@@ -15,7 +15,7 @@ from tensorsplit.model.graph.building import Builder, Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant
-from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.node_outputs import Surroundings, infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
@@ -26,18 +26,27 @@ class Conversion:
     """A model that is being converted.
 
     Attributes:
-        facts: What is known of its values.
         target: The opset that it is converted to.
+        facts: What is known of its values.
         pending: Nodes still to be converted.
         edits: What is replaced and removed.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts, target: int) -> None:
-        self.model, self.facts, self.target = model, facts, target
-        self.names = Names(model)
+    def __init__(self, model: ir.Model, target: int) -> None:
+        self.model, self.target, self.facts = model, target, analyse(model)
+        self.names, self.edits = Names(model), Edits()
         self.pending: list[NodeConversion] = []
-        self.edits = Edits()
+        self._wrong = {error.node: error for error in reversed(self.facts.errors)}
         self._maybe_unused: dict[ir.Value, None] = {}
+
+    def started(self, ref: NodeRef) -> NodeConversion:
+        """The model's own node; a wrong one is refused.
+
+        Not so in a body or function, where it may never run, and then is no mistake (D22).
+        """
+        if ref.scope is self.model.graph and ref.path in self._wrong:
+            raise self._wrong[ref.path]
+        return NodeConversion(ref, self)
 
     def tensor(self, value: ir.Value | None) -> Tensor:
         """What is known of a tensor."""
@@ -92,8 +101,9 @@ class NodeConversion:
     def __init__(
         self, ref: NodeRef, conversion: Conversion, origin: tuple[str, int] | None = None
     ) -> None:
-        self.ref, self.node, self.conversion = ref, ref.node, conversion
+        self.ref, self.node, self.input, self.conversion = ref, ref.node, ref.input, conversion
         self.opset, self.origin = ref.opset, origin or (ref.op_type, ref.opset)
+        self._made_as = ref.op_type
         self._builder: Calculation | None = None
 
     @property
@@ -101,21 +111,31 @@ class NodeConversion:
         """The operator."""
         return self.node.op_type
 
-    def refusal(self, reason: str, fix: str = "") -> SplitError:
-        """TS512 for this node; the driver adds the operator and the opsets."""
-        return SplitError(NO_ADAPTER, reason, fix, operator=self.op_type, node=self.ref.path)
+    @property
+    def is_replaced(self) -> bool:
+        """Whether other nodes, which are converted by themselves, have replaced it."""
+        return self.conversion.edits.is_retired(self.node)
 
-    def input(self, index: int) -> ir.Value | None:
-        """An input, or None if it is left out."""
-        return self.ref.input(index)
+    def refusal(self, reason: str, fix: str = "") -> SplitError:
+        """TS512 for this node."""
+        (operator, opset), made_as = self.origin, self._made_as
+        became = "" if operator == made_as else f"it is replaced by {made_as} and others, and "
+        return SplitError(
+            NO_ADAPTER,
+            f"{operator} can't be converted from opset {opset} to {self.conversion.target}:"
+            f" {became}{reason}",
+            fix,
+            operator=f"ai.onnx.{operator}",
+            node=self.ref.path,
+        )
 
     def shape(self, index: int = 0) -> Shape | None:
         """The shape of an input; None if not even its rank is known."""
         return self.conversion.tensor(self.input(index)).shape
 
-    def rank(self, index: int = 0) -> int | None:
-        """The rank of an input."""
-        shape = self.shape(index)
+    def rank(self) -> int | None:
+        """The rank of the data."""
+        shape = self.shape()
         return None if shape is None else len(shape)
 
     def dtype(self, index: int = 0) -> ir.DataType | None:
@@ -212,14 +232,11 @@ class NodeConversion:
         self.set_inputs(*self.node.inputs[:count])
 
     def replace(self, *outputs: ir.Value | None, made: Builder | None = None) -> None:
-        """Replace the node by what was made; None for an output that nothing reads.
+        """Replace the node by what `builder`, or another one, made.
 
-        Args:
-            outputs: What replaces each output.
-            made: What made the new nodes, if it is not `builder`.
+        What replaces an output may be None if nothing reads that.
         """
-        made = made or self.builder
-        conversion = self.conversion
+        made, conversion = made or self.builder, self.conversion
         for old, new in zip(self.node.outputs, outputs, strict=True):
             if new is None:
                 continue
@@ -240,25 +257,17 @@ class NodeConversion:
         conversion = self.conversion
         if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:
             return
+        here = Surroundings("", {"": made.opset})
         for node in made.nodes:
-            _infer(node, made.opset, conversion.facts)
-            ref = NodeRef(node, self.ref.path, {"": made.opset}, self.ref.scope, self.ref.function)
+            if node.op_type != "Constant":  # what it gives its own conversion may have to know
+                known = [conversion.facts.of(value) for value in node.inputs]
+                for value, fact in zip(
+                    node.outputs, infer_outputs(node, known, here), strict=False
+                ):
+                    if conversion.facts.of(value) in (UNKNOWN, Tensor()):
+                        conversion.facts.set(value, fact)
+            ref = NodeRef(node, self.ref.path, here.opsets, self.ref.scope, self.ref.function)
             conversion.pending.append(NodeConversion(ref, conversion, self.origin))
-
-    @property
-    def is_replaced(self) -> bool:
-        """Whether other nodes, which are converted by themselves, have replaced it."""
-        return self.conversion.edits.is_retired(self.node)
-
-
-def _infer(node: ir.Node, opset: int, facts: Facts) -> None:
-    """Find out what a new node gives; its own conversion may have to know."""
-    if node.op_type != "Constant":
-        known = [facts.of(value) for value in node.inputs]
-        found = infer_outputs(node, known, Surroundings("", {"": opset}))
-        for value, fact in zip(node.outputs, found, strict=False):
-            if facts.of(value) in (UNKNOWN, Tensor()):
-                facts.set(value, fact)
 
 
 def link_of(value: ir.Value | None) -> ir.Attr | None:
@@ -268,3 +277,8 @@ def link_of(value: ir.Value | None) -> ir.Attr | None:
         return None
     attribute = producer.attributes.get("value_ints")
     return attribute if attribute is not None and attribute.is_ref() else None
+
+
+def reference(name: str, link: ir.Attr) -> ir.Attr:
+    """An attribute that stands for the one of the function that another one stands for."""
+    return ir.RefAttr(name, link.ref_attr_name or "", ir.AttributeType.INTS)

@@ -8,12 +8,12 @@ import onnx_ir as ir
 from onnx import defs, helper
 
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import MALFORMED_MODEL, NO_ADAPTER, UNKNOWN_OPERATOR, SplitError, show
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_operands
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
-from tensorsplit.model.convert.family import convert_split
+from tensorsplit.model.convert.family import convert_split, to_variadic
 from tensorsplit.model.convert.operator_versions import (
     check_node,
     exists,
@@ -23,76 +23,76 @@ from tensorsplit.model.convert.operator_versions import (
 )
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.nodes import (
+    FIRST_IR_WITH_OPSETS,
     NodeRef,
     Scope,
     domain_name,
     function_label,
     is_onnx_split,
+    malformed,
     walk,
 )
-from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.graph.reading import OnnxModel, Source, open_model
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
-_FIRST_IR_WITH_OPSETS = 3
+_NEWEST = min(NEWEST_OPSET, int(defs.onnx_opset_version()))
+"""The newest opset that both the records and the installed onnx know."""
 
 
-def newest_opset() -> int:
-    """The newest opset that both the records and the installed onnx know."""
-    return min(NEWEST_OPSET, int(defs.onnx_opset_version()))
+@collector_paused()
+def open_converted(
+    model: Source, opset: object, *, variadic: bool = False
+) -> tuple[OnnxModel, bool]:
+    """The model as `tensorsplit.convert` makes it, and whether anything was converted."""
+    target = None if opset is None and variadic else _checked(opset)
+    opened = open_model(model)
+    changed = target is not None and _to_opset(opened.model, target)
+    if variadic:
+        changed |= to_variadic(opened.model)
+    return opened, changed
 
 
-def check_opset(opset: object) -> int:
+def _checked(opset: object) -> int:
     """An opset that models can be converted to (TS101 for what is none)."""
     number = as_index(opset)
-    if number is None or not 1 <= number <= newest_opset():
+    if number is None or not 1 <= number <= _NEWEST:
         raise SplitError(
             UNKNOWN_OPERATOR,
             f"there is no opset {show(opset)}",
-            f"give an integer from 1 to {newest_opset()}",
+            f"give an integer from 1 to {_NEWEST}",
             parameter="opset",
         )
     return number
 
 
-class ToOpset(ir.passes.InPlacePass):
-    """Converts a model to an opset that `check_opset` let pass."""
-
-    def __init__(self, target: int) -> None:
-        self.target = target
-
-    @collector_paused()
-    def call(self, model: ir.Model) -> ir.passes.PassResult:
-        """Convert a model in place; refuses as `tensorsplit.convert`."""
-        if not model.opset_imports and 0 < model.ir_version < _FIRST_IR_WITH_OPSETS:
-            model.opset_imports[""] = 1
-        imports = _imports(model)
-        if all(scope.opset_imports[name] == self.target for scope, name in imports):
-            return ir.passes.PassResult(model, modified=False)
-        conversion = Conversion(model, analyse(model), self.target)
-        # A wrong node in a body or function may never run, and then it is no mistake
-        wrong = {error.node: error for error in reversed(conversion.facts.errors)}
-        constants: list[NodeConversion] = []
-        for ref in _to_convert(model, self.target):
-            if ref.scope is model.graph and ref.path in wrong:
-                raise wrong[ref.path]
-            conversion.pending.append(NodeConversion(ref, conversion))
-            while conversion.pending:
-                node = conversion.pending.pop()
-                if node.op_type == "Constant":
-                    constants.append(node)
-                else:
-                    _convert(node)
-        conversion.drop_constants()
-        for node in constants:  # last: by now many are attributes of the nodes that read them
-            if not node.is_replaced:
+def _to_opset(model: ir.Model, target: int) -> bool:
+    """Convert a model in place; whether anything was not at the target."""
+    if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
+        model.opset_imports[""] = 1
+    imports = _imports(model)
+    if all(scope.opset_imports[name] == target for scope, name in imports):
+        return False
+    conversion = Conversion(model, target)
+    constants: list[NodeConversion] = []
+    for ref in _to_convert(model, target):
+        conversion.pending.append(conversion.started(ref))
+        while conversion.pending:
+            node = conversion.pending.pop()
+            if node.op_type == "Constant":
+                constants.append(node)
+            else:
                 _convert(node)
-        conversion.finish()
-        for scope, name in imports:
-            scope.opset_imports[name] = self.target
-        imported = [helper.make_opsetid("", self.target)]
-        needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
-        model.ir_version = max(model.ir_version, needed)
-        return ir.passes.PassResult(model, modified=True)
+    conversion.drop_constants()
+    for node in constants:  # last: by now many are attributes of the nodes that read them
+        if not node.is_replaced:
+            _convert(node)
+    conversion.finish()
+    for scope, name in imports:
+        scope.opset_imports[name] = target
+    imported = [helper.make_opsetid("", target)]
+    needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
+    model.ir_version = max(model.ir_version, needed)
+    return True
 
 
 def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
@@ -107,14 +107,13 @@ def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
     for path, scope in scopes:
         opsets = {n: v for n, v in scope.opset_imports.items() if domain_name(n) == ""}
         if len(set(opsets.values())) > 1:
-            problem = "ONNX's domain is imported at two opsets"
-            raise SplitError(MALFORMED_MODEL, problem, "import one", node=path)
+            raise malformed("ONNX's domain is imported at two opsets", "import one", path)
         for name, version in opsets.items():
-            if not 1 <= version <= newest_opset():
+            if not 1 <= version <= _NEWEST:
                 raise SplitError(
                     UNKNOWN_OPERATOR,
                     f"the model imports opset {version}",
-                    f"known are the opsets from 1 to {newest_opset()}",
+                    f"known are the opsets from 1 to {_NEWEST}",
                     node=path,
                     parameter="opset_import",
                 )
@@ -138,18 +137,16 @@ def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
         if key[0] == "" and key not in functions:
             if ref.opset == 0:
                 problem = "there is no opset import for ONNX's own domain"
-                raise SplitError(MALFORMED_MODEL, problem, "import it", node=ref.path)
+                raise malformed(problem, "import it", ref.path)
             if ref.opset != target:
                 yield ref
 
 
 def _check_produced(value: ir.Value | None, path: str, what: str) -> None:
-    """Refuse a value that nothing produces."""
     if value is None or value.producer() is not None:
         return
     if not value.is_graph_input() and not value.is_initializer():
-        problem = f"nothing produces {what} {show(value.name)}"
-        raise SplitError(MALFORMED_MODEL, problem, "repair the model", node=path)
+        raise malformed(f"nothing produces {what} {show(value.name)}", "repair the model", path)
 
 
 def _convert(node: NodeConversion) -> None:
@@ -161,26 +158,11 @@ def _convert(node: NodeConversion) -> None:
         else:
             _convert_other(node)
     except SplitError as error:
-        if error.kind is not NO_ADAPTER:
-            raise error.located(node=node.ref.path) from None
-        (operator, opset), target = node.origin, node.conversion.target
-        became = "" if operator == op_type else f"it is replaced by {op_type} and others, and "
-        raise SplitError(
-            NO_ADAPTER,
-            f"{operator} can't be converted from opset {opset} to {target}:"
-            f" {became}{error.problem}",
-            error.fix,
-            operator=f"ai.onnx.{operator}",
-            node=node.ref.path,
-        ) from None
+        raise error.located(node=node.ref.path) from None
     except Exception as error:  # attributes and constants may hold anything
-        raise SplitError(
-            MALFORMED_MODEL,
-            f"the node can't be understood ({type(error).__name__}: {show(str(error))})",
-            "repair it",
-            operator=f"ai.onnx.{node.op_type}",
-            node=node.ref.path,
-        ) from error
+        problem = f"the node can't be understood ({type(error).__name__}: {show(str(error))})"
+        refusal = malformed(problem, "repair it", node.ref.path)
+        raise refusal.located(operator=f"ai.onnx.{op_type}") from error
 
 
 def _convert_other(node: NodeConversion) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting
 from tensorsplit.core.dimensions import Dim, is_known
-from tensorsplit.core.emit import Computed, Emission, Runtime, Source, emit
+from tensorsplit.core.emit import AtRunTime, Emission, Source, emit, takes_integers
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
+from tensorsplit.core.resolve import Intent, check_element_type, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.conversion import (
@@ -21,12 +21,14 @@ from tensorsplit.model.convert.conversion import (
     Conversion,
     NodeConversion,
     link_of,
+    reference,
 )
 from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calculation import FIRST_WITH_VALUE_INT
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, constant, is_onnx_split, walk
-from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, walk
+
+_operands = attrgetter("operands", "lengths", "absent", "axis_default")
+"""What two versions of an operator differ in, apart from types."""
 
 
 def convert_split(node: NodeConversion) -> None:
@@ -45,25 +47,26 @@ def convert_split(node: NodeConversion) -> None:
     if target is intent.operator:
         return
     _normalise_axis(node, target)
-    if _same_operands(intent.operator, target):
+    if _operands(intent.operator) == _operands(target):
         return
     emission = _emission(node, intent, target)
     node.opset = node.conversion.target
     if emission is None:
         _replace_by_slices(node, intent)
     else:
-        _rewrite(node, intent, emission)
+        _rewrite(node, intent, target, emission)
 
 
 def _bound(node: NodeConversion) -> Intent:
     """What a split node asks for; an axis that a function's caller gives stands for any."""
     intent = bind(node.node, node.opset)
-    return replace(intent, axis=0) if _is_linked(node, intent.operator.axis) else intent
+    return replace(intent, axis=0) if _linked(node, intent.operator.axis) else intent
 
 
-def _is_linked(node: NodeConversion, name: str) -> bool:
+def _linked(node: NodeConversion, name: str) -> ir.Attr | None:
+    """The attribute, if a function's caller gives it."""
     attribute = node.node.attributes.get(name)
-    return attribute is not None and attribute.is_ref()
+    return attribute if attribute is not None and attribute.is_ref() else None
 
 
 def _normalise_axis(node: NodeConversion, target: Operator) -> None:
@@ -75,29 +78,17 @@ def _normalise_axis(node: NodeConversion, target: Operator) -> None:
         node.ref.put(target.axis, attribute.value + rank)
 
 
-def _same_operands(one: Operator, other: Operator) -> bool:
-    """Whether two versions differ in nothing but types."""
-    return (
-        one.operands == other.operands
-        and one.lengths == other.lengths
-        and one.absent is other.absent
-        and one.axis_default == other.axis_default
-    )
-
-
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:
     """The operands at the target; None where only Slice nodes can do it."""
     is_attribute = target.attribute("split") is not None
-    is_linked = link_of(node.input(1)) is not None or _is_linked(node, "split")
-    if intent.given is None and is_attribute and is_linked:
-        return Emission(target, intent.axis or 0, {}, {"split": Runtime("split")})
+    link = _linked(node, "split") or link_of(node.input(1))
+    if intent.given is None and is_attribute and link is not None:
+        return Emission({}, {"split": AtRunTime.GIVEN})
     try:
         return emit(intent, target, _dimension(node, intent))
     except SplitError as error:
-        source = None if intent.source is None else intent.operator.input(intent.source)
-        holds_integers = source is None or source.type_str != intent.operator.inputs[0].type_str
-        can_be_sliced = intent.keepdims and is_attribute and holds_integers
-        if error.kind is CANNOT_EXPRESS and can_be_sliced:
+        integers = intent.source is None or takes_integers(intent.operator, intent.source)
+        if error.kind is CANNOT_EXPRESS and is_attribute and integers:
             return None
         raise
 
@@ -108,7 +99,7 @@ def _dimension(node: NodeConversion, intent: Intent) -> Dim:
     One that it can't split is left to the running model: a node that never runs may be so.
     """
     shape, axis = node.shape(), intent.axis
-    if shape is None or axis is None or _is_linked(node, "axis"):
+    if shape is None or axis is None or _linked(node, "axis"):
         return None
     if not -len(shape) <= axis < len(shape):
         return None
@@ -138,92 +129,60 @@ def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
 def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numbers:
     """The lengths of a dimension that only the running model knows, as the rule gives them."""
     given: Numbers | None = intent.given
-    count = len(node.node.outputs)
+    count, link = len(node.node.outputs), _linked(node, "split")
     if given is None and intent.rule in (ceil, equal):
         given = (count,)
-    elif given is None and _is_linked(node, "split"):
-        held = node.builder.linked("value_ints", node.node.attributes["split"])
-        given = fed(held, dim, count)
     elif given is None:
-        given = fed(node.node.inputs[1], dim, count)
+        held = node.builder.linked("value_ints", link) if link else node.node.inputs[1]
+        given = fed(held, dim, count)
     assert intent.rule is not None  # noqa: S101 - the version has one rule for its lengths
     sizes = intent.rule(dim, given)
     assert not isinstance(sizes, Chunks)  # noqa: S101 - a sequence stays a sequence
     return sizes
 
 
-def _computed_lengths(node: NodeConversion, intent: Intent) -> ir.Value:
-    """The lengths as a value; the new node itself refuses those that do not fit.
+def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
+    """The lengths as an input: calculated, what the node was given, or a constant.
+
+    The new node itself refuses those that are calculated and do not fit.
 
     Raises:
         SplitError: TS310 if a function gives the axis and the opset has no constant for that.
     """
-    make, count = node.builder, len(node.node.outputs)
-    dim = dimension(node.node.inputs[0], make.axis_of(node.node))
-    lengths = _run_time_lengths(node, intent, dim)
-    made = make.make(fitting(dim, lengths, count, checks_sum=True))
-    made.shape, made.type = ir.Shape([count]), ir.TensorType(ir.DataType.INT64)
-    return made
+    make, given = node.builder, node.input(1)
+    if source is AtRunTime.COMPUTED:
+        dim, count = dimension(node.node.inputs[0], make.axis_of(node.node)), len(node.node.outputs)
+        lengths = _run_time_lengths(node, intent, dim)
+        made = make.make(fitting(dim, lengths, count, checks_sum=True))
+        made.shape, made.type = ir.Shape([count]), ir.TensorType(ir.DataType.INT64)
+        return made
+    if given is not None and (source is AtRunTime.GIVEN or node.dtype(1) == ir.DataType.INT64):
+        return given
+    link = _linked(node, "split")
+    return node.constant(source) if link is None else make.linked("value_ints", link)
 
 
-def _rewrite(node: NodeConversion, intent: Intent, emission: Emission) -> None:
+def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: Emission) -> None:
     """Give the node the operands of its new version; what both have stays as it is written."""
-    links = {name: entry for name, entry in node.node.attributes.items() if entry.is_ref()}
-    link = link_of(node.input(1))
-    if link is not None:
-        links["split"] = link
-    inputs = _inputs(node, intent, emission, links)
-    _set_attributes(node, emission, links)
+    attributes, inputs = node.node.attributes, [node.input(0)]
+    link = _linked(node, "split") or link_of(node.input(1))
+    kept = {target.axis, *emission.attributes}
+    for name, source in emission.inputs.items():
+        if target.attribute(name) is None:
+            inputs.append(_lengths(node, intent, source))
+        else:
+            assert link is not None  # noqa: S101 - no attribute holds other run-time lengths
+            attributes[name] = reference(name, link)
+            kept.add(name)
+    for name in attributes.keys() - kept:
+        del attributes[name]
+    for name, value in emission.attributes.items():
+        node.ref.put(name, list(value) if isinstance(value, tuple) else value)
+    if target.axis not in attributes and intent.axis != target.axis_default:
+        node.ref.put(target.axis, intent.axis)
     node.set_inputs(*inputs)
 
 
-def _inputs(
-    node: NodeConversion, intent: Intent, emission: Emission, links: Mapping[str, ir.Attr]
-) -> list[ir.Value | None]:
-    target = emission.operator
-    formal = [entry.name for entry in intent.operator.inputs]
-    given = dict(zip(formal, node.node.inputs, strict=False))
-    inputs = [node.input(0)]
-    for entry in target.inputs[1:]:
-        source, known = emission.inputs.get(entry.name), given.get(entry.name)
-        if source is None or target.attribute(entry.name) is not None:
-            inputs.append(None)
-        elif isinstance(source, Computed):
-            inputs.append(_computed_lengths(node, intent))
-        elif known is not None and intent.source == entry.name:
-            inputs.append(_as_integers(node, known, source))
-        elif isinstance(source, Runtime):
-            inputs.append(node.builder.linked("value_ints", links[source.operand]))
-        else:
-            inputs.append(node.constant(source))
-    return inputs
-
-
-def _as_integers(node: NodeConversion, known: ir.Value, source: Source) -> ir.Value:
-    """The input as it is; a new one where it is a constant of floats (Split-1)."""
-    value = constant(known)
-    if isinstance(source, tuple) and value is not None and value.dtype.kind not in "iu":
-        return node.constant(source)
-    return known
-
-
-def _set_attributes(node: NodeConversion, emission: Emission, links: Mapping[str, ir.Attr]) -> None:
-    attributes, target = node.node.attributes, emission.operator
-    for name in tuple(attributes):
-        if name != target.axis and name not in emission.attributes:
-            del attributes[name]
-    for name, value in emission.attributes.items():
-        if name not in links:
-            node.ref.put(name, list(value) if isinstance(value, tuple) else value)
-    for name, source in emission.inputs.items():
-        if isinstance(source, Runtime) and target.attribute(name) is not None and name in links:
-            reference = links[name].ref_attr_name or ""
-            attributes[name] = ir.RefAttr(name, reference, ir.AttributeType.INTS)
-    if target.axis not in attributes and emission.axis != target.axis_default:
-        node.ref.put(target.axis, emission.axis)
-
-
-@collector_paused()
 def to_variadic(model: ir.Model) -> bool:
     """Make a VariadicSplit of every node that gives one tensor for each part, in place.
 
@@ -237,11 +196,11 @@ def to_variadic(model: ir.Model) -> bool:
     found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
     if not found:
         return False
-    conversion = Conversion(model, analyse(model), 0)
+    conversion = Conversion(model, 0)
     for ref in found:
         conversion.target = ref.opset
         try:
-            _make_variadic(NodeConversion(ref, conversion))
+            _make_variadic(conversion.started(ref))
         except SplitError as error:
             raise error.located(node=ref.path) from None
         owner = model if ref.function is None else ref.function
@@ -267,30 +226,16 @@ def _make_variadic(node: NodeConversion) -> None:
             f"convert to opset {FIRST_WITH_ANY_CONSTANT} or newer at the same time",
             operator=intent.operator.id,
         )
-    make, axis = node.builder, node.node.attributes.get("axis")
-    if axis is not None and axis.is_ref() and make.opset >= FIRST_WITH_VALUE_INT:
-        axis_value = make.linked("value_int", axis)
+    make, link = node.builder, _linked(node, "axis")
+    if link is not None and make.opset >= FIRST_WITH_VALUE_INT:
+        axis = make.linked("value_int", link)
     else:
-        axis_value = make.make(make.axis_of(node.node))
-    node.set_inputs(node.input(0), axis_value, _variadic_lengths(node, intent))
+        axis = make.make(make.axis_of(node.node))
+    if intent.rule in (ceil, equal) and intent.given == (1,):
+        lengths = node.constant([-1])
+    else:
+        operands = emit(intent, VENDOR_SPLIT, _dimension(node, intent)).inputs
+        lengths = _lengths(node, intent, operands[VENDOR_SPLIT.lengths[0].operand])
+    node.set_inputs(node.input(0), axis, lengths)
     node.node.domain, node.node.op_type = DOMAIN, VENDOR_SPLIT.name
     node.node.attributes.clear()
-
-
-def _variadic_lengths(node: NodeConversion, intent: Intent) -> ir.Value:
-    """The lengths as a value: a constant, what the node was given, or calculated."""
-    if intent.rule in (ceil, equal) and intent.given == (1,):
-        return node.constant([-1])
-    shape, dim = node.shape(), None
-    if shape is not None and intent.axis is not None and not _is_linked(node, "axis"):
-        if intent.given is not None:
-            plan(intent, shape)
-        dim = shape[intent.axis]
-    source = emit(intent, VENDOR_SPLIT, dim).inputs[VENDOR_SPLIT.lengths[0].operand]
-    if isinstance(source, Computed):
-        return _computed_lengths(node, intent)
-    given = node.input(1)
-    if given is not None and (node.dtype(1) == ir.DataType.INT64 or isinstance(source, Runtime)):
-        return given
-    assert isinstance(source, tuple)  # noqa: S101 - nothing else is left
-    return node.constant(source)

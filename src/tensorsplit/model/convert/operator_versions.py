@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
-from tensorsplit.model.graph.facts import Other, Sequence
-from tensorsplit.model.graph.nodes import check_schema
+from tensorsplit.model.graph.facts import Fact, Other, Sequence
+from tensorsplit.model.graph.nodes import check_schema, malformed
 from tensorsplit.model.infer.analysis import Facts
 
 
@@ -71,12 +70,11 @@ def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
 def check_node(node: ir.Node, opset: int) -> None:
     """Refuse a node that its own opset does not allow (TS502)."""
     own = schema(node.op_type, opset)
-
     check_schema(own, opset, node.attributes, _given(node), len(node.outputs))
     reason = _wrong_inputs(node, own)
     if reason:
         fix = f"at opset {opset} it has {own.min_input} to {own.max_input} inputs"
-        raise SplitError(MALFORMED_MODEL, reason, fix, operator=f"ai.onnx.{node.op_type}")
+        raise malformed(reason, fix).located(operator=f"ai.onnx.{node.op_type}")
 
 
 def fit(node: ir.Node, step: VersionStep) -> str | None:
@@ -117,26 +115,25 @@ def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
         return None
     if name == "dilations" and all(item == 1 for item in attribute.value):
         return None
-    entry = before.attributes.get(name)
-    default = None if entry is None else _default(entry)
+    default = _default(before.attributes.get(name))
     if default is None or default.value != attribute.value:
         return f"its attribute '{name}' is {attribute.value!r}"
     return None
 
 
 def _default(entry: Any) -> ir.Attr | None:
-    proto = entry.default_value
-    return ir.serde.deserialize_attribute(proto) if proto.type else None
+    if entry is None or not entry.default_value.type:
+        return None
+    return ir.serde.deserialize_attribute(entry.default_value)
 
 
 def _changed_defaults(node: ir.Node, before: Any, after: Any) -> dict[str, ir.Attr]:
     """Attributes that are absent, and would mean something else in the other version."""
-    kept = {}
+    kept, others = {}, after.attributes
     for name, entry in before.attributes.items():
-        other = after.attributes.get(name)
-        if other is None or name in node.attributes:
+        if name not in others or name in node.attributes:
             continue
-        default, new = _default(entry), _default(other)
+        default, new = _default(entry), _default(others[name])
         if default is not None and (new is None or new.value != default.value):
             kept[name] = default
     return kept
@@ -148,7 +145,7 @@ def _resize(node: ir.Node, step: VersionStep, after: Any) -> str | None:
     if reason:
         return f"{reason}; opset {step.opset} takes {after.min_input} to {after.max_input}"
     outputs = len(node.outputs)
-    while outputs > after.max_output and not _is_used(node.outputs[outputs - 1]):
+    while outputs > after.max_output and not is_used(node.outputs[outputs - 1]):
         outputs -= 1
     if not after.min_output <= outputs <= after.max_output:
         return f"it has {outputs} outputs; opset {step.opset} gives {after.max_output}"
@@ -178,7 +175,8 @@ def _wrong_inputs(node: ir.Node, wanted: Any) -> str | None:
     return None
 
 
-def _is_used(value: ir.Value) -> bool:
+def is_used(value: ir.Value) -> bool:
+    """Whether anything reads a value."""
     return bool(value.uses()) or value.is_graph_output()
 
 
@@ -189,50 +187,43 @@ def wrong_type(node: ir.Node, step: VersionStep, facts: Facts) -> str | None:
     """
     before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
     bound: dict[str, str] = {}
-    for entry, value, was in _bindings(node, before, after):
-        seen = _type_name(facts, value)
-        if seen is None:
-            continue
-        is_new = was is None or seen in _allowed(before, was.type_str)
-        if is_new and seen not in _allowed(after, entry.type_str):
-            return f"'{entry.name}' is a {seen}, which opset {step.opset} does not take"
-        if entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
-            return (
-                f"'{entry.name}' is a {seen}; at opset {step.opset} it has to be a"
-                f" {bound[entry.type_str]}, as the other operands are"
-            )
+    for side, values in (("inputs", node.inputs), ("outputs", node.outputs)):
+        formal, was = getattr(after, side), getattr(before, side)
+        for index, value in enumerate(values if formal else ()):
+            seen = None if value is None else _type_name(facts.of(value))
+            if seen is None:
+                continue
+            entry = formal[min(index, len(formal) - 1)]
+            old = was[min(index, len(was) - 1)] if was else None
+            is_new = old is None or seen in _allowed(before, old.type_str)
+            if is_new and seen not in _allowed(after, entry.type_str):
+                return f"'{entry.name}' is a {seen}, which opset {step.opset} does not take"
+            if entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
+                return (
+                    f"'{entry.name}' is a {seen}; at opset {step.opset} it has to be a"
+                    f" {bound[entry.type_str]}, as the other operands are"
+                )
     return None
 
 
-def _bindings(node: ir.Node, before: Any, after: Any) -> Iterator[tuple[Any, ir.Value, Any]]:
-    """The operands, each as the newer and the older schema describe it."""
-    for side in ("inputs", "outputs"):
-        formal, was = getattr(after, side), getattr(before, side)
-        for index, value in enumerate(getattr(node, side)):
-            if value is not None and formal:
-                entry = formal[min(index, len(formal) - 1)]
-                yield entry, value, was[min(index, len(was) - 1)] if was else None
+def _allowed(schema: Any, type_str: str) -> list[str]:
+    constraints = {entry.type_param_str: entry for entry in schema.type_constraints}
+    return constraints[type_str].allowed_type_strs if type_str in constraints else [type_str]
 
 
-def _allowed(schema: Any, type_str: str) -> frozenset[str]:
-    found = (c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == type_str)
-    return frozenset(next(found, [type_str]))
-
-
-def _type_name(facts: Facts, value: ir.Value) -> str | None:
+def _type_name(fact: Fact) -> str | None:
     """The type as the schemas write it; None if it is not known."""
-    fact = facts.of(value)
     if isinstance(fact, Other):
         return _written(fact.type)
     if fact.element_type is None:
         return None
-    name = f"tensor({fact.element_type.name.lower()})"
-    return f"seq({name})" if isinstance(fact, Sequence) else name
+    kind = ir.TensorType(fact.element_type)
+    return _written(ir.SequenceType(kind) if isinstance(fact, Sequence) else kind)
 
 
 def _written(kind: Any) -> str | None:
     if isinstance(kind, ir.TensorType):
         return f"tensor({kind.dtype.name.lower()})"
     wrapper = {ir.SequenceType: "seq", ir.OptionalType: "optional"}.get(type(kind))
-    inner = _written(getattr(kind, "elem_type", None)) if wrapper else None
+    inner = _written(kind.elem_type) if wrapper else None
     return f"{wrapper}({inner})" if inner else None
