@@ -54,7 +54,8 @@ def _as_dim(item: object, shape: Shape) -> Dim:
             return None
     else:
         dim = as_index(item)
-    if dim is None or (is_known(dim) and not 0 <= dim <= MAX_DIM) or _is_other_number(dim):
+    is_other_number = not isinstance(dim, str) and getattr(dim, "is_number", False)  # as infinity
+    if dim is None or (is_known(dim) and not 0 <= dim <= MAX_DIM) or is_other_number:
         raise _bad_shape(shape)
     return dim
 
@@ -67,11 +68,6 @@ def as_index(value: object) -> int | None:
         return int(operator.index(value))  # type: ignore[arg-type]
     except Exception:  # noqa: BLE001 - someone else's __index__ may raise anything
         return None
-
-
-def _is_other_number(dim: Dim) -> bool:
-    """Whether an expression is a number but no integer, such as SymPy's infinity."""
-    return not isinstance(dim, str) and bool(getattr(dim, "is_number", False))
 
 
 def _bad_shape(shape: object) -> SplitError:
@@ -122,12 +118,12 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
 
 def add(left: Dim, right: Dim) -> Dim:
     """The sum of two dimensions of any kind; None if either is unknown."""
-    return combine(lambda a, b: a + b, left, right)
+    return combine(operator.add, left, right)
 
 
 def times(left: Dim, right: Dim) -> Dim:
     """The product of two dimensions of any kind; None if either is unknown."""
-    return combine(lambda a, b: a * b, left, right)
+    return combine(operator.mul, left, right)
 
 
 def _symbol(dim: Dim) -> Dim:

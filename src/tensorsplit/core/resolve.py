@@ -146,14 +146,23 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
             parameter="num_outputs",
         )
     lengths = _source(operator, known)
-    source = known[lengths.operand, lengths.kind] if lengths else None
-    parameter = lengths.operand if lengths else None
+    source = None if lengths is None else known[lengths.operand, lengths.kind]
+    given: tuple[int, ...] | None = None
+    if lengths is None or source is None:
+        rule, given = operator.absent, _counted(operator, outputs)
+    else:
+        rank = source.rank
+        if rank is None and len(lengths.rules) == 1:
+            (rank,) = lengths.rules
+        rule = None if rank is None else lengths.rules[rank]
+        if source.values is not None:
+            given = whole_lengths(source.values, lengths.operand)
     return Intent(
         operator=operator,
         axis=_axis(operator, known),
-        source=parameter,
-        rule=_rule(operator, lengths, source),
-        given=_given(operator, source, outputs, parameter),
+        source=None if lengths is None else lengths.operand,
+        rule=rule,
+        given=given,
         outputs=outputs,
         keepdims=lengths is not None or keeps_axis(operator, known),
         element_types=_element_types(operator, lengths, source),
@@ -179,20 +188,8 @@ def _source(operator: Operator, known: Known) -> Lengths | None:
     return None
 
 
-def _rule(operator: Operator, lengths: Lengths | None, operand: Operand | None) -> Rule | None:
-    if lengths is None or operand is None:
-        return operator.absent
-    if operand.rank is None:
-        return next(iter(lengths.rules.values())) if len(lengths.rules) == 1 else None
-    return lengths.rules[operand.rank]
-
-
-def _given(
-    operator: Operator, operand: Operand | None, outputs: int | None, parameter: str | None
-) -> tuple[int, ...] | None:
-    """What the rule works on: the operand's integers, or the number of outputs."""
-    if operand is not None:
-        return None if operand.values is None else whole_lengths(operand.values, parameter)
+def _counted(operator: Operator, outputs: int | None) -> tuple[int, ...]:
+    """What the rule works on where no lengths are given: the number of outputs."""
     if operator.is_sequence:
         return ()
     if outputs is None:

@@ -58,20 +58,21 @@ operators = OperatorTable((*onnx.OPERATORS, *openvino.OPERATORS))
 
 
 def in_force(name: str, opset: int, *, vendor: str = "onnx") -> Operator:
-    """The version of an operator that holds at an opset.
-
-    Args:
-        name: The operator's name, such as ``Split``.
-        opset: The opset a model imports.
-        vendor: Whose operator it is.
+    """The version of an operator that holds at an opset that a model imports.
 
     Raises:
         SplitError: TS101 if the operator does not exist at that opset, or the opset itself does
             not exist as far as the records know.
     """
-    if type(opset) is not int:
-        opset = _index(opset)
-    return _in_force(name, opset, vendor)
+    index = opset if type(opset) is int else as_index(opset)
+    if index is None:
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"the opset is {show(opset)}",
+            f"give an integer from 1 to {NEWEST_OPSET}",
+            parameter="opset",
+        )
+    return _in_force(name, index, vendor)
 
 
 @lru_cache(maxsize=256)
@@ -93,17 +94,4 @@ def _in_force(name: str, opset: int, vendor: str) -> Operator:
             operator=f"{vendor}.{name}",
             parameter="opset",
         )
-    usable = [record for record in versions if record.since_version <= opset]
-    return max(usable, key=lambda record: record.since_version)
-
-
-def _index(opset: object) -> int:
-    index = as_index(opset)
-    if index is not None:
-        return index
-    raise SplitError(
-        UNKNOWN_OPERATOR,
-        f"the opset is {show(opset)}",
-        f"give an integer from 1 to {NEWEST_OPSET}",
-        parameter="opset",
-    )
+    return max((r for r in versions if r.since_version <= opset), key=lambda r: r.since_version)

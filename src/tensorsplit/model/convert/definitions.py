@@ -15,14 +15,14 @@ from tensorsplit.model.graph.nodes import as_proto, bodies
 
 def replace_by_definition(node: NodeConversion) -> bool:
     """Replace a node by its operator's definition, if there is one that can be used."""
-    before, conversion = node.step.before, node.conversion
-    entry = schema(node.step.op_type, before)
-    linked = any(attribute.is_ref() for attribute in node.node.attributes.values())
-    proto = None if linked or any(bodies(node.node)) else _definition(node, entry)
+    own, names = node.node, node.conversion.names
+    entry = schema(node.step.op_type, node.step.before)
+    linked = any(attribute.is_ref() for attribute in own.attributes.values())
+    proto = None if linked or any(bodies(own)) else _definition(node, entry)
     if proto is None:
         return False
-    produced = {name for inner in proto.node for name in inner.output} | set(proto.input)
     formal = list(proto.output)
+    produced = {*proto.input, *(name for inner in proto.node for name in inner.output)}
     proto.output[:] = [name for name in formal if name in produced]
     try:
         function = ir.serde.deserialize_function(proto)
@@ -33,9 +33,9 @@ def replace_by_definition(node: NodeConversion) -> bool:
         return False
     given = {value: node.input(index) for index, value in enumerate(function.inputs)}
     results = {value.name: given.get(value, value) for value in function.outputs}
-    opset = function.opset_imports.get("", function.opset_imports.get("ai.onnx", before))
-    builder = node.new_builder(opset)
-    _give_attributes(moved, node.node, entry)
+    imports = function.opset_imports
+    builder = node.new_builder(imports.get("", imports.get("ai.onnx", node.step.before)))
+    _give_attributes(moved, own, entry)
     function.outputs.clear()
     function.remove(moved)
     for inner in moved:
@@ -44,12 +44,12 @@ def replace_by_definition(node: NodeConversion) -> bool:
                 inner.replace_input_with(index, given[value])
         for output in inner.outputs:
             if output.name:
-                output.name = conversion.names.fresh(f"{builder.stem}_{output.name}")
-        inner.name = conversion.names.fresh(f"{builder.stem}_{inner.op_type}")
+                output.name = names.fresh(f"{builder.stem}_{output.name}")
+        inner.name = names.fresh(f"{builder.stem}_{inner.op_type}")
     builder.nodes += moved
     outputs = [
         results.get(formal[index]) if value.name and index < len(formal) else None
-        for index, value in enumerate(node.node.outputs)
+        for index, value in enumerate(own.outputs)
     ]
     node.replace(*outputs, made=builder)
     return True
@@ -57,15 +57,18 @@ def replace_by_definition(node: NodeConversion) -> bool:
 
 def _definition(node: NodeConversion, entry: Any) -> onnx.FunctionProto | None:
     """The definition in the newest opset that is not beyond the target, else in the oldest."""
-    target = node.conversion.target
+
+    def nearest(versions: Sequence[int]) -> int:
+        older = [version for version in versions if version <= node.conversion.target]
+        return max(older, default=min(versions))
+
     if entry.has_function:
-        opset = _nearest(entry.function_opset_versions, target)
-        data = entry.get_function_with_opset_version(opset)
+        data = entry.get_function_with_opset_version(nearest(entry.function_opset_versions))
     elif entry.has_context_dependent_function:
         types = [_type_bytes(node.conversion, value) for value in node.node.inputs]
-        if any(known is None for known in types):
+        if None in types:
             return None
-        opset = _nearest(entry.context_dependent_function_opset_versions, target)
+        opset = nearest(entry.context_dependent_function_opset_versions)
         message = as_proto(node.node).SerializeToString()
         data = entry.get_context_dependent_function_with_opset_version(opset, message, types)
     else:
@@ -73,15 +76,10 @@ def _definition(node: NodeConversion, entry: Any) -> onnx.FunctionProto | None:
     return onnx.FunctionProto.FromString(data) if data else None
 
 
-def _nearest(versions: Sequence[int], target: int) -> int:
-    return max((version for version in versions if version <= target), default=min(versions))
-
-
 def _type_bytes(conversion: Conversion, value: ir.Value | None) -> bytes | None:
     """The type of an input as a message; None if it is not known."""
-    proto = onnx.TypeProto()
+    proto, dtype = onnx.TypeProto(), conversion.tensor(value).element_type
     if value is not None:
-        dtype = conversion.tensor(value).element_type
         if dtype is None:
             return None
         proto.tensor_type.elem_type = dtype.value
