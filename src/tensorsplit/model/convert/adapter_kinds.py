@@ -113,9 +113,9 @@ def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
     is_linked = attribute.is_ref() and attribute.type is ir.AttributeType.INTS
     if is_linked and node.opset >= FIRST_WITH_VALUE_INT:
         node.node.attributes.pop(name)
-        return node.builder.linked("value_ints", attribute)
+        return node.make.linked("value_ints", attribute)
     is_float = attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS)
-    return node.constant(node.take(name), np.float32 if is_float else np.int64)
+    return node.make.constant(node.take(name), np.float32 if is_float else np.int64)
 
 
 def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:

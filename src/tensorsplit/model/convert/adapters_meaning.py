@@ -62,7 +62,7 @@ def _binary_up(node: NodeConversion) -> None:
     trailing = len(left) - axis % max(len(left), 1) - len(right)
     if trailing > 0 and right:
         axes = [len(right) + index for index in range(trailing)]
-        node.set_inputs(node.input(0), node.new("Unsqueeze", [node.input(1)], {"axes": axes}))
+        node.set_inputs(node.input(0), node.make.op("Unsqueeze", [node.input(1)], {"axes": axes}))
 
 
 def _binary_down(node: NodeConversion) -> None:
@@ -101,7 +101,7 @@ def _prelu_up(node: NodeConversion) -> None:
         )
     if rank > 2:
         axes = list(range(1, rank - 1))
-        node.set_inputs(node.input(0), node.new("Unsqueeze", [node.input(1)], {"axes": axes}))
+        node.set_inputs(node.input(0), node.make.op("Unsqueeze", [node.input(1)], {"axes": axes}))
 
 
 def _prelu_down(node: NodeConversion) -> None:
@@ -119,7 +119,7 @@ def _prelu_down(node: NodeConversion) -> None:
     if len(slope) > 1:
         position = len(slope) - len(data) + 1
         axes = [index for index in range(len(slope)) if index != position]
-        node.set_inputs(node.input(0), node.new("Squeeze", [node.input(1)], {"axes": axes}))
+        node.set_inputs(node.input(0), node.make.op("Squeeze", [node.input(1)], {"axes": axes}))
 
 
 def _softmax_up(node: NodeConversion) -> None:
@@ -128,10 +128,10 @@ def _softmax_up(node: NodeConversion) -> None:
     if rank is not None and axis in (rank - 1, -1):
         node.put(axis=-1)
         return
-    flat = node.new("Flatten", [node.input(0)], {"axis": axis})
-    shape = node.new("Shape", [node.input(0)])
-    result = node.new(node.op_type, [flat], {"axis": -1})
-    node.replace(node.new("Reshape", [result, shape]))
+    flat = node.make.op("Flatten", [node.input(0)], {"axis": axis})
+    shape = node.make.op("Shape", [node.input(0)])
+    result = node.make.op(node.op_type, [flat], {"axis": -1})
+    node.replace(node.make.op("Reshape", [result, shape]))
 
 
 def _softmax_down(node: NodeConversion) -> None:
@@ -146,10 +146,10 @@ def _softmax_down(node: NodeConversion) -> None:
         node.put(axis=axis)
         return
     order = [index for index in range(rank) if index != axis] + [axis]
-    moved = node.new("Transpose", [node.input(0)], {"perm": order})
-    result = node.new(node.op_type, [moved], {"axis": rank - 1})
+    moved = node.make.op("Transpose", [node.input(0)], {"perm": order})
+    result = node.make.op(node.op_type, [moved], {"axis": rank - 1})
     back = [int(index) for index in np.argsort(order)]
-    node.replace(node.new("Transpose", [result], {"perm": back}))
+    node.replace(node.make.op("Transpose", [result], {"perm": back}))
 
 
 def _grid_modes(node: NodeConversion) -> None:
@@ -243,12 +243,12 @@ def _scales_of_groups(node: NodeConversion) -> None:
             " channels is not known",
             "declare the data's shape",
         )
-    one_each = node.constant([groups, 1])
-    repeated, flat = node.constant([groups, channels // groups]), node.constant([-1])
+    one_each = node.make.constant([groups, 1])
+    repeated, flat = node.make.constant([groups, channels // groups]), node.make.constant([-1])
     inputs = [node.input(0)]
     for index in (1, 2):
-        column = node.new("Reshape", [node.input(index), one_each])
-        inputs.append(node.new("Reshape", [node.new("Expand", [column, repeated]), flat]))
+        column = node.make.op("Reshape", [node.input(index), one_each])
+        inputs.append(node.make.op("Reshape", [node.make.op("Expand", [column, repeated]), flat]))
     node.set_inputs(*inputs)
 
 
@@ -352,7 +352,7 @@ def plain_constant(node: NodeConversion) -> None:
         raise node.refusal("it holds values that a constant of floats can't hold")
     node.take("value")
     by_number = node.opset >= _FIRST_WITH_CAST_BY_NUMBER
-    floats = node.constant(array, np.float64)
+    floats = node.make.constant(array, np.float64)
     node.node.op_type = "Cast"
     node.set_inputs(floats)
     node.put(to=tensor.dtype.value if by_number else tensor.dtype.name)

@@ -86,7 +86,7 @@ def _negative_indices(node: NodeConversion) -> None:
 
 
 def _dft_up(node: NodeConversion) -> None:
-    node.set_inputs(node.input(0), node.input(1), node.constant(node.take("axis", 1)))
+    node.set_inputs(node.input(0), node.input(1), node.make.constant(node.take("axis", 1)))
 
 
 def _dft_down(node: NodeConversion) -> None:
@@ -99,10 +99,10 @@ def _shape_down(node: NodeConversion) -> None:
     """A part of a shape becomes a Slice of all of it."""
     start, end = node.take("start", 0), node.take("end")
     if start or end is not None:
-        shape = node.new("Shape", [node.input(0)])
+        shape = node.make.op("Shape", [node.input(0)])
         last = np.iinfo(np.int64).max if end is None else end
-        bounds = [node.constant([start]), node.constant([last])]
-        node.replace(node.new("Slice", [shape, *bounds]))
+        bounds = [node.make.constant([start]), node.make.constant([last])]
+        node.replace(node.make.op("Slice", [shape, *bounds]))
 
 
 def _slice_down(node: NodeConversion) -> None:
@@ -124,7 +124,7 @@ def _clip_up(node: NodeConversion) -> None:
         value = node.take(name)
         if value is None and dtype not in _FLOAT_LIMITS:
             value = sign * float(np.finfo(np.float32).max)
-        limits.append(None if value is None else node.constant(value, dtype.numpy()))
+        limits.append(None if value is None else node.make.constant(value, dtype.numpy()))
     node.set_inputs(node.input(0), *limits)
 
 
@@ -139,7 +139,7 @@ def _clip_down(node: NodeConversion) -> None:
         result = node.input(0)
         for index, _, op_type in limits:
             if node.input(index) is not None:
-                result = node.new(op_type, [result, node.input(index)])
+                result = node.make.op(op_type, [result, node.input(index)])
         node.replace(result)
         return
     dtype = node.needed_dtype()
@@ -156,7 +156,7 @@ def _clip_down(node: NodeConversion) -> None:
 
 def _pad_up(node: NodeConversion) -> None:
     pads, value = attribute_to_input(node, "pads"), node.take("value", 0.0)
-    filling = None if value == 0 else node.constant(value, node.needed_dtype().numpy())
+    filling = None if value == 0 else node.make.constant(value, node.needed_dtype().numpy())
     node.set_inputs(node.input(0), pads, filling)
 
 
@@ -181,7 +181,7 @@ def _pad_all_axes(node: NodeConversion) -> None:
     whole = np.zeros(2 * rank, np.int64)
     for index, axis in enumerate(axes):
         whole[axis % rank], whole[axis % rank + rank] = pads[index], pads[index + len(axes)]
-    node.set_inputs(node.input(0), node.constant(whole), node.input(2))
+    node.set_inputs(node.input(0), node.make.constant(whole), node.input(2))
 
 
 def _reshape_zero(node: NodeConversion) -> None:
@@ -192,7 +192,7 @@ def _reshape_zero(node: NodeConversion) -> None:
 
 
 def _topk_up(node: NodeConversion) -> None:
-    node.set_inputs(node.input(0), node.constant([node.take("k")]))
+    node.set_inputs(node.input(0), node.make.constant([node.take("k")]))
 
 
 def _topk_ascending(node: NodeConversion) -> None:
@@ -221,24 +221,24 @@ def _tile_down(node: NodeConversion) -> None:
     result = node.input(0)
     for axis, count in enumerate(repeats):
         if count != 1 or len(repeats) == 1:
-            operands = [node.constant(count, dtype), node.constant(axis, dtype)]
-            result = node.new("Tile", [result, *operands])
+            operands = [node.make.constant(count, dtype), node.make.constant(axis, dtype)]
+            result = node.make.op("Tile", [result, *operands])
     if result is node.input(0):
-        result = node.new("Identity", [result])
+        result = node.make.op("Identity", [result])
     node.replace(result)
 
 
 def _tile_up(node: NodeConversion) -> None:
     repeats = [1] * node.needed_rank()
     repeats[int(node.needed(2, "axis").item())] = int(node.needed(1, "tiles").item())
-    node.set_inputs(node.input(0), node.constant(repeats))
+    node.set_inputs(node.input(0), node.make.constant(repeats))
 
 
 def _gemm_zero(node: NodeConversion) -> None:
     """Where C may not be left out it is a zero."""
     if node.input(2) is not None:
         return
-    zero = node.constant(0, node.needed_dtype().numpy())
+    zero = node.make.constant(0, node.needed_dtype().numpy())
     node.set_inputs(node.input(0), node.input(1), zero)
 
 
@@ -246,13 +246,13 @@ def _constant_of_shape_down(node: NodeConversion) -> None:
     """One element, expanded to the shape."""
     value = node.take("value")
     array = np.zeros(1, np.float32) if value is None else value.numpy()
-    element = node.constant(array.reshape(()), array.dtype)
-    node.replace(node.new("Expand", [element, node.input(0)]))
+    element = node.make.constant(array.reshape(()), array.dtype)
+    node.replace(node.make.op("Expand", [element, node.input(0)]))
 
 
 def _resize_up(node: NodeConversion) -> None:
     """Resize-10 was Upsample: asymmetric, and nearest meant the one before."""
-    node.set_inputs(node.input(0), node.constant([], np.float32), node.input(1))
+    node.set_inputs(node.input(0), node.make.constant([], np.float32), node.input(1))
     node.put(coordinate_transformation_mode="asymmetric")
     if node.attribute("mode", "nearest") == "nearest":
         node.put(nearest_mode="floor")
@@ -276,7 +276,7 @@ def _resize_empty(node: NodeConversion) -> None:
     """Before opset 13 what is not given is given as an empty tensor."""
     inputs = [node.input(index) for index in range(4)]
     for index in (1, 2):
-        inputs[index] = inputs[index] or node.constant([], np.float32)
+        inputs[index] = inputs[index] or node.make.constant([], np.float32)
     node.set_inputs(*inputs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ class NodeConversion:
         self.ref, self.node, self.input, self.conversion = ref, ref.node, ref.input, conversion
         self.opset, self.origin = ref.opset, origin or (ref.op_type, ref.opset)
         self._made_as = ref.op_type
-        self._builder: Calculation | None = None
+        self._made: Calculation | None = None
 
     @property
     def op_type(self) -> str:
@@ -199,31 +199,18 @@ class NodeConversion:
         return Calculation(self.conversion.names, opset, self.node.name or self.op_type.lower())
 
     @property
-    def builder(self) -> Calculation:
+    def make(self) -> Calculation:
         """Makes new nodes for this one, as its opset has them; see `set_inputs` and `replace`."""
-        if self._builder is None:
-            self._builder = self.new_builder(self.opset)
-        return self._builder
-
-    def new(
-        self,
-        op_type: str,
-        inputs: Iterable[ir.Value | None],
-        attributes: Mapping[str, Any] | None = None,
-    ) -> ir.Value:
-        """Make a node; returns its output."""
-        return self.builder.op(op_type, inputs, attributes)
-
-    def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
-        """Make a constant; returns its output."""
-        return self.builder.constant(value, dtype)
+        if self._made is None:
+            self._made = self.new_builder(self.opset)
+        return self._made
 
     def set_inputs(self, *values: ir.Value | None) -> None:
         """Replace all inputs; what was made is inserted before the node."""
-        if self._builder is not None:
-            self.ref.scope.insert_before(self.node, self._builder.nodes)
-            self._queue(self._builder)
-            self._builder = None
+        if self._made is not None:
+            self.ref.scope.insert_before(self.node, self._made.nodes)
+            self._queue(self._made)
+            self._made = None
         self.conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs(values)
 
@@ -232,11 +219,11 @@ class NodeConversion:
         self.set_inputs(*self.node.inputs[:count])
 
     def replace(self, *outputs: ir.Value | None, made: Builder | None = None) -> None:
-        """Replace the node by what `builder`, or another one, made.
+        """Replace the node by what `make`, or another builder, made.
 
         What replaces an output may be None if nothing reads that.
         """
-        made, conversion = made or self.builder, self.conversion
+        made, conversion = made or self.make, self.conversion
         for old, new in zip(self.node.outputs, outputs, strict=True):
             if new is None:
                 continue
@@ -257,15 +244,13 @@ class NodeConversion:
         conversion = self.conversion
         if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:
             return
-        here = Surroundings("", {"": made.opset})
+        here, facts = Surroundings("", {"": made.opset}), conversion.facts
         for node in made.nodes:
             if node.op_type != "Constant":  # what it gives its own conversion may have to know
-                known = [conversion.facts.of(value) for value in node.inputs]
-                for value, fact in zip(
-                    node.outputs, infer_outputs(node, known, here), strict=False
-                ):
-                    if conversion.facts.of(value) in (UNKNOWN, Tensor()):
-                        conversion.facts.set(value, fact)
+                found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
+                for value, fact in zip(node.outputs, found, strict=False):
+                    if facts.of(value) in (UNKNOWN, Tensor()):
+                        facts.set(value, fact)
             ref = NodeRef(node, self.ref.path, here.opsets, self.ref.scope, self.ref.function)
             conversion.pending.append(NodeConversion(ref, conversion, self.origin))
 

@@ -113,7 +113,7 @@ def _dimension(node: NodeConversion, intent: Intent) -> Dim:
 
 def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
     """Put a Slice node in the place of each output; TS310 before opset 10."""
-    make, data, outputs = node.builder, node.input(0), node.node.outputs
+    make, data, outputs = node.make, node.input(0), node.node.outputs
     assert data is not None  # noqa: S101 - `bind` looked
     axis = make.axis_of(node.node)
     dim = dimension(data, axis)
@@ -133,7 +133,7 @@ def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numb
     if given is None and intent.rule in (ceil, equal):
         given = (count,)
     elif given is None:
-        held = node.builder.linked("value_ints", link) if link else node.node.inputs[1]
+        held = node.make.linked("value_ints", link) if link else node.node.inputs[1]
         given = fed(held, dim, count)
     assert intent.rule is not None  # noqa: S101 - the version has one rule for its lengths
     sizes = intent.rule(dim, given)
@@ -149,7 +149,7 @@ def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
     Raises:
         SplitError: TS310 if a function gives the axis and the opset has no constant for that.
     """
-    make, given = node.builder, node.input(1)
+    make, given = node.make, node.input(1)
     if source is AtRunTime.COMPUTED:
         dim, count = dimension(node.node.inputs[0], make.axis_of(node.node)), len(node.node.outputs)
         lengths = _run_time_lengths(node, intent, dim)
@@ -159,7 +159,7 @@ def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
     if given is not None and (source is AtRunTime.GIVEN or node.dtype(1) == ir.DataType.INT64):
         return given
     link = _linked(node, "split")
-    return node.constant(source) if link is None else make.linked("value_ints", link)
+    return node.make.constant(source) if link is None else make.linked("value_ints", link)
 
 
 def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: Emission) -> None:
@@ -226,13 +226,13 @@ def _make_variadic(node: NodeConversion) -> None:
             f"convert to opset {FIRST_WITH_ANY_CONSTANT} or newer at the same time",
             operator=intent.operator.id,
         )
-    make, link = node.builder, _linked(node, "axis")
+    make, link = node.make, _linked(node, "axis")
     if link is not None and make.opset >= FIRST_WITH_VALUE_INT:
         axis = make.linked("value_int", link)
     else:
         axis = make.make(make.axis_of(node.node))
     if intent.rule in (ceil, equal) and intent.given == (1,):
-        lengths = node.constant([-1])
+        lengths = node.make.constant([-1])
     else:
         operands = emit(intent, VENDOR_SPLIT, _dimension(node, intent)).inputs
         lengths = _lengths(node, intent, operands[VENDOR_SPLIT.lengths[0].operand])
