@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
 from tensorsplit.conformance.case import CaseInfo, CaseSplit
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
+from tensorsplit.conformance.report import html
 
 MEASURED = {
     "by": "a test",
@@ -136,6 +138,11 @@ def script(name: str, subject: str) -> str:
     return f'"""{name} with {subject} <&> </script>"""\nimport {subject}\n{body}\nprint("ü")\n'
 
 
+def no_script(name: str, subject: str) -> None:
+    """That there is no reproduction."""
+    del name, subject
+
+
 _NAMES = (
     "numpy", "onnx-reference", "onnxruntime", "openvino", "tvm", "iree", "opencv",
     "tract", "tinygrad", "onnx-shape-inference", "onnx-version-converter",
@@ -173,6 +180,12 @@ def large(cases: int = 5000, seed: int = 0) -> Document:
     )
     suite = {"version": "0.1.0", "cases": cases, "seed": seed}
     return Document(suite, dict(MEASURED), subjects, told, results)
+
+
+@cache
+def large_page() -> str:
+    """The page of it, which takes seconds to make."""
+    return html(large(), script)
 
 
 def _cases(count: int, random: Random) -> Iterator[CaseInfo]:

@@ -46,19 +46,49 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.fixture
-def open_page(browser: Any, address: str) -> Iterator[Open]:
-    """Opens the page; at the end nothing may have gone wrong in it, and nothing been asked for."""
-    contexts, trouble = [], list[str]()
+class Tabs:
+    """A tab of the browser for each set of options; to start one costs more than most tests."""
 
-    def open_it(state: str = "", where: str = "", **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce"} | options)
-        contexts.append(context)
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+        self.trouble: list[str] = []
+        self.found: dict[str, Any] = {}
+
+    def of(self, options: dict[str, Any]) -> Any:
+        """An empty tab."""
+        key = repr(sorted(options.items()))
+        if key not in self.found:
+            self.found[key] = self.new(options)
+        page = self.found[key]
+        page.emulate_media(media="null")
+        page.goto("about:blank")
+        return page
+
+    def new(self, options: dict[str, Any]) -> Any:
+        told = self.trouble.append
+        context = self.browser.new_context(
+            **{"viewport": DESK, "reduced_motion": "reduce"} | options
+        )
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-        page.on("request", lambda request: trouble.append(f"asked for {request.url}"))
+        page.on("console", lambda message: told(f"console: {message.text}"))
+        page.on("pageerror", lambda error: told(f"error: {error}"))
+        page.on("request", lambda request: told(f"asked for {request.url}"))
+        return page
+
+
+@pytest.fixture(scope="module")
+def tabs(browser: Any) -> Tabs:
+    return Tabs(browser)
+
+
+@pytest.fixture
+def open_page(tabs: Tabs, address: str) -> Iterator[Open]:
+    """Opens the page; at the end nothing may have gone wrong in it, and nothing been asked for."""
+    tabs.trouble.clear()
+
+    def open_it(state: str = "", where: str = "", **options: Any) -> Any:
+        page = tabs.of(options)
         page.goto(f"{where or address}{state}")
         if options.get("java_script_enabled", True):
             page.wait_for_selector("#filters", state="attached")
@@ -66,9 +96,7 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
         return page
 
     yield open_it
-    for context in contexts:
-        context.close()
-    assert [line for line in trouble if "asked for file:" not in line] == []
+    assert [line for line in tabs.trouble if "asked for file:" not in line] == []
 
 
 def ids(page: Any) -> set[str]:
@@ -190,7 +218,7 @@ def test_the_reproduction_is_shown_and_copied(open_page: Open) -> None:
 def test_the_reproduction_is_copied_where_a_page_has_no_clipboard(
     open_page: Open, address: str
 ) -> None:
-    page = open_page()
+    page = open_page(locale="en-GB")  # a tab that no other test has
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.goto("about:blank")
     page.goto(f"{address}#case={CHUNK.id}")
@@ -335,7 +363,7 @@ def test_thousands_of_cases_are_shown_in_pieces(
     open_page: Open, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("large") / "run.html"
-    path.write_text(html(documents.large(), documents.script), encoding="ascii")
+    path.write_text(documents.large_page(), encoding="ascii")
     page = open_page(where=path.as_uri())
     playwright.expect(page.locator("#count")).to_have_text("5,000 cases of 5,000")
     assert page.locator("#list > li").count() == 50
@@ -351,7 +379,7 @@ def test_thousands_of_cases_are_shown_in_pieces(
 
 def test_a_clean_run_says_so(open_page: Open, tmp_path: Path) -> None:
     path = tmp_path / "run.html"
-    path.write_text(html(documents.clean(), {}), encoding="ascii")
+    path.write_text(html(documents.clean(), documents.no_script), encoding="ascii")
     page = open_page(where=path.as_uri())
     assert page.locator("#worst").get_by_text("None: in this run no subject").is_visible()
     page.locator("#list a").first.click()
@@ -361,5 +389,5 @@ def test_a_clean_run_says_so(open_page: Open, tmp_path: Path) -> None:
 def test_a_run_without_subjects_is_a_page_too(open_page: Open, tmp_path: Path) -> None:
     empty = dataclasses.replace(documents.small(), subjects=(), cases=(), results=())
     path = tmp_path / "run.html"
-    path.write_text(html(empty, {}), encoding="ascii")
+    path.write_text(html(empty, documents.no_script), encoding="ascii")
     playwright.expect(open_page(where=path.as_uri()).locator("#count")).to_have_text("No case of 0")

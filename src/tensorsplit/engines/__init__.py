@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from tensorsplit.model.graph.reading import Source
 
 ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
-"""The names of the engines; the first one needs nothing but this package."""
+"""The names of the engines; the first two need nothing but this package."""
 
-_PACKAGES = {"onnx-reference": "onnx", "onnxruntime": "onnxruntime", "openvino": "openvino"}
+_EXTRAS = ENGINES[2:]  # each is the name of its package too
 
 
 def run(
@@ -75,8 +75,7 @@ def check_engine(engine: str) -> None:
             f"the engines are {', '.join(ENGINES)}",
             parameter="engine",
         )
-    package = _PACKAGES.get(engine)
-    if package is not None and find_spec(package) is None:
+    if engine in _EXTRAS and find_spec(engine) is None:
         raise SplitError(
             ENGINE_MISSING,
             f"{engine} is not installed",

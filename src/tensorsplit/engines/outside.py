@@ -20,11 +20,6 @@ from tensorsplit.model.infer.validation import validate, values_needed
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
-_ADAPTERS = {
-    "onnx-reference": "tensorsplit.engines.adapters:run_onnx_reference",
-    "onnxruntime": "tensorsplit.engines.adapters:run_onnxruntime",
-    "openvino": "tensorsplit.engines.adapters:run_openvino",
-}
 _OPENVINO = "openvino"
 _PROBE = "tensorsplit.engines.openvino_probe"
 _MAX_MESSAGE = (1 << 31) - 1
@@ -54,7 +49,7 @@ def run_outside(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> dic
             parameter="engine",
         )
     fed = {name: _plain(value) for name, value in feeds.items()}
-    process = process_of(engine, _ADAPTERS[engine])
+    process = process_of(engine, f"tensorsplit.engines.adapters:run_{engine.replace('-', '_')}")
     outputs: dict[str, Any] = process.call((content, b"", fed, model.output_names), adapter=adapter)
     if engine == _OPENVINO and _has_strings([*fed.values(), *outputs.values()]):
         process.close()  # D17: its heap may be corrupt, which the next model must not suffer from
@@ -62,25 +57,37 @@ def run_outside(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> dic
 
 
 def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | bytes:
-    """What the engine is given: the path of the model's file, or its bytes."""
-    path = None if model.path is None else model.path.resolve()
+    """What the engine is given: the path of the model's file, or its bytes with all data."""
+    proto, path = model.original, None if model.path is None else model.path.resolve()
     if engine == _OPENVINO and any(entry.has_default for entry in model.inputs):
-        path, model = None, _without_defaults(model, feeds)
-    outside = list(tensors_outside(model.original))
-    by_path = path is not None and path.suffix == ".onnx"
-    for tensor in outside if by_path else ():
-        check_external(tensor, model.folder)
-    return str(path) if by_path else _serialised(model, bool(outside))
+        proto, path = _copied(proto), None  # without the defaults of inputs that are fed (D20)
+        kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
+        del proto.graph.initializer[:]
+        proto.graph.initializer.extend(kept)
+    outside = list(tensors_outside(proto))
+    if path is not None and path.suffix == ".onnx":
+        for tensor in outside:
+            check_external(tensor, model.folder)
+        return str(path)
+    if outside:
+        proto = _copied(proto)
+        for tensor in tensors_outside(proto):
+            tensor.CopyFrom(inlined(tensor, model.folder))
+    size = proto.ByteSize()
+    if size > _MAX_MESSAGE:
+        raise SplitError(
+            EXTERNAL_DATA,
+            f"the model has {size} bytes together with its external data, more than the 2 GiB"
+            " that can be passed on",
+            "save it as an .onnx file, and give its path",
+        )
+    return bytes(proto.SerializeToString())
 
 
-def _without_defaults(model: OnnxModel, feeds: Mapping[str, Any]) -> OnnxModel:
-    """The model without the defaults of the inputs that are fed (D20)."""
-    proto = ModelProto()
-    proto.CopyFrom(model.original)
-    kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
-    del proto.graph.initializer[:]
-    proto.graph.initializer.extend(kept)
-    return OnnxModel(proto, model.folder)
+def _copied(proto: ModelProto) -> ModelProto:
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    return copy
 
 
 def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
@@ -108,25 +115,6 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
                 raise
             return
         facts = validate(model.model, known)
-
-
-def _serialised(model: OnnxModel, has_outside: bool) -> bytes:
-    """The model as bytes, with what lies outside of it taken in."""
-    proto = model.original
-    if has_outside:
-        proto = ModelProto()
-        proto.CopyFrom(model.original)
-        for tensor in tensors_outside(proto):
-            tensor.CopyFrom(inlined(tensor, model.folder))
-    size = proto.ByteSize()
-    if size > _MAX_MESSAGE:
-        raise SplitError(
-            EXTERNAL_DATA,
-            f"the model has {size} bytes together with its external data, more than the 2 GiB"
-            " that can be passed on",
-            "save it as an .onnx file, and give its path",
-        )
-    return bytes(proto.SerializeToString())
 
 
 def _plain(value: Any) -> Any:

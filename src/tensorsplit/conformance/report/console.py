@@ -10,10 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tensorsplit.conformance.document import Document, SubjectInfo
+from tensorsplit.conformance.document import PASS, Document, SubjectInfo
 from tensorsplit.conformance.report.summary import (
-    OUTCOMES,
-    PASS,
     WORST,
     Counts,
     Group,
@@ -94,8 +92,7 @@ def _cell(counts: Counts) -> Text:
     """The passes, then how often each failure came up behind its letter."""
     if not counts.judged:
         return Text("-", "dim")
-    clean = counts.passed == counts.judged
-    cell = Text(str(counts.passed), OUTCOMES[PASS].style if clean else "")
+    cell = Text(str(counts[PASS]), "green" if counts[PASS] == counts.judged else "")
     for outcome, count in counts.others:
         cell.append(" ").append(f"{outcome.sign}{count}", outcome.style)
     return cell

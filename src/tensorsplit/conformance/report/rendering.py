@@ -13,17 +13,16 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlencode
 
-from tensorsplit.conformance.case import CaseInfo, CaseSplit
-from tensorsplit.conformance.document import Document
+from tensorsplit.conformance.case import CaseSplit
+from tensorsplit.conformance.document import PASS, SKIPPED, Document
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report.summary import (
     OUTCOMES,
-    PASS,
     WORST,
     Group,
     Summary,
@@ -40,8 +39,8 @@ from tensorsplit.pages.svg import style, svg
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-Scripts: TypeAlias = "Callable[[str, str], str | None] | Mapping[tuple[str, str], str]"
-"""The reproduction of a case with a subject, from their names; None where there is none."""
+Scripts: TypeAlias = "Callable[[str, str], str | None]"
+"""Makes the reproduction of a case with a subject from their names; None where there is none."""
 
 _SCRIPTS = ("data.js", "cases.js", "detail.js", "page.js")
 _CAPITAL = re.compile(r"(?<=[.a-z])(?=[A-Z])")
@@ -100,8 +99,8 @@ def _environment() -> Environment:
     made = environment(__package__)
     made.globals |= {
         "outcomes": OUTCOMES,
-        "passed": OUTCOMES[PASS],
-        "shown": [entry for entry in OUTCOMES if entry.key not in ("pass", "skipped")],
+        "passed": next(entry for entry in OUTCOMES if entry.key == PASS),
+        "shown": [entry for entry in OUTCOMES if entry.key not in (PASS, SKIPPED)],
         "worst": WORST,
         "address": _address,
         "last_decision": DECISIONS[-1].id,
@@ -159,12 +158,12 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
     results: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for result in content.pop("results"):
         results[result.pop("case")].append(result)
-    pictures: dict[str, int] = {}
+    pictures: dict[tuple[str, CaseSplit], int] = {}
     for case, entry in zip(document.cases, content["cases"], strict=True):
         del entry["cut"]
         entry["results"] = results[case.id]
         if case.cut is not None and _fits(case.cut):
-            entry["picture"] = pictures.setdefault(_picture(case, case.cut), len(pictures))
+            entry["picture"] = pictures.setdefault((case.operator, case.cut), len(pictures))
     decisions: dict[str, str] = {}
     for decision in DECISIONS:
         decisions.setdefault(decision.id, decision.text)  # the first text of D7 says it all
@@ -172,7 +171,7 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
         "outcomes": [{"key": entry.key, "meaning": entry.meaning} for entry in OUTCOMES],
         "decisions": decisions,
         "known": {entry.id: [entry.seen, _web(entry.link)] for entry in known},
-        "pictures": list(pictures),
+        "pictures": [_picture(*pictured) for pictured in pictures],
     }
 
 
@@ -191,10 +190,9 @@ def _fits(split: CaseSplit) -> bool:
     )
 
 
-def _picture(case: CaseInfo, split: CaseSplit) -> str:
-    plan = SplitPlan(
-        case.operator, split.shape, split.axis % len(split.shape), split.sizes, split.keepdims
-    )
+def _picture(operator: str, split: CaseSplit) -> str:
+    axis = split.axis % len(split.shape)
+    plan = SplitPlan(operator, split.shape, axis, split.sizes, split.keepdims)
     return svg(plan, styled=False)  # the page has the style, and its policy allows no other
 
 
@@ -204,8 +202,7 @@ def _lines(document: Document, scripts: Scripts) -> dict[str, Any]:
     found: dict[str, dict[str, list[int]]] = {}
     for result in document.results:
         if result.is_deviation:
-            key = (result.case, result.subject)
-            text = scripts(*key) if callable(scripts) else scripts.get(key)
+            text = scripts(result.case, result.subject)
             if text:
                 numbers = [lines.setdefault(line, len(lines)) for line in text.split("\n")]
                 found.setdefault(result.case, {})[result.subject] = numbers

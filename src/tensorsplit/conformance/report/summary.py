@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby, product
 
-from tensorsplit.conformance.document import Document, Result, SubjectInfo
+from tensorsplit.conformance.document import PASS, SKIPPED, Document, Result, SubjectInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,6 @@ OUTCOMES = tuple(
 )
 """Every outcome, worst first; an outcome's place here is the `severity` of its results."""
 
-PASS, UNTESTED, SKIPPED = range(len(OUTCOMES) - 3, len(OUTCOMES))
 WORST = OUTCOMES[:3]
 """The outcomes whose cases the reports name before anything else."""
 
@@ -63,32 +62,19 @@ _VALUE = re.compile(r"\[[^][]*\]|\([\d, ]*\)|'[^']*'|0x[0-9a-fA-F]+|-?\d+(\.\d+)
 _AGAIN = re.compile(r"(,[^,]+)\1+")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How often each outcome came up."""
-
-    # one for each of `OUTCOMES`
-    numbers: list[int] = field(default_factory=lambda: [0] * len(OUTCOMES))
-
-    @property
-    def passed(self) -> int:
-        """The passes."""
-        return self.numbers[PASS]
+class Counts(Counter[str]):
+    """How often each outcome came up, by its key."""
 
     @property
     def judged(self) -> int:
         """The cases that were judged: all but those whose file format was not read."""
-        return sum(self.numbers[:SKIPPED])
+        return self.total() - self[SKIPPED]
 
     @property
     def others(self) -> list[tuple[Outcome, int]]:
         """The outcomes other than a pass that came up, worst first."""
-        others = (*range(PASS), UNTESTED)
-        return [(OUTCOMES[at], self.numbers[at]) for at in others if self.numbers[at]]
-
-    def of(self, outcome: Outcome) -> int:
-        """How often one outcome came up."""
-        return self.numbers[OUTCOMES.index(outcome)]
+        outcomes = (entry for entry in OUTCOMES if entry.key not in (PASS, SKIPPED))
+        return [(outcome, self[outcome.key]) for outcome in outcomes if self[outcome.key]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +100,7 @@ class Summary:
         self._counts: dict[tuple[str, str], Counts] = defaultdict(Counts)
         for result in document.results:
             for key in product((result.subject, ""), (operators[result.case], "")):
-                self._counts[key].numbers[result.severity] += 1
+                self._counts[key][OUTCOMES[result.severity].key] += 1
         self.operators = sorted(set(operators.values()), key=_by_version)
         self.groups = _groups(document)  # the deviations, worst first
         self.news = sum(group.news for group in self.groups)  # deviations that are not known
