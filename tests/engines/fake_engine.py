@@ -33,8 +33,8 @@ def _refuse() -> None:
     raise SplitError(LENGTHS_SUM, "the lengths", "mend them", node="split")
 
 
-def _be_missing() -> None:
-    raise ImportError("No module named 'nothing'")
+def _be_missing(*words: str) -> None:
+    raise ImportError(*words)
 
 
 def _signal(number: int) -> None:

@@ -87,9 +87,15 @@ def test_a_refusal_of_our_own_comes_through_as_it_is(engine: EngineProcess) -> N
 
 
 def test_an_engine_that_cant_be_imported_is_missing(engine: EngineProcess) -> None:
-    error = refused(engine, "missing")
+    error = refused(engine, "missing", "No module named 'nothing'")
     assert error.code == "TS602"
+    assert "fake can't be imported: No module named 'nothing'; " in str(error)
     assert "pip install 'tensorsplit[fake]'" in str(error)
+
+
+def test_an_exception_without_words_is_named(engine: EngineProcess) -> None:
+    reply = engine.ask(("missing",), 60)
+    assert (reply.missing, reply.words) == ("ImportError", "ImportError")
 
 
 def test_a_result_that_cant_be_passed_on_is_a_refusal(engine: EngineProcess) -> None:

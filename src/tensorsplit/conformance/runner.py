@@ -13,7 +13,7 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,10 +45,6 @@ _UPWARDS, _DOWNWARDS, _NEWEST = 18, 13, 24
 
 Progress = Callable[[int], None]
 """Is told how many results have been added."""
-
-
-class Cancelled(Exception):  # noqa: N818 - what happened, in the past tense
-    """The run was called off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +87,13 @@ class Subject:
 def asked(source: str, function: str) -> Any:
     """What a function of this package says of a user's adapter, in a process of its own.
 
-    Raises:
-        SplitError: TS601 or TS602 for the adapter; so too if it ends its process, or hangs.
+    SplitError TS601 or TS602 for the adapter; so too if it ends its process, or hangs.
     """
     process = EngineProcess(source, function, _ENVIRONMENT)
     try:
         reply = process.ask((source,), _SECONDS_TO_IMPORT)
     finally:
         process.close()
-    if reply.death is not None:
-        fix = "importing it must neither end the process nor wait"
-        raise subjects.missing(source, f"its process {reply.death}", fix)
     return _imported(source, reply)
 
 
@@ -109,6 +101,9 @@ def _imported(source: str, reply: Reply) -> Any:
     """What a subject was asked for when it was imported."""
     if reply.error is not None:
         raise reply.error
+    if reply.death is not None:
+        fix = "importing it must neither end the process nor wait"
+        raise subjects.missing(source, f"its process {reply.death}", fix)
     if reply.words is not None:
         raise subjects.missing(source, reply.words)
     return reply.result
@@ -124,16 +119,9 @@ def run(
 ) -> Document:
     """Run cases with subjects; two runs with the same seed differ in nothing but the date.
 
-    Args:
-        chosen: The subjects.
-        cases: The cases.
-        seed: What the elements of the inputs are drawn from.
-        jobs: How many processes run at a time; as many as there are processors, but not more than
-            8, if None.
-        progress: Is called after each case of each subject, from several threads in turn.
-
-    Raises:
-        SplitError: TS601 or TS602 for a subject that can't be used at all.
+    So many jobs run at a time; as many as there are processors, but not more than 8, if None. The
+    progress is told from several threads in turn. SplitError TS601 or TS602 for a subject that
+    can't be used at all.
     """
     jobs = jobs or min(os.cpu_count() or 1, _MOST_JOBS)
     ordered = sorted(cases, key=lambda case: case.id)
@@ -243,11 +231,10 @@ class _Run:
     def _replies(
         self, subject: Subject, cases: Sequence[Case]
     ) -> Iterator[tuple[Case, Reply, str]]:
-        """Try cases, one after the other in one process as long as it lives.
+        """Try cases, one after the other in one process as long as it lives: what came of each.
 
-        Yields:
-            A case, what came of it, and nothing; once more a case that turns out to have damaged
-            the process for a later one, how that one died, and its id.
+        A case that turns out to have damaged the process for a later one comes once more, with how
+        that one died, and its id.
         """
         before: list[Case] = []
         with self._process(subject) as process:
@@ -304,7 +291,7 @@ class _Run:
 
     def _check(self) -> None:
         if self._cancelled.is_set():
-            raise Cancelled
+            raise CancelledError
 
     @contextmanager
     def _process(self, subject: Subject) -> Iterator[EngineProcess]:

@@ -44,14 +44,14 @@ def judge(
     states_shapes: bool = False,
     about_types: bool = False,
 ) -> Result:
-    """Judge what a subject did with a case.
+    """Judge what a subject did with the files of a case, both given by name.
 
     Args:
-        case: The case's id.
-        subject: The subject's name.
-        built: The case's files.
+        case: The case.
+        subject: The subject.
+        built: The files.
         reply: What came of them.
-        affected: The later case whose death this one caused; empty where it died itself.
+        affected: The later case that died of what this one did; empty where it died itself.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
         about_types: Whether an element type is what is wrong with the model.
     """

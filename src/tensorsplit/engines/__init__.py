@@ -63,11 +63,7 @@ def run(
 
 
 def check_engine(engine: str) -> None:
-    """Check that an engine exists and is installed, without importing it.
-
-    Raises:
-        SplitError: TS601, TS602.
-    """
+    """Check that an engine exists (TS601) and is installed (TS602), without importing it."""
     if engine not in ENGINES:
         raise SplitError(
             UNKNOWN_ENGINE,

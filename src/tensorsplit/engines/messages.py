@@ -43,9 +43,8 @@ def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
 def receive(pipe: Connection) -> Any:
     """Receive a value; tuples have become lists, and arrays are writable.
 
-    Raises:
-        EOFError, OSError: If the other end is gone.
-        ValueError, TypeError, LookupError: If what comes is no such message.
+    EOFError or OSError if the other end is gone; ValueError, TypeError or LookupError for what is
+    no such message.
     """
     return _decoded(json.loads(pipe.recv_bytes()), pipe)
 

@@ -37,11 +37,7 @@ def run(
 
 
 def check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
-    """Check every split layer of a model, but for those in bodies; the model is not changed.
-
-    Raises:
-        SplitError: TS1xx to TS3xx for a split layer that is wrong.
-    """
+    """Refuse a wrong split layer (TS1xx to TS3xx), but for those in bodies; nothing is changed."""
     copy = model.clone()
     shapes = {copy.inputs[i]: openvino.PartialShape(list(t.shape)) for i, t in tensors.items()}
     copy.reshape(shapes)

@@ -26,11 +26,7 @@ _MAX_MESSAGE = (1 << 31) - 1
 
 
 def run_outside(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a model in the process of any engine but ``numpy``.
-
-    Raises:
-        SplitError: TS1xx to TS5xx before the engine sees the model; TS602 to TS604.
-    """
+    """Run a model in the process of any engine but ``numpy``; refusals as of `engines.run`."""
     adapter = ""  # the engine's own
     if model.openvino is None:
         feeds = check_feeds(model.inputs, inputs)
@@ -91,15 +87,11 @@ def _copied(proto: ModelProto) -> ModelProto:
 
 
 def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
-    """Refuse what could harm an engine.
+    """Refuse what could harm an engine: malformed models, wrong split nodes and positions.
 
     Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute them
-    run here, by the engine ``numpy``.
-
-    Raises:
-        SplitError: TS502, TS504, TS509 for a model that is not well-formed; TS101 to TS309, TS511
-            for a split node or a position that is wrong. What only the evaluator of the other
-            operators refuses is left to the engine.
+    run here, by the engine ``numpy``. What only the evaluator of the other operators refuses is
+    left to the engine.
     """
     block = compile_model(model)
     facts = validate(model.model, feeds)
@@ -118,19 +110,16 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as every engine takes it: strings as ``str`` objects, everything contiguous."""
+    """A value as every engine takes it: strings as ``str`` objects."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray) or element_type(value) != "string":
         return value
-    if element_type(value) != "string":
-        return np.ascontiguousarray(value).reshape(value.shape)
-    texts = [
+    plain = np.empty(value.size, object)
+    plain[:] = [
         item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else str(item)
         for item in value.reshape(-1).tolist()
     ]
-    plain = np.empty(len(texts), object)
-    plain[:] = texts
     return plain.reshape(value.shape)
 
 

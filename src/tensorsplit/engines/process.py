@@ -103,10 +103,8 @@ class Reply:
 class EngineProcess:
     """The process of one engine; calls from several threads take turns.
 
-    Args:
-        name: The engine's name, for messages.
-        adapter: What the process calls: the ``run`` of a module, or ``module:function``.
-        environment: Environment variables that it has besides those of this process.
+    The name is for messages. The adapter, which the process calls, is ``module:function``, or a
+    module with a function ``run``. The environment is added to that of this process.
     """
 
     def __init__(
@@ -127,9 +125,8 @@ class EngineProcess:
     def call(self, request: Any, *, adapter: str = "") -> Any:
         """What the adapter, or another one, returns for arguments that `messages` can send.
 
-        Raises:
-            SplitError: TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its
-                process dies or takes longer than it may; whatever the adapter itself refuses.
+        SplitError TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its process
+        dies or takes longer than `timeout`; whatever the adapter itself refuses.
         """
         reply = self.ask(request, timeout(), adapter=adapter)
         if reply.error is not None:
@@ -150,9 +147,7 @@ class EngineProcess:
     def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
         """As `call`, but whatever comes of it within so many seconds is returned.
 
-        Raises:
-            SplitError: TS508 if the request can't be passed on; TS604 if no process can be
-                started.
+        SplitError TS508 if the request can't be passed on; TS604 if no process can be started.
         """
         with self._lock:
             self._calls += 1

@@ -227,15 +227,10 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     outputs: Sequence[str],
     target_opset: int,
 ) -> Any:
-    """Have a subject do a case; nothing is judged here.
+    """Have a subject do a case: the outputs by name, or of a tool the bytes of the model.
 
-    Returns:
-        The outputs by name, or of a tool the bytes of the model; None if it returns anything else,
-        which is no refusal.
-
-    Raises:
-        SplitError: TS601, TS602 for the subject itself.
-        Unsupported: If the subject says that it lacks something altogether.
+    None if it returns anything else, which is no refusal. SplitError as for `load`; `Unsupported`
+    if the subject says that it lacks something altogether.
     """
     adapter = load(source)
     with unsupported(model, *adapter.lacks, says=adapter.says):
@@ -285,12 +280,9 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
 def load(name: str) -> Adapter:
     """The adapter of a subject; that of a user is imported, once.
 
-    Args:
-        name: A built-in subject, the path of a ``.py`` file, or a module that can be imported.
-
-    Raises:
-        SplitError: TS601 if there is no such subject, or it lacks something; TS602 if it can't be
-            imported.
+    The name is that of a built-in subject, the path of a ``.py`` file, or a module that can be
+    imported. SplitError TS601 if there is no such subject, or it lacks something; TS602 if it can't
+    be imported.
     """
     if name in SUBJECTS:
         return SUBJECTS[name]
