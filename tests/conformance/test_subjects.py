@@ -209,7 +209,7 @@ def test_adapter_of_a_third_party_is_loaded_from_its_path(adapter: Path) -> None
     subject = Subject.of(str(adapter))
     assert subject.title == "my_engine"
     assert subject.traits.is_installed
-    assert subject.traits.versions == {}
+    assert subject.traits.versions() == {}
 
 
 def test_adapter_of_a_third_party_is_a_module(
@@ -223,7 +223,7 @@ def test_adapter_of_a_third_party_is_a_module(
 
 def test_versions_are_those_of_the_distributions(adapter: Path) -> None:
     adapter.write_text(ADAPTER.replace("PACKAGES = ()", 'PACKAGES = ("onnx",)'), "utf-8")
-    assert Subject.of(str(adapter)).traits.versions == {"onnx": metadata.version("onnx")}
+    assert Subject.of(str(adapter)).traits.versions() == {"onnx": metadata.version("onnx")}
     adapter.write_text(ADAPTER.replace("PACKAGES = ()", 'PACKAGES = ("no-such-dist",)'), "utf-8")
     assert not Subject.of(str(adapter)).traits.is_installed
 

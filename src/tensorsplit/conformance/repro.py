@@ -160,7 +160,7 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     for line in textwrap.wrap(f"{asks}{decision}: {case.rule}", _WIDTH - 2):
         yield f"# {line}"
     try:
-        versions = subject.traits.versions
+        versions = subject.traits.versions()
     except metadata.PackageNotFoundError:
         versions = {}
     needed = " ".join(f"{name}=={version}" for name, version in versions.items())

@@ -71,7 +71,7 @@ class Subject:
     @property
     def info(self) -> SubjectInfo:
         """What a document says of it."""
-        return SubjectInfo(self.title, self.traits.kind, self.traits.versions)
+        return SubjectInfo(self.title, self.traits.kind, self.traits.versions())
 
     def model(self, built: Built) -> bytes:
         """The model that it is given."""

@@ -73,7 +73,6 @@ class Traits:
     states_shapes: bool = False
     downwards: bool = True
 
-    @property
     def versions(self) -> dict[str, str]:
         """The versions of the packages; PackageNotFoundError if one is not installed."""
         from importlib.metadata import version  # costs more than all else that is imported here
@@ -84,9 +83,10 @@ class Traits:
     def is_installed(self) -> bool:
         """Whether all packages are installed; nothing of them is imported to find out."""
         try:
-            return self.versions is not None
+            self.versions()
         except ImportError:  # of which PackageNotFoundError is one
             return False
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
