@@ -74,8 +74,7 @@ class NodeList:
 def node_lists(model: ModelProto) -> Iterator[NodeList]:
     """The main graph and functions, each before the bodies in it: the order of `nodes.scopes`.
 
-    Raises:
-        SplitError: TS502 for opset imports that contradict each other, or bodies nested too deep.
+    Opset imports that contradict each other and bodies nested too deep are refused (TS502).
     """
     yield from _inside(NodeList(model.graph, "graph", message_opsets(model)))
     for function in model.functions:
@@ -177,12 +176,9 @@ def check_text(model: ModelProto) -> None:
                 continue
             for text in values:
                 if not isinstance(text, str):
-                    raise SplitError(
-                        UNREADABLE_MODEL,
-                        f"the name {show(text)} is not UTF-8",
-                        "give a model whose names are",
-                        parameter="model",
-                    )
+                    problem = f"the name {show(text)} is not UTF-8"
+                    fix = "give a model whose names are"
+                    raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
     for _ in node_lists(model):
         pass
 
@@ -232,9 +228,8 @@ def _check_structure(model: ModelProto) -> None:
     for function in model.functions:
         key = domain_name(function.domain), function.name, function.overload
         if key in functions:
-            raise malformed(
-                "there are two functions of this name", "rename one", function_label(function)
-            )
+            problem = "there are two functions of this name"
+            raise malformed(problem, "rename one", function_label(function))
         functions.add(key)
     for listed in node_lists(model):
         names = _check_names(listed)
@@ -254,19 +249,15 @@ def _check_names(listed: NodeList) -> set[str]:
         seen: set[str] = set()
         for name in given:
             if not name or name in seen:
-                raise malformed(
-                    f"the {kind} {show(name)} is there twice or has no name",
-                    "name each once",
-                    listed.path,
-                )
+                problem = f"the {kind} {show(name)} is there twice or has no name"
+                raise malformed(problem, "name each once", listed.path)
             seen.add(name)
         names |= seen
     for index, node in enumerate(listed.graph.node):
         for name in node.output:
             if name and name in names:
-                raise malformed(
-                    f"{show(name)} is produced twice", "rename one of them", listed.path_of(index)
-                )
+                problem = f"{show(name)} is produced twice"
+                raise malformed(problem, "rename one of them", listed.path_of(index))
             names.add(name)
         try:
             check_attributes(node)

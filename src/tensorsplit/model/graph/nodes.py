@@ -210,11 +210,7 @@ def is_vendor_split(node: ir.Node) -> bool:
 
 
 def record_of(node: ir.Node, opset: int) -> Operator:
-    """The operator version of a split node, where ONNX's own domain is at an opset.
-
-    Raises:
-        SplitError: TS101 if there is none.
-    """
+    """The operator version of a split node at an opset of ONNX's own domain (TS101 for none)."""
     if is_vendor_split(node):
         version = node.metadata_props.get(LAYER_VERSION, VENDOR_SPLIT.since_version)
         return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{version}"]
@@ -259,10 +255,7 @@ def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any
     """The value of a small constant: an initializer, or the output of a Constant node.
 
     An initializer that is also a graph input is a default and not a constant (D20); it is read only
-    if asked for.
-
-    Raises:
-        SplitError: TS502 for one that is malformed, TS504 for external data that can't be used.
+    if asked for. See `read_tensor` for what is refused.
     """
     if value is None or (value.is_graph_input() and not default):
         return None
@@ -329,11 +322,7 @@ def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
 
 
 def as_proto(node: ir.Node) -> NodeProto:
-    """A node as an ONNX message.
-
-    Raises:
-        SplitError: TS502 for a node that can't be written as one.
-    """
+    """A node as an ONNX message."""
     try:
         proto = ir.serde.serialize_node(node)
     except ir.serde.SerdeError as error:

@@ -106,20 +106,14 @@ class OnnxModel:
         return declared
 
     def check_runs_here(self) -> None:
-        """Refuse an OpenVINO IR with layers that only OpenVINO can run.
-
-        Raises:
-            SplitError: TS509.
-        """
+        """Refuse an OpenVINO IR with layers that only OpenVINO can run (TS509)."""
         for node in self.original.graph.node if self.openvino is not None else ():
             if node.domain == DOMAIN and node.op_type not in VENDOR_FAMILY:
-                raise SplitError(
-                    UNSUPPORTED_NODE,
-                    f"the layer is of type {short_name(node.op_type)}",
-                    'use engine="openvino", or a model of Parameter, Const, VariadicSplit, Split,'
-                    " Result",
-                    node=node_path("graph", node, 0),
-                )
+                problem = f"the layer is of type {short_name(node.op_type)}"
+                known = "Parameter, Const, VariadicSplit, Split, Result"
+                fix = f'use engine="openvino", or a model of {known}'
+                path = node_path("graph", node, 0)
+                raise SplitError(UNSUPPORTED_NODE, problem, fix, node=path)
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -183,12 +177,9 @@ def read_model(source: Source) -> OnnxModel:
         return _from_ir(source)
     if isinstance(source, (str, os.PathLike)):
         return _read_path(source)
-    raise SplitError(
-        UNREADABLE_MODEL,
-        f"it is {show(source)} of type {type(source).__name__}",
-        "give a path, an onnx.ModelProto or an onnx_ir.Model",
-        parameter="model",
-    )
+    problem = f"it is {show(source)} of type {type(source).__name__}"
+    fix = "give a path, an onnx.ModelProto or an onnx_ir.Model"
+    raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
 
 
 def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
@@ -267,12 +258,7 @@ def open_model(source: Source) -> OnnxModel:
     begin("reading")
     read = read_model(source)
     if read.openvino is not None:
-        raise SplitError(
-            UNREADABLE_MODEL,
-            f"{show_path(str(read.path))} is an OpenVINO IR",
-            "give an ONNX model",
-            parameter="model",
-        )
+        raise _unreadable(str(read.path), "it is an OpenVINO IR", "give an ONNX model")
     opened = replace(read) if read is source else read
     opened.model  # noqa: B018 - refuses what contradicts itself
     return opened

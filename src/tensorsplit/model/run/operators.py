@@ -97,9 +97,8 @@ def _kernel(call: _Call, opsets: Mapping[str, int]) -> ReferenceEvaluator:
         held = (tensor for scope in scopes_in(body) for tensor in tensors(scope))
         if any(isinstance(tensor, ir.ExternalTensor) for tensor in held):
             # the evaluator would look for it in the working directory
-            raise SplitError(
-                UNSUPPORTED_NODE, f"{label} holds external data", "embed it in the model"
-            )
+            problem = f"{label} holds external data"
+            raise SplitError(UNSUPPORTED_NODE, problem, "embed it in the model")
     outputs = [ValueInfoProto(name=name) for name in node.output if name]
     graph = GraphProto(node=[node], output=outputs)
     try:
@@ -135,10 +134,8 @@ def _flattened(call: _Call) -> list[Any]:
     """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
     data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
-        raise node_failed(
-            f"the axis is {axis}, but the data has rank {data.ndim}",
-            f"give an axis in [{-data.ndim}, {data.ndim}]",
-        )
+        problem = f"the axis is {axis}, but the data has rank {data.ndim}"
+        raise node_failed(problem, f"give an axis in [{-data.ndim}, {data.ndim}]")
     axis += data.ndim if axis < 0 else 0
     matrix = data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))
     (result,) = call._replace(inputs=[matrix], attributes={"axis": ir.AttrInt64("axis", 1)}).run()
@@ -155,10 +152,9 @@ def _aligned(call: _Call) -> list[Any]:
     broadcast = call.attribute("broadcast")
     single = right.size == 1 and right.ndim <= left.ndim
     if not (left.shape == right.shape or (broadcast and (single or covered == right.shape))):
-        raise node_failed(
-            f"the operands have shapes {left.shape} and {right.shape}",
-            "make them equal, or a part of the first, with broadcast = 1 and its axis",
-        )
+        problem = f"the operands have shapes {left.shape} and {right.shape}"
+        fix = "make them equal, or a part of the first, with broadcast = 1 and its axis"
+        raise node_failed(problem, fix)
     if broadcast and not single:
         right = right.reshape(right.shape + (1,) * (left.ndim - start - right.ndim))
     return call._replace(inputs=[left, right], attributes={}).run()
@@ -169,10 +165,8 @@ def _per_channel(call: _Call) -> list[Any]:
     data, slope = call.inputs
     if slope.size != 1 and data.ndim > 1:
         if slope.shape != (data.shape[1],):
-            raise node_failed(
-                f"the slope has shape {slope.shape} for data of shape {data.shape}",
-                "give one number, or one for each channel",
-            )
+            problem = f"the slope has shape {slope.shape} for data of shape {data.shape}"
+            raise node_failed(problem, "give one number, or one for each channel")
         slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
     return call._replace(inputs=[data, np.asarray(slope)]).run()
 
@@ -219,10 +213,8 @@ def _multiplied(call: _Call) -> list[Any]:
     rows = left.shape[1 if call.attribute("transA") else 0]
     shape = rows, right.shape[0 if call.attribute("transB") else 1]
     if added.shape != shape and not call.attribute("broadcast"):
-        raise node_failed(
-            f"C has shape {added.shape}, but the product has {shape}",
-            "make them equal, or give broadcast = 1",
-        )
+        problem = f"C has shape {added.shape}, but the product has {shape}"
+        raise node_failed(problem, "make them equal, or give broadcast = 1")
     asked = {**call.attributes, "broadcast": ir.AttrInt64("broadcast", 1)}
     return call._replace(attributes=asked).run()
 
