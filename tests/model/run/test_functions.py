@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, FunctionProto, NodeProto
 
+from tensorsplit.model.run import program
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -380,6 +381,18 @@ def test_calls_that_multiply_without_bound_are_refused(x: Any) -> None:
     functions.append(function("F30", "d", "p", [node("Neg", "d", "p")]))
     with refused("TS502", "more than"):
         run(calling([call("F0", "x", "a")], functions, "a"), x=x)
+
+
+def test_calls_that_multiply_are_refused_before_all_of_them_are_looked_at(
+    x: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(program, "MAX_STEPS", 50)
+    monkeypatch.setattr(program, "check_schema", lambda *given: seen.append(given))
+    f = function("F", "d", "p", [node("Neg", "d", "p")] + 9 * [node("Abs", "d", "_")], ["n"])
+    with refused("TS502", "more than 50", "graph/F[4]"):
+        run(calling([call("F", "x", f"a{k}", n=k) for k in range(100)], [f], "a0"), x=x)
+    assert len(seen) == 50
 
 
 def test_long_chains_of_calls_are_refused_before_the_stack_ends(x: Any) -> None:

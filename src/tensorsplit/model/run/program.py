@@ -234,9 +234,6 @@ class _Compiler:
             if value not in self._known:
                 raise malformed(f"nothing produces the output {show(value.name)}", "", place.path)
         _plan_release(block)
-        if block.weight > MAX_STEPS:
-            problem = f"functions expand to more than {MAX_STEPS} nodes"
-            raise malformed(problem, "call them less", place.path)
         return block
 
     def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> None:
@@ -277,6 +274,8 @@ class _Compiler:
         block.steps.append(step)
         inner = [*step.blocks.values(), *([step.callee] if step.callee else [])]
         block.weight += 1 + sum(entry.weight for entry in inner)
+        if block.weight > MAX_STEPS:  # before the next call is specialised, which takes memory
+            raise malformed(f"functions expand to more than {MAX_STEPS} nodes", "call them less")
 
 
 def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[[], Any]:
