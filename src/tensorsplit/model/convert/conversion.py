@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError
 from tensorsplit.model.convert.operator_versions import VersionStep
-from tensorsplit.model.graph.building import Builder, Edits, Names
+from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant
@@ -218,7 +218,7 @@ class NodeConversion:
         """Keep the first inputs only."""
         self.set_inputs(*self.node.inputs[:count])
 
-    def replace(self, *outputs: ir.Value | None, made: Builder | None = None) -> None:
+    def replace(self, *outputs: ir.Value | None, made: Calculation | None = None) -> None:
         """Replace the node by what `make`, or another builder, made.
 
         What replaces an output may be None if nothing reads that.
@@ -239,7 +239,7 @@ class NodeConversion:
         conversion.edits.retire(self.node)
         self._queue(made)
 
-    def _queue(self, made: Builder) -> None:
+    def _queue(self, made: Calculation) -> None:
         """Have new nodes converted, unless they are as the target has them."""
         conversion = self.conversion
         if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:

@@ -1,14 +1,12 @@
-"""Changing graphs: new nodes under new names, values replaced and nodes removed in linear time."""
+"""Changing graphs: new names, values replaced and nodes removed in linear time."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import scopes
@@ -36,62 +34,6 @@ class Names:
         self._next[stem] = number + 1
         self._taken.add(name)
         return name
-
-
-class Builder:
-    """Makes nodes of ONNX's own domain, and collects them in order for others to insert.
-
-    The opset is that of the scope that the nodes will stand in; new names start with the stem.
-    """
-
-    def __init__(self, names: Names, opset: int, stem: str) -> None:
-        self.names, self.opset, self.stem = names, opset, stem
-        self.nodes: list[ir.Node] = []
-
-    def op(
-        self,
-        op_type: str,
-        inputs: Iterable[ir.Value | None],
-        attributes: Mapping[str, Any] | None = None,
-        outputs: Sequence[ir.Value] | None = None,
-    ) -> ir.Value:
-        """Add a node with attributes given as Python values; returns its first output.
-
-        It has the outputs given, or a new one.
-        """
-        if outputs is None:
-            outputs = [ir.Value(name=self.names.fresh(f"{self.stem}_{op_type.lower()}"))]
-        node = ir.Node(
-            "",
-            op_type,
-            list(inputs),
-            ir.convenience.convert_attributes(dict(attributes or {})),
-            outputs=outputs,
-            name=self.names.fresh(f"{self.stem}_{op_type}"),
-        )
-        self.nodes.append(node)
-        return outputs[0]
-
-    def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
-        """Add a Constant node; returns its output, whose value is known to later readers too."""
-        array = np.array(value, dtype)
-        # Said in full: what onnx-ir finds out for itself costs more than the node
-        shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
-        tensor = ir.Tensor(array, element, shape=shape)
-        attribute = ir.Attr("value", ir.AttributeType.TENSOR, tensor)
-        output = self.op("Constant", [], {"value": attribute})
-        output.shape, output.type = ir.Shape(array.shape), ir.TensorType(element)
-        return output
-
-    def linked(self, kind: str, attribute: ir.Attr) -> ir.Value:
-        """A Constant that holds what a reference to an attribute of a function stands for.
-
-        The kind is ``value_int`` or ``value_ints``.
-        """
-        reference = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
-        output = self.op("Constant", [], {kind: reference})
-        output.dtype = ir.DataType.INT64
-        return output
 
 
 class Edits:

@@ -1,9 +1,10 @@
-"""Formulas as ONNX nodes, and the nodes that split tensors by them."""
+"""New nodes: formulas as ONNX nodes, and the nodes that split tensors by them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -11,7 +12,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Maker, Number, Numbers, bounds, fitting, value
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
-from tensorsplit.model.graph.building import Builder, Names
+from tensorsplit.model.graph.building import Names
 
 FIRST_WITH_LENGTHS_AS_INPUT = 13
 """From here on Split takes its lengths as an input."""
@@ -43,16 +44,63 @@ _NODES = {
 """The operations that are one node."""
 
 
-class Calculation(Builder, Maker[ir.Value]):
-    """A builder of nodes that calculate numbers, and split tensors by them.
+class Calculation(Maker[ir.Value]):
+    """Makes nodes of ONNX's own domain that calculate numbers, and split tensors by them.
 
-    It has guards if one of the nodes stops the running model where lengths do not fit.
+    They are collected in order for others to insert into a scope of the opset; new names start with
+    the stem. It has guards if one of the nodes stops the running model where lengths do not fit.
     """
 
     def __init__(self, names: Names, opset: int, stem: str) -> None:
-        Builder.__init__(self, names, opset, stem)
-        Maker.__init__(self)
+        super().__init__()
+        self.names, self.opset, self.stem = names, opset, stem
+        self.nodes: list[ir.Node] = []
         self.has_guards = False
+
+    def op(
+        self,
+        op_type: str,
+        inputs: Iterable[ir.Value | None],
+        attributes: Mapping[str, Any] | None = None,
+        outputs: Sequence[ir.Value] | None = None,
+    ) -> ir.Value:
+        """Add a node with attributes given as Python values; returns its first output.
+
+        It has the outputs given, or a new one.
+        """
+        if outputs is None:
+            outputs = [ir.Value(name=self.names.fresh(f"{self.stem}_{op_type.lower()}"))]
+        node = ir.Node(
+            "",
+            op_type,
+            list(inputs),
+            ir.convenience.convert_attributes(dict(attributes or {})),
+            outputs=outputs,
+            name=self.names.fresh(f"{self.stem}_{op_type}"),
+        )
+        self.nodes.append(node)
+        return outputs[0]
+
+    def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
+        """Add a Constant node; returns its output, whose value is known to later readers too."""
+        array = np.array(value, dtype)
+        # Said in full: what onnx-ir finds out for itself costs more than the node
+        shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
+        tensor = ir.Tensor(array, element, shape=shape)
+        attribute = ir.Attr("value", ir.AttributeType.TENSOR, tensor)
+        output = self.op("Constant", [], {"value": attribute})
+        output.shape, output.type = ir.Shape(array.shape), ir.TensorType(element)
+        return output
+
+    def linked(self, kind: str, attribute: ir.Attr) -> ir.Value:
+        """A Constant that holds what a reference to an attribute of a function stands for.
+
+        The kind is ``value_int`` or ``value_ints``.
+        """
+        reference = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
+        output = self.op("Constant", [], {kind: reference})
+        output.dtype = ir.DataType.INT64
+        return output
 
     def constant_list(self, values: Iterable[int]) -> ir.Value:
         """Integers as int64 of rank 1.

@@ -8,7 +8,6 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features import is_sequence
-from tensorsplit.model.graph.building import Builder
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, bodies
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence
@@ -74,20 +73,20 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
     lowering.stand_in(old, made)
 
 
-def _number(make: Builder) -> ir.Value:
+def _number(make: Calculation) -> ir.Value:
     """The number of the round, which a loop gives its body."""
     return ir.val(make.names.fresh(f"{make.stem}_number"), ir.DataType.INT64, [])
 
 
 def _collecting_loop(
-    make: Builder,
+    make: Calculation,
     count: ir.Value,
     number: ir.Value,
     body: ir.Graph,
     kinds: Sequence[ir.DataType],
 ) -> list[ir.Value]:
     """A loop that puts what the nodes of its body make for each number into sequences."""
-    names, last = make.names, Builder(make.names, make.opset, make.stem)
+    names, last = make.names, Calculation(make.names, make.opset, make.stem)
     always = make.constant(True, np.bool_)
     starts = [make.op("SequenceEmpty", [], {"dtype": int(kind)}) for kind in kinds]
     going = ir.val(names.fresh(f"{make.stem}_going"), ir.DataType.BOOL, [])
