@@ -309,6 +309,23 @@ _RUNTIME = [
         feeds={"i": np.array(1, np.int32)},
     ),
     Case(
+        "insert_and_erase_at_a_runtime_position",
+        13,
+        "g (float[7,2] x, float[3,2] w, int64 i) => (float[10,2] a, int64 n) <int64 c = {2}>"
+        " { s = SplitToSequence(x, c)  t = SequenceInsert(s, w, i)  u = SequenceInsert(t, w, i)"
+        "  v = SequenceErase(u, i)  a = ConcatFromSequence<axis=0>(v)  n = SequenceLength(v) }",
+        feeds={"i": np.array(2)},
+    ),
+    Case(
+        "insert_and_erase_steps_at_a_runtime_position",
+        13,
+        "g (float[7,2] x, float[2] w, int64 i) => (float[8,2] a, float[2,7] b, float[2] d)"
+        " { s = SplitToSequence<keepdims=0>(x)  t = SequenceInsert(s, w, i)"
+        "  a = ConcatFromSequence<axis=0, new_axis=1>(t)  u = SequenceErase(t, i)"
+        "  b = ConcatFromSequence<axis=1, new_axis=1>(u)  d = SequenceAt(t, i) }",
+        feeds={"i": np.array(-3)},
+    ),
+    Case(
         "sequence_runtime_index_ones",
         13,
         "g (float[7,2] x, int64 i) => (float[2] a)"

@@ -237,7 +237,9 @@ def test_the_report_says_what_why_and_what_remains() -> None:
     report = lower_graph(model, "openvino")
     assert report.changes == []
     assert any("D16" in note for note in report.notes)
+    assert not any("D23" in note for note in report.notes)
     report = lower_graph(ir.from_proto(BY_NAME["captured_in_if"].model), "openvino")
+    assert any("D23" in note for note in report.notes)
     assert [change.node for change in report.changes] == [
         "graph/SplitToSequence[0]",
         "graph/If[1].then_branch/SequenceAt[0]",

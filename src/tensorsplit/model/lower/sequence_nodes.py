@@ -79,10 +79,10 @@ class SequenceNode:
 
     @cached_property
     def _index(self) -> Number:
-        """The position that the node takes, or that of the last tensor."""
+        """The position that the node takes; None if it is left out."""
         held = self.ref.input(POSITIONS[self.ref.op_type])
         if held is None:
-            return -1
+            return None
         fact = self.lowering.tensor(held)
         if fact.constant is not None and len(fact.constant) == 1:
             return fact.constant[0]
@@ -92,16 +92,20 @@ class SequenceNode:
         """The position that the node takes among so many tensors, from the front.
 
         It is checked, here or by the running model; there may be one `behind` the last tensor.
+        Left out, it is the last one.
         """
+        if behind and self._index is None:
+            return count
         if is_known(count):
             others = map(self.lowering.facts.of, self.node.inputs[1:])
             check_position(self.node, [Sequence(count=count), *others])
-        return position(self._index, count, count - 1 + behind)
+        index = -1 if self._index is None else self._index
+        return position(index, count, count - 1 + behind)
 
     def known_position(self, behind: int = 0) -> int | None:
         """As `position`, but None unless it is known, and how many tensors there are."""
         parts = self.given.parts
-        known = parts is not None and is_known(self._index)
+        known = parts is not None and not isinstance(self._index, Formula)
         return self.position(len(parts or ()), behind) if known else None
 
 
@@ -113,7 +117,9 @@ def _split(step: SequenceNode) -> Result:
         problem = "it is not known whether 'split' is a scalar or a list"
         raise refusal(problem, "declare its shape")
     sizes, zero = sizes_of(lowering, step.ref, point, intent, dim), 0
-    if not isinstance(sizes, Chunks):
+    if not intent.keepdims:
+        sizes = Chunks(dim, dim, 1)
+    elif not isinstance(sizes, Chunks):
         zero = calculated(point, fitting_zero(dim, sizes))
         sizes = calculated(point, sizes)
         if isinstance(sizes, Formula) and lowering.tensor(step.ref.input(1)).shape == (1,):
@@ -152,10 +158,8 @@ def _identity(step: SequenceNode) -> Result:
 
 
 def _insert(step: SequenceNode) -> Result:
-    tensor, at_end = step.ref.input(1), step.ref.input(2) is None
+    tensor, place, parts = step.ref.input(1), step.known_position(behind=1), step.given.parts
     assert tensor is not None  # noqa: S101 - the input is required
-    parts = step.given.parts
-    place = len(parts) if parts is not None and at_end else step.known_position(behind=1)
     if parts is not None and place is not None:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
     packed, make = step.packed(step.fact), step.point
@@ -163,9 +167,10 @@ def _insert(step: SequenceNode) -> Result:
     data, added = (step.lowering.tensor(held).shape for held in (packed.data, tensor))
     packed.layout.check([added], data)
     new: Piece = make.unsqueeze(tensor, [axis]) if dropped else tensor, (dimension(tensor, axis),)
-    if at_end:
+    where = step.position(packed.count, behind=1)
+    if where is packed.count:
         return _repacked(step, packed, [(packed.whole, packed.lengths), new])
-    where = calculated(make, step.position(packed.count, behind=1))
+    where = calculated(make, where)
     before, behind = packed.before(make, where), packed.behind(make, where)
     return _repacked(step, packed, [before, new, behind])
 

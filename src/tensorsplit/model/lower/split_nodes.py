@@ -44,7 +44,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
     for old, new in zip(node.outputs, made, strict=True):
         if old.name:
             lowering.stand_in(old, new)
-    notes = (entry.note for entry in lowering.limitations(node) if must_go(entry))
+    notes = (entry.note for entry in lowering.limitations[node] if must_go(entry))
     lowering.changed(ref, became, "; ".join(dict.fromkeys(notes)))
     lowering.edits.retire(node)
 

@@ -65,6 +65,7 @@ class Lowering:
 
     Attributes:
         refs: Every node that the model had at the last `look`.
+        limitations: What the target can't do of single nodes.
         reasons: The sequences that can't stay, each with the reason.
         fresh: Values that were made here and are not yet known by another name.
     """
@@ -80,11 +81,11 @@ class Lowering:
         self.facts = analyse(self.model, strict=True)
         self.names, self.edits = Names(self.model), Edits()
         self.refs = {ref.node: ref for ref in walk(self.model)}
-        self._limitations: dict[ir.Node, tuple[Limitation, ...]] = {}
-        for node, ref in self.refs.items():
-            features = features_of(ref, self.facts)
-            if features:
-                self._limitations[node] = tuple(self.profile.about(features))
+        self.limitations = {
+            node: tuple(self.profile.about(features))
+            for node, ref in self.refs.items()
+            if (features := features_of(ref, self.facts))
+        }
         self.reasons = self._sequences_to_lower()
 
     def _sequences_to_lower(self) -> dict[ir.Value, Limitation]:
@@ -115,13 +116,9 @@ class Lowering:
         """What the target can't do of a feature."""
         return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
-    def limitations(self, node: ir.Node) -> tuple[Limitation, ...]:
-        """What the target can't do of a node."""
-        return self._limitations.get(node, ())
-
     def reason(self, node: ir.Node) -> Limitation | None:
         """Why a node must be changed; None if it may stay."""
-        return next(filter(must_go, self.limitations(node)), None)
+        return next(filter(must_go, self.limitations.get(node, ())), None)
 
     def stand_in(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value that was newly made take the name, type and place of another one."""
@@ -134,9 +131,8 @@ class Lowering:
         self.edits.replace(old, new)
 
     def note(self, entry: Limitation) -> None:
-        """Note what the target may do wrongly, and what is not changed for that."""
-        if not must_go(entry):
-            self.report.note(f"{self.profile.name}: {entry.note}")
+        """Note what the target may do wrongly of the lowered model."""
+        self.report.note(f"{self.profile.name}: {entry.note}")
 
     def changed(self, ref: NodeRef, became: str, reason: str) -> None:
         """Note a change."""

@@ -27,6 +27,7 @@ from tensorsplit.model.lower.state import (
     Lowering,
     LoweringReport,
     at,
+    must_go,
     refusal,
 )
 from tensorsplit.model.profiles import load
@@ -77,13 +78,15 @@ def _check(lowering: Lowering) -> None:
                 f"{what} of the model, which {profile.name} can't take ({entry.note})",
                 "make it a tensor, for example with ConcatFromSequence",
             )
-        lowering.note(entry)
-    for node, ref in lowering.refs.items():
-        for entry in lowering.limitations(node):
-            if entry.feature == "element_type" and not entry.operators:
-                with at(ref):
-                    raise refusal(f"{profile.name} can't hold the data: {entry.note}")
+        if not must_go(entry):
             lowering.note(entry)
+    for node, entries in lowering.limitations.items():
+        for entry in entries:
+            if entry.feature == "element_type" and not entry.operators:
+                with at(lowering.refs[node]):
+                    raise refusal(f"{profile.name} can't hold the data: {entry.note}")
+            if not must_go(entry):
+                lowering.note(entry)
 
 
 def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) -> None:
