@@ -50,40 +50,22 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseInfo:
-    """What is said of a case.
+    """What is said of a case."""
 
-    Attributes:
-        id: Stable and unique: segments of ``[A-Za-z0-9._-]+`` between slashes.
-        operator: The operator version, such as ``onnx.Split-18``.
-        element_type: The element type of the data, in ONNX's words.
-        shape_class: One of `SHAPE_CLASSES`: what the model declares of the data's shape.
-        rank: The rank of the data.
-        spelling: One of `FORMS`: how the model says the lengths, or how many parts there are.
-        place: One of `PLACES`: where the split node is; for a node inside two, the outer one.
-        use: One of `USES`: what is done with a sequence; empty for operators without one.
-        rule: What the standard says, in our words, and where it says so.
-        decision: Where the standard leaves it open, the decision of docs/errata.md: ``D1`` to
-            ``D20``.
-        expects: `PARTS` or `REFUSAL`.
-        opset: The opset that the model imports; for an IR, that of its split layer.
-        model_format: ``onnx`` or ``ir``.
-        cut: What is split; None for refusals.
-    """
-
-    id: str
-    operator: str
-    element_type: str
-    shape_class: str
-    rank: int
-    spelling: str
-    place: str
-    use: str
-    rule: str
-    decision: str
-    expects: str
-    opset: int
-    model_format: str
-    cut: CaseSplit | None = None
+    id: str  # stable and unique: segments of ``[A-Za-z0-9._-]+`` between slashes
+    operator: str  # the operator version, such as ``onnx.Split-18``
+    element_type: str  # of the data, in ONNX's words
+    shape_class: str  # one of `SHAPE_CLASSES`: what the model declares of the data's shape
+    rank: int  # of the data
+    spelling: str  # one of `FORMS`: how the model says the lengths, or how many parts there are
+    place: str  # one of `PLACES`: where the split node is; inside of two, the outer one
+    use: str  # one of `USES`: what is done with a sequence; empty for operators without one
+    rule: str  # what the standard says, in our words, and where it says so
+    decision: str  # where the standard leaves it open, that of docs/errata.md: ``D1`` to ``D20``
+    expects: str  # `PARTS` or `REFUSAL`
+    opset: int  # that the model imports; for an IR, that of its split layer
+    model_format: str  # ``onnx`` or ``ir``
+    cut: CaseSplit | None = None  # what is split; None for refusals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any
 
 from tensorsplit.conformance.case import SHAPE_CLASSES, Case
-from tensorsplit.conformance.cases.making import case_of, drawn_axis, drawn_rank, shaped
-from tensorsplit.conformance.cases.onnx_parts import TYPE_SPLITS, decision_of_type
+from tensorsplit.conformance.cases.making import case_of, drawn_rank, kinds_of_data, shaped
+from tensorsplit.conformance.cases.onnx_parts import TYPE_SPLITS
 from tensorsplit.conformance.cases.wordings import (
     COMMON,
     COUNT_OF_NOTHING,
@@ -20,7 +20,7 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
     lengths_text,
 )
-from tensorsplit.conformance.data import ALLOWED, has_extremes
+from tensorsplit.conformance.data import ALLOWED
 from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape
 
 VARIADIC, SPLIT = "openvino.VariadicSplit-1", "openvino.Split-1"
@@ -59,29 +59,18 @@ def _types(element_type: str) -> Iterator[Case]:
         for name, sizes in TYPE_SPLITS.items()
     }
     rows["equal"] = (SPLIT, (3, 3, 3), {"attributes": {"num_splits": 3}})
-    kinds = {"plain": False, "extreme": True} if has_extremes(element_type) else {"plain": False}
-    for (name, (operator, sizes, said)), (kind, extreme) in product(rows.items(), kinds.items()):
-        yield case_of(
-            operator,
-            f"{name}-{kind}",
-            "any-type",
-            decision=decision_of_type(element_type, extreme),
-            element_type=element_type,
-            extreme=extreme,
-            shape=(2, sum(sizes)),
-            axis=1,
-            axis_operand=CaseOperand(1),
-            sizes=sizes,
-            **said,
-        )
+    for name, (operator, sizes, said) in rows.items():
+        said |= {"shape": (2, sum(sizes)), "axis": 1, "axis_operand": CaseOperand(1)}
+        for kind, fields in kinds_of_data(element_type):
+            yield case_of(operator, f"{name}-{kind}", "any-type", sizes=sizes, **said, **fields)
 
 
 def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
     """A split by lengths in a form, or by a count (`form` is empty); at a rank and axis or any."""
     key = f"variadic {split} {form} {cls} {at}" if form else f"equal {split} {cls} {at}"
     rank = at[0] if at else drawn_rank(cls, key)
-    around = shaped(split.dim, rank, at[1] if at else drawn_axis(rank, key), cls, key)
-    axis, axis_form = around["axis"], draw(f"axis {key}", _FORMS)
+    axis = at[1] if at else draw(f"axis {key}", range(-rank, rank))
+    axis_form = draw(f"axis {key}", _FORMS)
     is_list = bool(form and draw(f"list {key}", (0, 1)))
     how = f"axis{'list' * is_list}{'-runtime' if axis_form == 'runtime' else ''}"
     said: dict[str, Any] = {"attributes": {"num_splits": split.said}}
@@ -103,7 +92,7 @@ def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None
         element_type=draw(f"type {key}", COMMON),
         axis_operand=CaseOperand((axis,) if is_list else axis, axis_form),
         sizes=split.sizes,
-        **around,
+        **shaped(split.dim, rank, axis, cls, key),
         **said,
     )
 

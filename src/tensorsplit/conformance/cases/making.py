@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from tensorsplit.conformance.case import PARTS, REFUSAL, USES, Case, CaseSplit
 from tensorsplit.conformance.cases.wordings import (
-    COMMON,
-    COMMON_IN_SEQUENCES,
     OPSETS,
     SEQUENCES,
-    SPLITS,
     Stated,
     draw,
     rule,
 )
-from tensorsplit.conformance.data import ALLOWED
+from tensorsplit.conformance.data import WIDE, has_extremes
 from tensorsplit.conformance.models.ir_model import build as build_ir
 from tensorsplit.conformance.models.onnx_graphs import build as build_onnx
 from tensorsplit.conformance.models.onnx_model import SplitModel
@@ -81,10 +79,19 @@ def case_of(
     )
 
 
-def common_type(operator: str, key: str) -> str:
-    """An element type that the operator version and most engines have."""
-    common = COMMON if operator in SPLITS else COMMON_IN_SEQUENCES
-    return draw(f"type {key}", [name for name in common if name in ALLOWED[operator]])
+def decision_of_type(element_type: str, extreme: bool = False) -> str:
+    """The decision that is about an element type."""
+    if element_type == "string":
+        return "D17"
+    return "D16" if extreme and element_type in WIDE else ""
+
+
+def kinds_of_data(element_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Plain elements and, where the type has such, extreme ones: a name and fields of a case."""
+    for extreme in (False, True)[: 1 + has_extremes(element_type)]:
+        decision = decision_of_type(element_type, extreme)
+        fields = {"element_type": element_type, "extreme": extreme, "decision": decision}
+        yield "extreme" if extreme else "plain", fields
 
 
 def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int | None:
@@ -97,7 +104,7 @@ def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int | None:
 def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> dict[str, Any]:
     """The fields of a `SplitModel` for a dimension on an axis, which may be negative.
 
-    With the class ``zero-size`` another dimension is 0, but where the one that is split is 0.
+    With the class ``zero-size`` another dimension is 0, unless the one that is split is.
     """
     place = axis % rank
     turn = draw(f"others {key}", range(len(_OTHERS)))
@@ -120,11 +127,6 @@ def drawn_rank(shape_class: str, key: str) -> int:
     """A rank from 1 to 6, or from 2 where there has to be another dimension."""
     least = 2 if shape_class in ("dynamic-other", "zero-size") else 1
     return draw(f"rank {key}", range(least, 7))
-
-
-def drawn_axis(rank: int, key: str) -> int:
-    """Any axis, counted from the front or from the back."""
-    return draw(f"axis {key}", range(-rank, rank))
 
 
 def options(use: str, split: Stated, keepdims: bool) -> list[Any]:

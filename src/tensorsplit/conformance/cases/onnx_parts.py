@@ -11,11 +11,11 @@ from tensorsplit.conformance.cases.making import (
     BODIES,
     SIMPLE_USES,
     case_of,
-    common_type,
-    drawn_axis,
+    decision_of_type,
     drawn_opset,
     drawn_rank,
     drawn_use,
+    kinds_of_data,
     option_text,
     options,
     shaped,
@@ -23,6 +23,8 @@ from tensorsplit.conformance.cases.making import (
 )
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
+    COMMON,
+    COMMON_IN_SEQUENCES,
     INPUT_SPLITS,
     OPSETS,
     SEQUENCES,
@@ -32,7 +34,7 @@ from tensorsplit.conformance.cases.wordings import (
     Wording,
     draw,
 )
-from tensorsplit.conformance.data import ALLOWED, WIDE, has_extremes
+from tensorsplit.conformance.data import ALLOWED
 from tensorsplit.conformance.models.onnx_model import CaseOperand
 
 _NESTED = (
@@ -170,10 +172,12 @@ def _case(
     """
     opset = opset or draw(f"opset {key}", OPSETS[operator])
     rank = rank or draw(f"rank {key}", (1, 2, 3))
-    axis = drawn_axis(rank, key) if axis is None else axis
+    axis = draw(f"axis {key}", range(-rank, rank)) if axis is None else axis
     cls = cls or draw(f"class {key}", ("static", "dynamic-axis"))
-    element_type = element_type or common_type(operator, key)
     is_sequence = operator in SEQUENCES
+    common = COMMON_IN_SEQUENCES if is_sequence else COMMON
+    fitting = [name for name in common if name in ALLOWED[operator]]
+    element_type = element_type or draw(f"type {key}", fitting)
     says = wording.says(split, element_type)
     says["attributes"] |= {"axis": axis} if axis else {}
     use, option = used or ("", None)
@@ -219,33 +223,16 @@ def _decision(operator: str, split: Stated, axis: int) -> str:
 def _types(operator: str) -> Iterator[Case]:
     """Every element type, in numbers that are plain and in extreme ones."""
     opsets = OPSETS[operator]
-    for element_type in ALLOWED[operator]:
-        for extreme in (False, True)[: 1 + has_extremes(element_type)]:
-            for number, (name, sizes) in enumerate(TYPE_SPLITS.items()):
-                yield case_of(
-                    operator,
-                    f"{name}-{'extreme' if extreme else 'plain'}",
-                    "types",
-                    decision=decision_of_type(element_type, extreme),
-                    opset=opsets[number % len(opsets)],
-                    element_type=element_type,
-                    shape=(2, 7),
-                    axis=1,
-                    use="output" if operator in SEQUENCES else "",
-                    extreme=extreme,
-                    **lengths_of(operator, sizes, axis=1),
-                )
+    for element_type, (number, name) in product(ALLOWED[operator], enumerate(TYPE_SPLITS)):
+        said: dict[str, Any] = {"opset": opsets[number % len(opsets)], "shape": (2, 7), "axis": 1}
+        said |= lengths_of(operator, TYPE_SPLITS[name], axis=1)
+        said["use"] = "output" if operator in SEQUENCES else ""
+        for kind, fields in kinds_of_data(element_type):
+            yield case_of(operator, f"{name}-{kind}", "types", **said, **fields)
 
 
 TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
 """Splits of 7, for each element type."""
-
-
-def decision_of_type(element_type: str, extreme: bool = False) -> str:
-    """The decision that is about an element type."""
-    if element_type == "string":
-        return "D17"
-    return "D16" if extreme and element_type in WIDE else ""
 
 
 def lengths_of(operator: str, sizes: tuple[int, ...], **attributes: int) -> dict[str, Any]:

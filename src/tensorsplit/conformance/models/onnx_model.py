@@ -16,22 +16,14 @@ Shape = tuple[int | str | None, ...]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CaseOperand:
-    """The second input of a split node; of an IR also its axis.
+    """The second input of a split node; of an IR also its axis."""
 
-    Attributes:
-        value: The lengths that count: a tuple, or a number for a scalar.
-        form: How they get there: ``initializer``, ``constant``, ``runtime`` or ``overridable``.
-        element_type: Their element type.
-        default: What an overridable initializer holds that another value is fed for; None: nothing
-            is fed, and it holds `value`.
-        declared: The shape that a graph input of it declares; None: that of the value.
-    """
-
-    value: Any
-    form: str = "constant"
+    value: Any  # the lengths that count: a tuple, or a number for a scalar
+    form: str = "constant"  # or ``initializer``, ``runtime`` or ``overridable``
     element_type: str = "int64"
+    # what an overridable initializer holds that another value is fed for; None: `value`, unfed
     default: Any = None
-    declared: Shape | None = None
+    declared: Shape | None = None  # the shape that a graph input declares; None: of the value
 
     def __repr__(self) -> str:
         """What draws go by: it stays as it is, so that cases keep their ids."""
@@ -45,44 +37,28 @@ class CaseOperand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitModel:
-    """A model with a split node or layer, in the terms of the standard.
-
-    Attributes:
-        opset: The opset that is imported; for an IR, that of its split layer.
-        declared: The shape that the model declares for the data; None: that of what is fed.
-        axis_operand: The input that says the axis, in an IR.
-        blank: Whether the node has a second input with an empty name.
-        outputs: How many outputs the node has; for a sequence, 1.
-        unnamed: The places of outputs that have an empty name.
-        axis: The axis that `sizes` lie on.
-        sizes: The lengths of the parts; None if the model is to be refused.
-        places: Where the node is, from the outside to the inside; ``()`` is the graph.
-        use: What is done with the sequence, and in `option` what that needs to know.
-        extreme: Whether the data holds NaNs, infinities and the like.
-        by_reference: In a function, whether the attributes are those of the function.
-        is_constant: Whether the data is an initializer, so that tools may compute the parts.
-    """
+    """A model with a split node or layer, in the terms of the standard."""
 
     operator: str
-    opset: int = 1
+    opset: int = 1  # that is imported; for an IR, that of its split layer
     element_type: str = "float"
     shape: tuple[int, ...]
-    declared: Shape | None = None
+    declared: Shape | None = None  # the shape that the model declares; None: of what is fed
     attributes: Mapping[str, Any] = field(default_factory=dict)
     operand: CaseOperand | None = None
-    axis_operand: CaseOperand | None = None
-    blank: bool = False
-    outputs: int = 1
-    unnamed: tuple[int, ...] = ()
-    axis: int = 0
-    sizes: tuple[int, ...] | None = None
+    axis_operand: CaseOperand | None = None  # in an IR
+    blank: bool = False  # whether the node has a second input with an empty name
+    outputs: int = 1  # how many the node has
+    unnamed: tuple[int, ...] = ()  # the places of outputs that have an empty name
+    axis: int = 0  # that `sizes` lie on
+    sizes: tuple[int, ...] | None = None  # the lengths; None if the model is to be refused
     keepdims: bool = True
-    places: tuple[str, ...] = ()
-    use: str = ""
-    option: Any = None
-    extreme: bool = False
-    is_constant: bool = False
-    by_reference: bool = False
+    places: tuple[str, ...] = ()  # from the outside to the inside; none is the graph
+    use: str = ""  # what is done with the sequence
+    option: Any = None  # what that needs to know
+    extreme: bool = False  # whether the data holds NaNs, infinities and the like
+    is_constant: bool = False  # whether it is an initializer, so that tools may compute the parts
+    by_reference: bool = False  # whether the attributes are those of the function it is in
 
     @property
     def op_type(self) -> str:
