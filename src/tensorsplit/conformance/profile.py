@@ -34,8 +34,11 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
     The run must have all cases of this version of the package: what no case shows is taken over
     from the newest profile there is.
     """
-    conditions = _conditions(document)
-    cases = {case.id: case for case in document.cases}
+    cases = {case.id: case for case in document.cases if case.model_format == "onnx"}
+    seed = int(document.suite.get("seed", 0))
+    conditions = {
+        case.id: conditions_of(case.build(seed).model) for case in all_cases() if case.id in cases
+    }
     for subject in document.subjects:
         if subject.kind != "engine":
             continue
@@ -105,15 +108,6 @@ def _measured(
         f" {versions}, each in a process that may die; derived by"
         " tensorsplit.conformance.derivation",
         "system": ", ".join(filter(None, (measured.get("system"), measured.get("cpu")))),
-    }
-
-
-def _conditions(document: Document) -> dict[str, frozenset[Condition]]:
-    """What each ONNX case of a document asks for."""
-    wanted = {case.id for case in document.cases if case.model_format == "onnx"}
-    seed = int(document.suite.get("seed", 0))
-    return {
-        case.id: conditions_of(case.build(seed).model) for case in all_cases() if case.id in wanted
     }
 
 

@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
-from onnx.helper import (
-    make_function,
-    make_graph,
-    make_model,
-    make_node,
-    make_opsetid,
-    make_tensor_sequence_value_info,
-    make_tensor_value_info,
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
 )
 from onnx.numpy_helper import from_array
 
@@ -48,10 +47,14 @@ class Value:
     expected: Any = None  # None where a refusal is expected
     is_sequence: bool = False
 
-    def info(self, name: str = "") -> ValueInfoProto:
-        """The declaration, of another name if one is given."""
-        make = make_tensor_sequence_value_info if self.is_sequence else make_tensor_value_info
-        return make(name or self.name, data.tensor_type(self.element_type), self.shape)
+    def info(self) -> ValueInfoProto:
+        """The declaration."""
+        make = (
+            helper.make_tensor_sequence_value_info
+            if self.is_sequence
+            else helper.make_tensor_value_info
+        )
+        return make(self.name, data.tensor_type(self.element_type), self.shape)
 
     def into(
         self, name: str, make: Callable[[Any], Any], is_sequence: bool = False, **changes: Any
@@ -62,13 +65,6 @@ class Value:
 
 
 _FLAG, _NUMBER = Value("", "bool", ()), Value("", "int64", ())
-
-
-class Fragment(NamedTuple):
-    """Nodes, and the values that they are there for."""
-
-    nodes: list[NodeProto]
-    outputs: list[Value]
 
 
 @dataclass(slots=True)
@@ -117,11 +113,48 @@ class Scope:
         self.initializers.setdefault(name, from_array(array, name))
         return name
 
-    def fragment(self, places: Sequence[str], x: Value, prefix: str) -> Fragment:
-        """Nodes that split a value in some places, with names that begin as told."""
-        if not places:
-            return _split(self, x, prefix)
-        return _BODIES[places[0]](self, places[1:], x, prefix)
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The nodes of a graph in the making, and what the names that they make begin with."""
+
+    scope: Scope
+    prefix: str
+    nodes: list[NodeProto] = field(default_factory=list)
+
+    def inside(self, prefix: str) -> Block:
+        """A block for a body of one of its nodes."""
+        return Block(self.scope, self.prefix + prefix)
+
+    def add(
+        self, op_type: str, inputs: Sequence[str], outputs: list[Value], **said: Any
+    ) -> list[Value]:
+        """Add a node, and give its outputs."""
+        self.nodes.append(helper.make_node(op_type, inputs, _names(outputs), **said))
+        return outputs
+
+    def like(self, value: Value, name: str, **changes: Any) -> Value:
+        """A value of the block that is declared as another one."""
+        return replace(value, name=self.prefix + name, **changes)
+
+    def constant(self, name: str, array: Array) -> str:
+        """Add a Constant, and give its output."""
+        name = self.prefix + name
+        self.nodes.append(helper.make_node("Constant", [], [name], value=from_array(array, name)))
+        return name
+
+    def split(self, places: Sequence[str], x: Value) -> list[Value]:
+        """Add nodes that split a value in some places, and what is done with its sequence."""
+        return _BODIES[places[0]](self, places[1:], x) if places else _split(self, x)
+
+    def graph(self, name: str, outputs: list[Value], inputs: Iterable[Value] = ()) -> GraphProto:
+        """The block as the body of a node."""
+        given, made = ([value.info() for value in values] for values in (inputs, outputs))
+        return helper.make_graph(self.nodes, name, given, made)
+
+    def renamed(self, values: Iterable[Value]) -> list[Value]:
+        """Values of a body as they come out of its node."""
+        return [self.like(value, f"y{n}") for n, value in enumerate(values)]
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
@@ -131,13 +164,16 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     The IR version is an old one that has all that is in the model.
     """
     scope = Scope(model, rng)
+    block = Block(scope, "")
     x = scope.data("x", model.shape, model.declared_shape)
-    nodes, outputs = scope.fragment(model.places, x, "")
+    outputs = block.split(model.places, x)
     inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
-    imports = [make_opsetid("", model.opset), make_opsetid(LOCAL, 1)]
-    infos = [value.info() for value in outputs]
-    proto = make_model(
-        make_graph(nodes, "case", inputs, infos, list(scope.initializers.values())),
+    imports = [helper.make_opsetid("", model.opset), helper.make_opsetid(LOCAL, 1)]
+    graph = block.graph("case", outputs)
+    graph.input.extend(inputs)
+    graph.initializer.extend(scope.initializers.values())
+    proto = helper.make_model(
+        graph,
         opset_imports=imports[: 1 + bool(scope.functions)],
         functions=scope.functions,
         ir_version=10 if model.opset >= 21 else 8,
@@ -149,46 +185,39 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     return Built(proto.SerializeToString(deterministic=True), b"", scope.feeds, expected)
 
 
-def _split(scope: Scope, x: Value, prefix: str) -> Fragment:
-    """The split node, and what is done with its sequence."""
-    model = scope.model
-    nodes, inputs = _lengths(scope, prefix)
-    expected = None
+def _split(block: Block, x: Value) -> list[Value]:
+    """Add the split node, and what is done with its sequence."""
+    model, prefix = block.scope.model, block.prefix
+    inputs = [x.name, *_lengths(block)]
+    parts: Sequence[Array | None] = [None] * model.outputs
     if model.sizes is not None:
-        expected = oracle.parts(x.expected, model.axis, model.sizes, model.keepdims)
+        parts = oracle.parts(x.expected, model.axis, model.sizes, model.keepdims)
     if model.use:
-        parts = Value(f"{prefix}parts", x.element_type, _any_part(model, x), expected, True)
-        names = [parts.name]
-        used = _USES[model.use](scope, parts, prefix)
+        expected = None if model.sizes is None else parts
+        outputs = [Value(f"{prefix}parts", x.element_type, _any_part(model, x), expected, True)]
     else:
-        names = [
-            "" if place in model.unnamed else f"{prefix}y{place}" for place in range(model.outputs)
+        outputs = [
+            Value("" if n in model.unnamed else f"{prefix}y{n}", x.element_type, shape, part)
+            for n, (shape, part) in enumerate(zip(_shapes(model, x), parts, strict=True))
         ]
-        wanted: Sequence[Array | None] = expected or [None] * model.outputs
-        used = Fragment(
-            [],
-            [
-                Value(name, x.element_type, _part(model, x, place), part)
-                for place, (name, part) in enumerate(zip(names, wanted, strict=True))
-                if name
-            ],
-        )
-    node = make_node(model.op_type, [x.name, *inputs], names, **model.attributes)
+    block.add(model.op_type, inputs, outputs, **model.attributes)
     if model.by_reference:  # to attributes of the function, which have the same names
-        for entry in node.attribute:
+        for entry in block.nodes[-1].attribute:
             name, kind = entry.name, entry.type
             entry.CopyFrom(AttributeProto(name=name, type=kind, ref_attr_name=name))
-    return Fragment([*nodes, node, *used.nodes], used.outputs)
+    if model.use:
+        return _USES[model.use](block, outputs[0])
+    return [value for value in outputs if value.name]
 
 
-def _lengths(scope: Scope, prefix: str) -> tuple[list[NodeProto], list[str]]:
-    """The second input of a split node, if there is one, and the nodes that make it."""
-    operand = scope.model.operand
+def _lengths(block: Block) -> list[str]:
+    """The second input of a split node, if there is one."""
+    scope, operand = block.scope, block.scope.model.operand
     if operand is None:
-        return [], [""] * scope.model.blank
+        return [""] * scope.model.blank
     array = operand.array(operand.value)
     if operand.form == "constant":
-        return _constant(f"{prefix}split", array)
+        return [block.constant("split", array)]
     if operand.form != "runtime":
         is_other = operand.default is not None
         scope.initializer("split", operand.array(operand.default) if is_other else array)
@@ -196,23 +225,18 @@ def _lengths(scope: Scope, prefix: str) -> tuple[list[NodeProto], list[str]]:
         is_fed = operand.form == "runtime" or operand.default is not None
         shape = array.shape if operand.declared is None else operand.declared
         scope.input("split", operand.element_type, array, shape, is_fed=is_fed)
-    return [], ["split"]
+    return ["split"]
 
 
-def _constant(name: str, array: Array) -> tuple[list[NodeProto], list[str]]:
-    """A Constant node, and its output."""
-    return [make_node("Constant", [], [name], value=from_array(array, name))], [name]
-
-
-def _part(model: SplitModel, x: Value, place: int) -> Shape:
-    """What is declared of a part: its length only where the model knows that of the data."""
+def _shapes(model: SplitModel, x: Value) -> list[Shape]:
+    """What is declared of parts: their lengths only where the model knows that of the data."""
     if not x.shape:
-        return ()
+        return [()] * model.outputs
     axis = model.axis if -len(x.shape) <= model.axis < len(x.shape) else 0
     is_overridden = model.operand is not None and model.operand.default is not None
-    if model.sizes is None or is_overridden or not isinstance(x.shape[axis], int):
-        return oracle.resized(x.shape, axis, None)
-    return oracle.resized(x.shape, axis, model.sizes[place])
+    is_known = isinstance(x.shape[axis], int) and not is_overridden
+    lengths = model.sizes if model.sizes is not None and is_known else [None] * model.outputs
+    return [oracle.resized(x.shape, axis, length) for length in lengths]
 
 
 def _any_part(model: SplitModel, x: Value) -> Shape:
@@ -229,42 +253,40 @@ def _of_length(model: SplitModel, shape: Shape, length: int | None) -> tuple[Any
     return oracle.resized(shape, model.axis, length)
 
 
-def _if(scope: Scope, places: Sequence[str], x: Value, prefix: str) -> Fragment:
+def _if(block: Block, places: Sequence[str], x: Value) -> list[Value]:
     """Both branches split, one of them what was asked for, the other one other data."""
+    scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
     cond = scope.input(f"{prefix}cond", "bool", np.array(scope.rng.integers(2) == 0), ())
-    branches = [scope.fragment(places, x, f"{prefix}t_")]
-    branches.append(scope.fragment(places, other, f"{prefix}e_"))
-    outputs = _renamed(branches[0 if scope.feeds[cond] else 1].outputs, prefix)
+    then, otherwise = block.inside("t_"), block.inside("e_")
+    parts, others = then.split(places, x), otherwise.split(places, other)
     bodies = {
-        f"{name}_branch": _graph(name, branch)
-        for name, branch in zip(("then", "else"), branches, strict=True)
+        "then_branch": then.graph("then", parts),
+        "else_branch": otherwise.graph("else", others),
     }
-    return Fragment([make_node("If", [cond], _names(outputs), **bodies)], outputs)
+    outputs = block.renamed(parts if scope.feeds[cond] else others)
+    return block.add("If", [cond], outputs, **bodies)
 
 
-def _loop(scope: Scope, places: Sequence[str], x: Value, prefix: str) -> Fragment:
+def _loop(block: Block, places: Sequence[str], x: Value) -> list[Value]:
     """A body that splits one of two tensors in turn; what comes out is the last turn's parts."""
+    scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
+    body = block.inside("b_")
+    i, c, c_out = body.like(_NUMBER, "i"), body.like(_FLAG, "c"), body.like(_FLAG, "c_out")
+    u, v, u_out, v_out = (body.like(x, name) for name in ("u", "v", "u_out", "v_out"))
     last = [x, other][(_TURNS - 1) % 2]
-    i, c, u, v = (f"{prefix}b_{key}" for key in "icuv")
-    body = scope.fragment(places, replace(last, name=u), f"{prefix}b_")
-    starts = [_start(scope, value, f"{prefix}start{n}") for n, value in enumerate(body.outputs)]
-    outputs = _renamed(body.outputs, prefix)
-    swap = [make_node("Identity", [one], [f"{two}_out"]) for one, two in ((c, c), (v, u), (u, v))]
-    was = [value.info(f"{prefix}b_was{n}") for n, value in enumerate(body.outputs)]
-    made = [value.info() for value in body.outputs]
-    graph = make_graph(
-        [*body.nodes, *swap],
-        f"{prefix}body",
-        [_NUMBER.info(i), _FLAG.info(c), x.info(u), x.info(v), *was],
-        [_FLAG.info(f"{c}_out"), x.info(f"{u}_out"), x.info(f"{v}_out"), *made],
-    )
+    parts = body.split(places, replace(u, expected=last.expected))
+    starts = [_start(scope, value, f"{prefix}start{n}") for n, value in enumerate(parts)]
+    for one, two in ((c, c_out), (v, u_out), (u, v_out)):
+        body.add("Identity", [one.name], [two])
+    was = [body.like(value, f"was{n}") for n, value in enumerate(parts)]
+    graph = body.graph(f"{prefix}body", [c_out, u_out, v_out, *parts], [i, c, u, v, *was])
     turns = scope.initializer("turns", np.array(_TURNS))
     always = scope.initializer("always", np.array(True))
     inputs = [turns, always, x.name, other.name, *starts]
-    names = [f"{prefix}last_u", f"{prefix}last_v", *_names(outputs)]
-    return Fragment([make_node("Loop", inputs, names, body=graph)], outputs)
+    ends = [block.like(x, "last_u"), block.like(x, "last_v")]
+    return block.add("Loop", inputs, [*ends, *block.renamed(parts)], body=graph)[2:]
 
 
 def _start(scope: Scope, value: Value, name: str) -> str:
@@ -275,47 +297,43 @@ def _start(scope: Scope, value: Value, name: str) -> str:
     return scope.input(name, value.element_type, array, value.shape)
 
 
-def _scan(scope: Scope, places: Sequence[str], x: Value, prefix: str) -> Fragment:
+def _scan(block: Block, places: Sequence[str], x: Value) -> list[Value]:
     """A body that splits each slice of a stack; what comes out are stacks of parts."""
+    scope, prefix = block.scope, block.prefix
     stack = scope.data(f"{prefix}stack", (_TURNS, *x.expected.shape), (_TURNS, *x.shape))
     for made in (scope.inputs, scope.feeds):
         made.pop(x.name, None)  # the stack is there instead
-    piece = replace(x, name=f"{prefix}s_x")
-    bodies = [  # one for what is expected of each slice; the model has the first
-        scope.fragment(places, replace(piece, expected=entry), f"{prefix}s_")
-        for entry in stack.expected
+    bodies = [block.inside("s_") for _ in stack.expected]  # the model has the first
+    piece = bodies[0].like(x, "x")
+    parts = [
+        body.split(places, replace(piece, expected=entry))
+        for body, entry in zip(bodies, stack.expected, strict=True)
     ]
-    outputs = [
+    outputs = block.renamed(
         replace(
             values[0],
-            name=f"{prefix}y{place}",
             shape=(_TURNS, *values[0].shape),
             expected=None if scope.model.sizes is None else np.stack([v.expected for v in values]),
         )
-        for place, values in enumerate(zip(*(body.outputs for body in bodies), strict=True))
-    ]
-    graph = _graph("body", bodies[0])
-    graph.input.append(piece.info())
-    node = make_node("Scan", [stack.name], _names(outputs), body=graph, num_scan_inputs=1)
-    return Fragment([node], outputs)
+        for values in zip(*parts, strict=True)
+    )
+    graph = bodies[0].graph("body", parts[0], [piece])
+    return block.add("Scan", [stack.name], outputs, body=graph, num_scan_inputs=1)
 
 
-def _function(scope: Scope, places: Sequence[str], x: Value, prefix: str) -> Fragment:
+def _function(block: Block, places: Sequence[str], x: Value) -> list[Value]:
     """A function of the model, whose inputs are all that its nodes refer to."""
-    model, inner = scope.model, replace(x, name=f"{prefix}f_x")
-    body = scope.fragment(places, inner, f"{prefix}f_")
-    used = free_names(body.nodes)
-    name = f"Cut{len(scope.functions)}"
-    outputs = _renamed(body.outputs, prefix)
-    imports = [make_opsetid("", model.opset), make_opsetid(LOCAL, 1)]
-    attributes = model.attributes if model.by_reference else {}
-    names = _names(body.outputs)
+    scope, model, body = block.scope, block.scope.model, block.inside("f_")
+    inner = body.like(x, "x")
+    parts = body.split(places, inner)
+    used, name = free_names(body.nodes), f"Cut{len(scope.functions)}"
+    imports = [helper.make_opsetid("", model.opset), helper.make_opsetid(LOCAL, 1)]
+    said = model.attributes if model.by_reference else {}
     scope.functions.append(
-        make_function(LOCAL, name, used, names, body.nodes, imports, sorted(attributes))
+        helper.make_function(LOCAL, name, used, _names(parts), body.nodes, imports, sorted(said))
     )
     given = [x.name if entry == inner.name else entry for entry in used]
-    call = make_node(name, given, _names(outputs), domain=LOCAL, **attributes)
-    return Fragment([call], outputs)
+    return block.add(name, given, block.renamed(parts), domain=LOCAL, **said)
 
 
 _BODIES = {"if": _if, "loop": _loop, "scan": _scan, "function": _function}
@@ -334,130 +352,104 @@ def free_names(nodes: Iterable[NodeProto], inputs: Iterable[ValueInfoProto] = ()
     return list(found)
 
 
-def _graph(name: str, fragment: Fragment) -> GraphProto:
-    return make_graph(fragment.nodes, name, [], [value.info() for value in fragment.outputs])
-
-
 def _names(values: Iterable[Value]) -> list[str]:
     return [value.name for value in values]
 
 
-def _renamed(values: Iterable[Value], prefix: str) -> list[Value]:
-    return [replace(value, name=f"{prefix}y{place}") for place, value in enumerate(values)]
-
-
-def _at(scope: Scope, parts: Value, prefix: str) -> Fragment:
+def _at(block: Block, parts: Value) -> list[Value]:
     """SequenceAt: `option` holds the positions, and whether they come at run time."""
-    nodes, outputs = [], []
-    for number, position in enumerate(scope.model.option[0]):
-        made, where = _position(scope, prefix, number)
-        value = parts.into(f"{prefix}y{number}", itemgetter(position))
-        nodes += [*made, make_node("SequenceAt", [parts.name, *where], [value.name])]
-        outputs.append(value)
-    return Fragment(nodes, outputs)
+    outputs = []
+    for number, position in enumerate(block.scope.model.option[0]):
+        inputs = [parts.name, *_position(block, number)]
+        value = parts.into(f"{block.prefix}y{number}", itemgetter(position))
+        outputs += block.add("SequenceAt", inputs, [value])
+    return outputs
 
 
-def _position(scope: Scope, prefix: str, number: int = 0) -> tuple[list[NodeProto], list[str]]:
-    """The nodes and the input that say one of the positions of `option`, if it has any."""
-    if scope.model.option is None:
-        return [], []
-    positions, is_runtime = scope.model.option
-    index = np.array(positions[number])
+def _position(block: Block, number: int = 0) -> list[str]:
+    """The input that says one of the positions of `option`, if it has any."""
+    if block.scope.model.option is None:
+        return []
+    positions, is_runtime = block.scope.model.option
+    name, index = f"at{number}", np.array(positions[number])
     if is_runtime:
-        return [], [scope.input(f"at{number}", "int64", index, ())]
-    return _constant(f"{prefix}at{number}", index)
+        return [block.scope.input(name, "int64", index, ())]
+    return [block.constant(name, index)]
 
 
-def _length(_: Scope, parts: Value, prefix: str) -> Fragment:
+def _length(block: Block, parts: Value) -> list[Value]:
     """SequenceLength."""
-    count = parts.into(
-        f"{prefix}y0", lambda items: np.array(len(items)), element_type="int64", shape=()
-    )
-    return Fragment([make_node("SequenceLength", [parts.name], [count.name])], [count])
+    count = parts.into(f"{block.prefix}y0", lambda items: np.array(len(items)), shape=())
+    return block.add("SequenceLength", [parts.name], [replace(count, element_type="int64")])
 
 
-def _insert(scope: Scope, parts: Value, prefix: str) -> Fragment:
+def _insert(block: Block, parts: Value) -> list[Value]:
     """SequenceInsert of another tensor at the position `option`; None: at the end."""
-    model = scope.model
-    extra = scope.data("extra", _of_length(model, model.shape, 2), parts.shape)
-    nodes, where = _position(scope, prefix)
+    model = block.scope.model
+    extra = block.scope.data("extra", _of_length(model, model.shape, 2), parts.shape)
 
     def longer(items: list[Array]) -> list[Array]:
         place = model.option[0][0] if model.option else len(items)
         return [*items[:place], extra.expected, *items[place:]]
 
-    value = parts.into(f"{prefix}longer", longer, is_sequence=True)
-    inputs = [parts.name, extra.name, *where]
-    return Fragment([*nodes, make_node("SequenceInsert", inputs, [value.name])], [value])
+    value = parts.into(f"{block.prefix}longer", longer, is_sequence=True)
+    inputs = [parts.name, extra.name, *_position(block)]
+    return block.add("SequenceInsert", inputs, [value])
 
 
-def _erase(scope: Scope, parts: Value, prefix: str) -> Fragment:
+def _erase(block: Block, parts: Value) -> list[Value]:
     """SequenceErase of the part at the position `option`; None: the last one."""
-    nodes, where = _position(scope, prefix)
-    place = scope.model.option[0][0] if scope.model.option else -1
-    value = parts.into(
-        f"{prefix}shorter",
-        lambda items: [item for n, item in enumerate(items) if n != place % len(items)],
-        is_sequence=True,
-    )
-    node = make_node("SequenceErase", [parts.name, *where], [value.name])
-    return Fragment([*nodes, node], [value])
+    option = block.scope.model.option
+    place = option[0][0] if option else -1
+
+    def shorter(items: list[Array]) -> list[Array]:
+        return [item for n, item in enumerate(items) if n != place % len(items)]
+
+    value = parts.into(f"{block.prefix}shorter", shorter, is_sequence=True)
+    return block.add("SequenceErase", [parts.name, *_position(block)], [value])
 
 
-def _concat(scope: Scope, parts: Value, prefix: str) -> Fragment:
+def _concat(block: Block, parts: Value) -> list[Value]:
     """ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
-    name, axis = f"{prefix}y0", scope.model.axis
-    if scope.model.option:
-        attributes: dict[str, Any] = {"axis": 0, "new_axis": 1}
-        value = parts.into(name, np.stack, shape=(None, *parts.shape))
-    else:
-        attributes = {"axis": axis}
-        value = parts.into(name, partial(np.concatenate, axis=axis))
-    node = make_node("ConcatFromSequence", [parts.name], [value.name], **attributes)
-    return Fragment([node], [value])
+    model = block.scope.model
+    said: dict[str, Any] = {"axis": model.axis}
+    shape, join = parts.shape, partial(np.concatenate, axis=model.axis)
+    if model.option:
+        said, shape, join = {"axis": 0, "new_axis": 1}, (None, *shape), partial(np.stack)
+    value = parts.into(f"{block.prefix}y0", join, shape=shape)
+    return block.add("ConcatFromSequence", [parts.name], [value], **said)
 
 
-def _each(scope: Scope, parts: Value, prefix: str) -> Fragment:
+def _each(block: Block, parts: Value) -> list[Value]:
     """A Loop that goes over the sequence and puts each part in front of those before it."""
-    model = scope.model
+    scope, model, body = block.scope, block.scope.model, block.inside("l_")
     start = scope.data("start", _of_length(model, model.shape, 1), parts.shape)
-    i, c, was, c_out, part, now = (
-        f"{prefix}l_{key}" for key in ("i", "c", "was", "c_out", "part", "now")
-    )
-    body = make_graph(
-        [
-            make_node("Identity", [c], [c_out]),
-            make_node("SequenceAt", [parts.name, i], [part]),
-            make_node("Concat", [part, was], [now], axis=model.axis),
-        ],
-        f"{prefix}each",
-        [_NUMBER.info(i), _FLAG.info(c), start.info(was)],
-        [_FLAG.info(c_out), start.info(now)],
-    )
+    i, c, c_out = body.like(_NUMBER, "i"), body.like(_FLAG, "c"), body.like(_FLAG, "c_out")
+    was, part, now = (body.like(start, name) for name in ("was", "part", "now"))
+    body.add("Identity", [c.name], [c_out])
+    body.add("SequenceAt", [parts.name, i.name], [part])
+    body.add("Concat", [part.name, was.name], [now], axis=model.axis)
+    graph = body.graph(f"{block.prefix}each", [c_out, now], [i, c, was])
     value = parts.into(
-        f"{prefix}y0",
+        f"{block.prefix}y0",
         lambda items: np.concatenate([*reversed(items), start.expected], axis=model.axis),
     )
-    count, always = f"{prefix}count", scope.initializer("always", np.array(True))
-    nodes = [
-        make_node("SequenceLength", [parts.name], [count]),
-        make_node("Loop", [count, always, start.name], [value.name], body=body),
-    ]
-    return Fragment(nodes, [value])
+    always = scope.initializer("always", np.array(True))
+    (count,) = block.add("SequenceLength", [parts.name], [block.like(_NUMBER, "count")])
+    return block.add("Loop", [count.name, always, start.name], [value], body=graph)
 
 
-def _map(_: Scope, parts: Value, prefix: str) -> Fragment:
+def _map(block: Block, parts: Value) -> list[Value]:
     """SequenceMap with a body that hands each part on."""
-    one, two = f"{prefix}m_in", f"{prefix}m_out"
-    part = replace(parts, is_sequence=False)
-    identity = make_node("Identity", [one], [two])
-    body = make_graph([identity], f"{prefix}each", [part.info(one)], [part.info(two)])
-    value = replace(parts, name=f"{prefix}mapped")
-    return Fragment([make_node("SequenceMap", [parts.name], [value.name], body=body)], [value])
+    body = block.inside("m_")
+    one, two = (body.like(parts, name, is_sequence=False) for name in ("in", "out"))
+    body.add("Identity", [one.name], [two])
+    graph = body.graph(f"{block.prefix}each", [two], [one])
+    return block.add("SequenceMap", [parts.name], [block.like(parts, "mapped")], body=graph)
 
 
-_USES: dict[str, Callable[[Scope, Value, str], Fragment]] = {
-    "output": lambda _scope, parts, _prefix: Fragment([], [parts]),
+_USES: dict[str, Callable[[Block, Value], list[Value]]] = {
+    "output": lambda _, parts: [parts],
     "SequenceAt": _at,
     "SequenceLength": _length,
     "SequenceInsert": _insert,
