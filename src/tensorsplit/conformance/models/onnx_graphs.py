@@ -14,15 +14,8 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from onnx import (
-    AttributeProto,
-    FunctionProto,
-    GraphProto,
-    NodeProto,
-    TensorProto,
-    ValueInfoProto,
-    helper,
-)
+import onnx
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.numpy_helper import from_array
 
 from tensorsplit.conformance import data, oracle
@@ -49,12 +42,9 @@ class Value:
 
     def info(self) -> ValueInfoProto:
         """The declaration."""
-        make = (
-            helper.make_tensor_sequence_value_info
-            if self.is_sequence
-            else helper.make_tensor_value_info
-        )
-        return make(self.name, data.tensor_type(self.element_type), self.shape)
+        kind = helper.make_tensor_type_proto(data.tensor_type(self.element_type), self.shape)
+        kind = helper.make_sequence_type_proto(kind) if self.is_sequence else kind
+        return helper.make_value_info(self.name, kind)
 
     def into(
         self, name: str, make: Callable[[Any], Any], is_sequence: bool = False, **changes: Any
@@ -78,7 +68,7 @@ class Scope:
     rng: np.random.Generator
     inputs: dict[str, ValueInfoProto] = field(default_factory=dict)
     initializers: dict[str, TensorProto] = field(default_factory=dict)
-    functions: list[FunctionProto] = field(default_factory=list)
+    functions: list[onnx.FunctionProto] = field(default_factory=list)
     feeds: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
 
