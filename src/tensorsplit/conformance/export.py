@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from onnx import SequenceProto, TensorProto, numpy_helper
+from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.core.errors import UNWRITABLE, SplitError
@@ -86,7 +85,9 @@ def _write(
             (place / "data.json").write_text('{"rtol": 0, "atol": 0}\n', encoding="utf-8")
         for kind, values in (("input", built.inputs), ("output", built.expected or {})):
             for number, (name, value) in enumerate(values.items()):
-                octets = _message(name, value).SerializeToString(deterministic=True)
+                is_sequence = isinstance(value, list)
+                to_proto = numpy_helper.from_list if is_sequence else numpy_helper.from_array
+                octets = to_proto(value, name).SerializeToString(deterministic=True)
                 (data / f"{kind}_{number}.pb").write_bytes(octets)
         entry = {name: value for name, value in asdict(case.info).items() if name != "cut"}
         entry |= {"directory": directory(case), "inputs": list(built.inputs)}
@@ -102,10 +103,3 @@ def _write(
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
-
-
-def _message(name: str, value: Any) -> TensorProto | SequenceProto:
-    if not isinstance(value, list):
-        return numpy_helper.from_array(value, name)
-    tensors = [numpy_helper.from_array(item) for item in value]
-    return SequenceProto(name=name, elem_type=SequenceProto.TENSOR, tensor_values=tensors)
