@@ -105,16 +105,16 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class NodeBlock:
     """The nodes of a graph in the making, and what the names that they make begin with."""
 
     scope: Scope
     prefix: str
     nodes: list[NodeProto] = field(default_factory=list)
 
-    def inside(self, prefix: str) -> Block:
+    def inside(self, prefix: str) -> NodeBlock:
         """A block for a body of one of its nodes."""
-        return Block(self.scope, self.prefix + prefix)
+        return NodeBlock(self.scope, self.prefix + prefix)
 
     def add(
         self, op_type: str, inputs: Sequence[str], outputs: list[Value], **said: Any
@@ -154,7 +154,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     The IR version is an old one that has all that is in the model.
     """
     scope = Scope(model, rng)
-    block = Block(scope, "")
+    block = NodeBlock(scope, "")
     x = scope.data("x", model.shape, model.declared_shape)
     outputs = block.split(model.places, x)
     inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
@@ -175,7 +175,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     return Built(proto.SerializeToString(deterministic=True), b"", scope.feeds, expected)
 
 
-def _split(block: Block, x: Value) -> list[Value]:
+def _split(block: NodeBlock, x: Value) -> list[Value]:
     """Add the split node, and what is done with its sequence."""
     model, prefix = block.scope.model, block.prefix
     inputs = [x.name, *_lengths(block)]
@@ -200,7 +200,7 @@ def _split(block: Block, x: Value) -> list[Value]:
     return [value for value in outputs if value.name]
 
 
-def _lengths(block: Block) -> list[str]:
+def _lengths(block: NodeBlock) -> list[str]:
     """The second input of a split node, if there is one."""
     scope, operand = block.scope, block.scope.model.operand
     if operand is None:
@@ -243,7 +243,7 @@ def _of_length(model: SplitModel, shape: Shape, length: int | None) -> tuple[Any
     return oracle.resized(shape, model.axis, length)
 
 
-def _if(block: Block, places: Sequence[str], x: Value) -> list[Value]:
+def _if(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
     """Both branches split, one of them what was asked for, the other one other data."""
     scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
@@ -258,7 +258,7 @@ def _if(block: Block, places: Sequence[str], x: Value) -> list[Value]:
     return block.add("If", [cond], outputs, **bodies)
 
 
-def _loop(block: Block, places: Sequence[str], x: Value) -> list[Value]:
+def _loop(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
     """A body that splits one of two tensors in turn; what comes out is the last turn's parts."""
     scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
@@ -287,7 +287,7 @@ def _start(scope: Scope, value: Value, name: str) -> str:
     return scope.input(name, value.element_type, array, value.shape)
 
 
-def _scan(block: Block, places: Sequence[str], x: Value) -> list[Value]:
+def _scan(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
     """A body that splits each slice of a stack; what comes out are stacks of parts."""
     scope, prefix = block.scope, block.prefix
     stack = scope.data(f"{prefix}stack", (_TURNS, *x.expected.shape), (_TURNS, *x.shape))
@@ -311,7 +311,7 @@ def _scan(block: Block, places: Sequence[str], x: Value) -> list[Value]:
     return block.add("Scan", [stack.name], outputs, body=graph, num_scan_inputs=1)
 
 
-def _function(block: Block, places: Sequence[str], x: Value) -> list[Value]:
+def _function(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
     """A function of the model, whose inputs are all that its nodes refer to."""
     scope, model, body = block.scope, block.scope.model, block.inside("f_")
     inner = body.like(x, "x")
@@ -346,7 +346,7 @@ def _names(values: Iterable[Value]) -> list[str]:
     return [value.name for value in values]
 
 
-def _at(block: Block, parts: Value) -> list[Value]:
+def _at(block: NodeBlock, parts: Value) -> list[Value]:
     """SequenceAt: `option` holds the positions, and whether they come at run time."""
     outputs = []
     for number, position in enumerate(block.scope.model.option[0]):
@@ -356,7 +356,7 @@ def _at(block: Block, parts: Value) -> list[Value]:
     return outputs
 
 
-def _position(block: Block, number: int = 0) -> list[str]:
+def _position(block: NodeBlock, number: int = 0) -> list[str]:
     """The input that says one of the positions of `option`, if it has any."""
     if block.scope.model.option is None:
         return []
@@ -367,13 +367,13 @@ def _position(block: Block, number: int = 0) -> list[str]:
     return [block.constant(name, index)]
 
 
-def _length(block: Block, parts: Value) -> list[Value]:
+def _length(block: NodeBlock, parts: Value) -> list[Value]:
     """SequenceLength."""
     count = parts.into(f"{block.prefix}y0", lambda items: np.array(len(items)), shape=())
     return block.add("SequenceLength", [parts.name], [replace(count, element_type="int64")])
 
 
-def _insert(block: Block, parts: Value) -> list[Value]:
+def _insert(block: NodeBlock, parts: Value) -> list[Value]:
     """SequenceInsert of another tensor at the position `option`; None: at the end."""
     model = block.scope.model
     extra = block.scope.data("extra", _of_length(model, model.shape, 2), parts.shape)
@@ -387,7 +387,7 @@ def _insert(block: Block, parts: Value) -> list[Value]:
     return block.add("SequenceInsert", inputs, [value])
 
 
-def _erase(block: Block, parts: Value) -> list[Value]:
+def _erase(block: NodeBlock, parts: Value) -> list[Value]:
     """SequenceErase of the part at the position `option`; None: the last one."""
     option = block.scope.model.option
     place = option[0][0] if option else -1
@@ -399,7 +399,7 @@ def _erase(block: Block, parts: Value) -> list[Value]:
     return block.add("SequenceErase", [parts.name, *_position(block)], [value])
 
 
-def _concat(block: Block, parts: Value) -> list[Value]:
+def _concat(block: NodeBlock, parts: Value) -> list[Value]:
     """ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
     model = block.scope.model
     said: dict[str, Any] = {"axis": model.axis}
@@ -410,7 +410,7 @@ def _concat(block: Block, parts: Value) -> list[Value]:
     return block.add("ConcatFromSequence", [parts.name], [value], **said)
 
 
-def _each(block: Block, parts: Value) -> list[Value]:
+def _each(block: NodeBlock, parts: Value) -> list[Value]:
     """A Loop that goes over the sequence and puts each part in front of those before it."""
     scope, model, body = block.scope, block.scope.model, block.inside("l_")
     start = scope.data("start", _of_length(model, model.shape, 1), parts.shape)
@@ -429,7 +429,7 @@ def _each(block: Block, parts: Value) -> list[Value]:
     return block.add("Loop", [count.name, always, start.name], [value], body=graph)
 
 
-def _map(block: Block, parts: Value) -> list[Value]:
+def _map(block: NodeBlock, parts: Value) -> list[Value]:
     """SequenceMap with a body that hands each part on."""
     body = block.inside("m_")
     one, two = (body.like(parts, name, is_sequence=False) for name in ("in", "out"))
@@ -438,7 +438,7 @@ def _map(block: Block, parts: Value) -> list[Value]:
     return block.add("SequenceMap", [parts.name], [block.like(parts, "mapped")], body=graph)
 
 
-_USES: dict[str, Callable[[Block, Value], list[Value]]] = {
+_USES: dict[str, Callable[[NodeBlock, Value], list[Value]]] = {
     "output": lambda _, parts: [parts],
     "SequenceAt": _at,
     "SequenceLength": _length,
