@@ -34,12 +34,13 @@ _LARGEST = 1 << 63
 
 
 class Port(NamedTuple):
-    """One input or output of a layer.
+    """One input or output of a layer, and its place among them.
 
     The shape is what the ``<dim>`` elements say. A scalar and a tensor of unknown rank look alike
     here (both have none) and are both None. The precision is such as ``FP32``; empty if missing.
     """
 
+    place: int
     names: tuple[str, ...]
     shape: Shape | None
     precision: str
@@ -182,7 +183,7 @@ def _ports(item: Element | None, path: str) -> dict[int, Port]:
         dims = [(dim.text or "").strip() for dim in port.findall("dim")]
         shape = tuple(None if dim == "-1" else whole(dim, "a <dim>", path) for dim in dims) or None
         names = listed_names(port.get("names", ""))
-        ports[number] = Port(names, shape, port.get("precision", ""))
+        ports[number] = Port(len(ports), names, shape, port.get("precision", ""))
     return ports
 
 

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from math import prod
-from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,11 +77,11 @@ class IrFile(NamedTuple):
     outputs: tuple[str, ...]
 
 
-def read_ir(path: str | PathLike[str]) -> IrFile:
+def read_ir(file: Path) -> IrFile:
     """Read an OpenVINO IR model.
 
     Args:
-        path: The ``.xml`` file; its ``.bin`` lies beside it. Of that only constants of strings
+        file: The ``.xml`` file; its ``.bin`` lies beside it. Of that only constants of strings
             are read, and those that tell a split layer its axis and lengths.
 
     Raises:
@@ -90,7 +89,6 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
             well-formed, TS503 for XML with a document type, TS504 for a ``.bin`` that is missing
             or does not hold what the ``.xml`` says.
     """
-    file = Path(fspath(path))
     layers = layers_of(read_network(file))
     weights = file.with_suffix(".bin")
     inputs = {layer: _input(layer) for layer in _of_type("Parameter", layers)}
@@ -100,12 +98,12 @@ def read_ir(path: str | PathLike[str]) -> IrFile:
             problem = f"two inputs are called '{entry.name}'"
             raise malformed(problem, "give each its own name", layer.path)
         taken.add(entry.name)
+    described = {
+        layer: _described(entry.name, entry.element_type, entry.shape)
+        for layer, entry in inputs.items()
+    }
     outputs = _output_names(layers)
-    names = {layer: entry.name for layer, entry in inputs.items()}
-    graph = _Writer(weights, {*taken, *outputs}).graph(file.stem, layers, names, outputs)
-    graph.input.extend(
-        _described(entry.name, entry.element_type, entry.shape) for entry in inputs.values()
-    )
+    graph = _Writer(weights, {*taken, *outputs}).graph(file.stem, layers, described, outputs)
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
     message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
     return IrFile(weights.resolve(), message, tuple(inputs.values()), outputs)
@@ -184,7 +182,7 @@ def _possible_names(result: Layer) -> Iterator[str]:
     if result.name:
         yield _SINK.sub("", result.name) or result.name
         yield result.name
-    place = f"{producer.name or producer.id}.{[*producer.outputs].index(port)}"
+    place = f"{producer.name or producer.id}.{producer.outputs[port].place}"
     yield place
     yield f"{place}.{result.id}"
     yield from (f"{place}.{result.id}.{number}" for number in count(1))
@@ -203,14 +201,14 @@ class _Writer:
         self,
         name: str,
         layers: Sequence[Layer],
-        inputs: Mapping[Layer, str],
+        inputs: Mapping[Layer, ValueInfoProto],
         outputs: Iterable[str],
         depth: int = 0,
     ) -> GraphProto:
-        """A graph without its inputs; the names of outputs are in the order of the Results."""
-        graph = GraphProto(name=name)
-        names = {Source(layer, *layer.outputs): called for layer, called in inputs.items()}
-        owners = {called: layer for layer, called in inputs.items()}
+        """A graph, from its Parameters as inputs and the names of its Results in their order."""
+        graph = GraphProto(name=name, input=inputs.values())
+        names = {Source(layer, *layer.outputs): entry.name for layer, entry in inputs.items()}
+        owners = {entry.name: layer for layer, entry in inputs.items()}
         results = []
         for result, wanted in zip(_of_type("Result", layers), outputs, strict=True):
             (source,) = result.sources
@@ -226,9 +224,9 @@ class _Writer:
             for source in layer.sources[1:]
         }
         for layer in in_running_order(layers):
-            for place, port in enumerate(layer.outputs):
-                if (layer, port) not in names:
-                    names[Source(layer, port)] = self._new_name(layer, place)
+            for number, port in layer.outputs.items():
+                if (layer, number) not in names:
+                    names[Source(layer, number)] = self._new_name(layer, port.place)
             if layer.type in CONSTANTS:
                 called = names[Source(layer, *layer.outputs)]
                 self._add_constant(graph, layer, called, is_operand=layer in operands)
@@ -244,11 +242,12 @@ class _Writer:
     def _body(self, element: Element, around: Layer, depth: int) -> GraphProto:
         """A body; what its Parameters are is known only to the layer around it."""
         layers = layers_of(element, f"{around.path} / ", depth)
-        inputs = {layer: self._new_name(layer, 0) for layer in _of_type("Parameter", layers)}
+        inputs = {
+            layer: ValueInfoProto(name=self._new_name(layer, 0))
+            for layer in _of_type("Parameter", layers)
+        }
         outputs = [self._new_name(layer, 0) for layer in _of_type("Result", layers)]
-        graph = self.graph("body", layers, inputs, outputs, depth)
-        graph.input.extend(ValueInfoProto(name=name) for name in inputs.values())
-        return graph
+        return self.graph("body", layers, inputs, outputs, depth)
 
     def _new_name(self, layer: Layer, place: int) -> str:
         name = base = f"{layer.name or layer.type}/{layer.id}.{place}"
