@@ -141,9 +141,10 @@ def in_running_order(layers: Iterable[Layer]) -> list[Layer]:
 
 def whole(text: str | None, what: str, path: str) -> int:
     """A number >= 0 as IR files write it, of ASCII digits and at most 64 bits; else TS502."""
-    digits = (text or "").strip()
-    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) < _LARGEST:
-        return int(digits)
+    digits = text.strip() if text else ""
+    is_number = len(digits) < 20 and digits.isascii() and digits.isdigit()
+    if is_number and (number := int(digits)) < _LARGEST:
+        return number
     seen = "missing" if text is None else repr(text[:40])
     raise malformed(f"{what} is {seen}", "it is a number >= 0", path)
 
