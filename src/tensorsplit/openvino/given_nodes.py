@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import SplitError
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.core.resolve import bind
 from tensorsplit.core.schema import Operator
 from tensorsplit.openvino.node_maker import Value
 
@@ -56,51 +57,45 @@ def read(context: Any, name: str, vendor: str) -> Given:
     """Read a split node from an ``openvino.frontend.NodeContext``.
 
     OpenVINO tells neither the opset nor the number of outputs. So a node is read as the newest
-    version that has all the operands that it gives; versions that share their operands differ in
-    nothing that a node shows here.
+    version that takes what it gives; versions that share their operands differ in nothing that a
+    node shows here. A node that none takes is refused in the words of the newest.
     """
     versions = [
         record for record in operators.values() if (record.vendor, record.name) == (vendor, name)
     ]
     versions.sort(key=lambda record: record.since_version, reverse=True)
-    data, *rest = (context.get_input(place) for place in range(context.get_input_size()))
-    inputs = [None if value.get_node().get_type_name() == _ABSENT else value for value in rest]
+    data, *inputs = (context.get_input(place) for place in range(context.get_input_size()))
     attributes = {
         entry.name: _attribute(context.get_attribute(entry.name))
         for record in versions
         for entry in record.attributes
         if context.has_attribute(entry.name)
     }
-    record = next((one for one in versions if _takes(one, attributes, inputs)), versions[0])
-    names = [parameter.name for parameter in record.inputs[1:]]
-    names += [f"input {place}" for place in range(len(names) + 1, len(inputs) + 1)]
-    values = {name: value for name, value in zip(names, inputs, strict=False) if value is not None}
-    operands = [*attributes.items(), *((name, _operand(value)) for name, value in values.items())]
-    return Given(record, operands, data, values)
+    readings = []
+    for record in versions:
+        names = [parameter.name for parameter in record.inputs[1:]]
+        names += [f"input {place}" for place in range(len(names) + 1, len(inputs) + 1)]
+        values = {
+            called: value
+            for called, value in zip(names, inputs, strict=False)
+            if value.get_node().get_type_name() != _ABSENT
+        }
+        operands = [*attributes.items(), *((each, _operand(values[each])) for each in values)]
+        readings.append(Given(record, operands, data, values))
+    return next(filter(_is_taken, readings), readings[0])
+
+
+def _is_taken(given: Given) -> bool:
+    try:
+        bind(given.operator, given.operands, 1)
+    except SplitError:
+        return False
+    return True
 
 
 def _attribute(value: Any) -> Operand:
     is_list = isinstance(value, (list, tuple))
     return Operand(tuple(value) if is_list else (value,), int(is_list), None, "attribute")
-
-
-def _takes(
-    record: Operator, attributes: dict[str, Operand], inputs: Sequence[Value | None]
-) -> bool:
-    """Whether a version has these operands, and can do with no others."""
-    if any(record.attribute(name) is None for name in attributes):
-        return False
-    places = zip(record.inputs[1:], inputs, strict=False)
-    given = {entry.name: _operand(value) for entry, value in places if value is not None}
-    if len(given) < sum(value is not None for value in inputs):
-        return False
-    sources = {"attribute": attributes, "input": given}
-    has_lengths = any(entry.operand in sources[entry.kind] for entry in record.lengths)
-    return (has_lengths or record.absent is not None) and all(
-        entry.element_type in (None, *record.types_of(parameter).element_types)
-        for parameter in record.inputs[1:]
-        if (entry := given.get(parameter.name)) is not None
-    )
 
 
 def _operand(value: Value) -> Operand:
