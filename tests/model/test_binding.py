@@ -8,10 +8,9 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from tensorsplit.core.operands import Operand
 from tensorsplit.model.graph import nodes
-from tensorsplit.model.graph.binding import UNKNOWN, Known, bind, execute
-from tensorsplit.model.graph.facts import ABSENT, Other, Sequence, Tensor
+from tensorsplit.model.graph.binding import Known, attributes_of, bind, execute
+from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Other, Sequence, Tensor
 from tests.model.build import graph, link, linked, model, tensor, value
 from tests.model.build import node as message
 from tests.oracle import assert_same, slices
@@ -50,11 +49,12 @@ def test_attributes_and_inputs_are_bound_to_the_version_in_force() -> None:
 
 def test_inputs_of_which_nothing_is_known() -> None:
     made = node("Split", "x s", "a b", axis=1)
-    for known in (None, [UNKNOWN, UNKNOWN], [UNKNOWN, Operand(None, 1, "int64", "input")]):
+    cases: list[list[Known] | None] = [None, [UNKNOWN, UNKNOWN], [UNKNOWN, Tensor(INT, (2,))]]
+    for known in cases:
         intent = bind(made, 13, known)
         assert (intent.axis, intent.given, intent.source) == (1, None, "split")
     with refused("TS105", parameter="split"):
-        bind(made, 13, [UNKNOWN, Operand(None, 1, "int32", "input")])
+        bind(made, 13, [UNKNOWN, Tensor(ir.DataType.INT32, (2,))])
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_the_attribute_and_the_input_of_split_1_are_told_apart() -> None:
     assert attribute.element_types == frozenset({"float16", "float", "double"})
 
 
-def test_facts_arrays_and_operands_bind_alike() -> None:
+def test_facts_and_arrays_bind_alike() -> None:
     made = node("Split", "x s", "a b", axis=1)
     lengths = np.array([1, 2])
-    for known in (lengths, Operand((1, 2), 1, "int64", "input"), Tensor(INT, (2,), (1, 2))):
+    for known in (lengths, Tensor(INT, (2,), (1, 2))):
         intent = bind(made, 13, [UNKNOWN, known])
         assert (intent.axis, intent.given, intent.source, intent.outputs) == (1, (1, 2), "split", 2)
     for fact in (Other(), Tensor(INT), Tensor()):
@@ -94,18 +94,27 @@ def test_constants_are_read_where_nothing_is_said() -> None:
     assert bind(found, 13).given == (2, 4)
 
 
+def bound(made: ir.Node, **passed: Any) -> Any:
+    """A node in a call of the function around it that passes these attributes."""
+    given = {name: ir.convenience.convert_attribute(name, held) for name, held in passed.items()}
+    return bind(made, 18, None, attributes_of(made, given))
+
+
 def test_an_attribute_of_a_function_is_what_the_call_gives() -> None:
     made = with_link("axis", "where", num_outputs=2)
-    assert bind(made, 18, attributes={"where": 1}).axis == 1
-    for given, code in (([1], "TS106"), (1.0, "TS105"), (None, "TS105"), (True, "TS105")):
+    assert bound(made, where=1).axis == 1
+    for given, code in (([1], "TS106"), (1.0, "TS105"), ("1", "TS105")):
         with refused(code, parameter="axis"):
-            bind(made, 18, attributes={"where": given})
+            bound(made, where=given)
+    with refused("TS105", parameter="axis"):
+        nothing = ir.Attr("axis", ir.AttributeType.INT, None)
+        bind(made, 18, None, {**made.attributes, "axis": nothing})
 
 
 def test_an_attribute_that_the_call_leaves_out_is_absent() -> None:
-    assert bind(with_link("axis", "where", num_outputs=2), 18, None, {}).axis == 0
+    assert bound(with_link("axis", "where", num_outputs=2)).axis == 0
     with refused("TS104"):
-        bind(with_link("num_outputs", "n"), 18, attributes={"other": 2})
+        bound(with_link("num_outputs", "n"), other=2)
 
 
 def test_an_attribute_of_unknown_calls_is_known_only_at_run_time() -> None:

@@ -20,14 +20,7 @@ from tensorsplit.cli.parsing import (
 )
 from tensorsplit.cli.screen import examples, say, show, write
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import (
-    UNKNOWN_COUNT,
-    UNKNOWN_OPERATOR,
-    UNWRITABLE,
-    USAGE,
-    SplitError,
-    printable,
-)
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, UNWRITABLE, USAGE, SplitError, printable
 from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import Intent
@@ -160,21 +153,15 @@ def _splits_of_model(path: str) -> list[ExplainedSplit]:
 
 
 def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
-    from tensorsplit.model.graph.binding import bind
-
-    node = ref.node
+    node, split = ref.node, facts.split(ref)
     linked = [name for name, attribute in node.attributes.items() if attribute.is_ref()]
     if linked:
         note = f"Not drawn: each call of the function gives {', '.join(linked)}."
         return ExplainedSplit(node.op_type, note=note, node=ref.path)
-    try:
-        intent = bind(node, ref.opset, [facts.of(value) for value in node.inputs])
-        made, note = _planned(intent, ref, facts)
-    except SplitError as error:
-        if not facts.never_runs(ref.path):
-            raise error.located(node=ref.path) from None
-        note = f"Not drawn: it never runs, and is wrong: {error.problem}."
+    if split.errors or split.intent is None:
+        note = f"Not drawn: it never runs, and is wrong: {split.errors[0].problem}."
         return ExplainedSplit(node.op_type, note=note, node=ref.path)
+    note = f"Not drawn: {split.missing}." if split.missing else ""
     defaults = [
         shown(value.name)
         for value in node.inputs[1:]
@@ -183,24 +170,10 @@ def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
     if defaults:
         default = f"With the default of {', '.join(defaults)}, which can be fed otherwise."
         note = f"{default} {note}".strip()
-    return ExplainedSplit(intent.operator.id, _given(intent), intent.rule, made, note, ref.path)
-
-
-def _planned(intent: Intent, ref: NodeRef, facts: Facts) -> tuple[Plan | None, str]:
-    """The plan, or why there is none."""
-    from tensorsplit.model.graph.facts import Tensor
-
-    data = ref.node.inputs[0]
-    fact = facts.of(data)
-    if not isinstance(fact, Tensor) or fact.shape is None:
-        name = shown(data.name if data is not None else "")
-        return None, f"Not drawn: the shape of the data {name} is not known."
-    try:
-        return plan_intent(intent, fact.shape), ""
-    except SplitError as error:
-        if error.kind is not UNKNOWN_COUNT:
-            raise error.located(operator=intent.operator.id) from None
-        return None, f"Not drawn: {error.problem}."
+    given = _given(split.intent)
+    return ExplainedSplit(
+        split.intent.operator.id, given, split.intent.rule, split.plan, note, ref.path
+    )
 
 
 def _given(intent: Intent) -> str:

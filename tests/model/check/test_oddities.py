@@ -205,6 +205,15 @@ def test_tensors_that_are_joined_fit_together(
     assert [code for code, _ in found(made)] == expected
 
 
+def test_a_scalar_and_a_list_do_not_fit_together() -> None:
+    nodes = [
+        node("SequenceConstruct", "c l", "s"),
+        node("ConcatFromSequence", "s", "y", axis=0),
+    ]
+    made = model(graph(nodes, [], ["y"], [tensor("c", 1), tensor("l", [1, 2])]))
+    assert [code for code, _ in found(made)] == ["TS803"]
+
+
 def test_a_tensor_put_into_a_sequence_has_its_element_type() -> None:
     nodes = (node("Cast", "x", "z", to=INT64), node("SequenceInsert", "s z", "y"))
     assert [code for code, _ in found(around(*nodes))] == ["TS803"]

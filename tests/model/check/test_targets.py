@@ -5,8 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from tensorsplit.model.check.checker import check
-from tensorsplit.model.check.target_checks import of_features
+from tensorsplit.model.check.checker import check, of_features
 from tensorsplit.model.profiles import Limitation, Profile
 from tests.model.build import FLOAT, INT64, graph, model, node, sequence, tensor, value
 

@@ -225,6 +225,41 @@ def test_computed_lengths_may_be_symbolic() -> None:
     assert (found["a"], found["b"]) == (("floor(N/2)", 6, 4), ("N - floor(N/2)", 6, 4))
 
 
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ([node("Gather", "sh index", "l")], (6, "N")),
+        ([node("Slice", "sh back end axes back", "l")], (4, 6, "N")),
+        ([node("Expand", "n three", "l")], ("N", "N", "N")),
+        ([node("Tile", "n two", "l")], ("N", "N")),
+        ([node("Where", "flags sh sh", "w"), node("Concat", "w two", "l", axis=0)], ("N", 6, 4, 2)),
+    ],
+)
+def test_parts_of_a_shape_that_are_moved_are_followed(
+    nodes: list[NodeProto], expected: tuple[Any, ...]
+) -> None:
+    """As lengths, of which each is known as far as the shape is."""
+    names = [f"p{index}" for index in range(len(expected))]
+    made = simple(
+        node("Shape", "x", "sh"),
+        node("Gather", "sh start", "n"),
+        *nodes,
+        node("Split", "y l", " ".join(names)),
+        outputs=" ".join(names),
+        index=[1, 0],
+        start=[0],
+        back=[-1],
+        end=[-9],
+        axes=[0],
+        two=[2],
+        three=[3],
+    )
+    made.graph.initializer.append(tensor("flags", [True, False, True], np.bool_))
+    made.graph.input.append(value("y", FLOAT, [None]))
+    found = shapes(made)
+    assert tuple((found[name] or ())[0] for name in names) == expected
+
+
 def test_run_time_lengths_leave_the_axis_open() -> None:
     made = model(
         graph([node("Split", "x s", "a b", axis=1)], [X, value("s", INT64, (2,))], ["a", "b"])

@@ -86,6 +86,11 @@ def test_the_declared_element_type_of_the_data_is_checked() -> None:
         check(by_lengths([2, 4], value("x", TensorProto.INT4)))
 
 
+def test_data_that_is_a_sequence_is_refused() -> None:
+    with refused("TS204", "the data is a sequence", parameter="input"):
+        check(by_lengths([2, 4], sequence("x")))
+
+
 def test_the_declared_rank_of_the_data_is_checked() -> None:
     with refused("TS202"):
         check(by_lengths([2, 4], value("x", FLOAT, [])))

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
 from tensorsplit.core.errors import (
     EXTERNAL_DATA,
     MALFORMED_MODEL,
-    UNKNOWN_COUNT,
     UNKNOWN_OPERATOR,
     SplitError,
 )
-from tensorsplit.core.resolve import part_sizes
 from tensorsplit.model import profiles
-from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_error
-from tensorsplit.model.check.sequence_checks import sequence_findings
-from tensorsplit.model.check.split_checks import split_findings
-from tensorsplit.model.check.target_checks import of_model, of_node
-from tensorsplit.model.graph.binding import UNKNOWN, bind
+from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
+from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
+from tensorsplit.model.check.node_checks import findings_of
+from tensorsplit.model.features import features_of, layer_features, model_features
 from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.message import lone_nodes
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.infer.splits import split_of
 from tensorsplit.model.profiles import Profile
 from tensorsplit.model.run.program import compile_model
 
@@ -85,26 +86,22 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     model, is_layer = read.model, read.openvino is not None
     facts = analyse(model)
     findings = [of_error(error) for error in _structure(read)]
-    refused: dict[str | None, list[Finding]] = {}
+    refused = defaultdict[str | None, list[Finding]](list)
     for error in facts.errors:  # of the analysis, which knows every call of a function
-        refused.setdefault(error.node, []).append(of_error(error))
+        refused[error.node].append(of_error(error))
     count = 0
     for ref in walk(model, "checking"):
+        count += is_split(ref.node)
         found = refused.pop(ref.path, [])
-        if is_split(ref.node):
-            count += 1
-            found += split_findings(ref, facts, is_refused=bool(found))
-        else:
-            found += sequence_findings(ref, facts)
+        found += findings_of(ref, facts, is_refused=bool(found))
         if facts.never_runs(ref.path):
             found = [finding.as_warning(_NEVER_RUNS) for finding in found]
         findings += found
         if profile is not None:
-            findings += of_node(profile, ref, facts, is_layer=is_layer)
-    for rest in refused.values():
-        findings += rest
+            findings += _of_node(profile, ref, facts, is_layer=is_layer)
+    findings += chain.from_iterable(refused.values())
     if profile is not None:
-        findings += of_model(profile, model, is_layer=is_layer)
+        findings += _of_model(profile, model, is_layer=is_layer)
     return gathered(findings, count)
 
 
@@ -125,16 +122,49 @@ def _examine_message(proto: ModelProto | None, refusal: SplitError) -> CheckRepo
         for ref in lone_nodes(proto) if proto is not None else ():
             if is_split(ref.node):
                 count += 1
-                findings += _node_alone(ref)
+                alone = split_of(ref.node, ref.opset, [UNKNOWN] * len(ref.node.inputs))
+                findings += [of_error(error.located(node=ref.path)) for error in alone.errors]
     except SplitError as error:
         findings.append(of_error(error))
     return gathered(findings, count)
 
 
-def _node_alone(ref: NodeRef) -> Iterator[Finding]:
-    known = [None if value is None else UNKNOWN for value in ref.node.inputs]
-    try:
-        part_sizes(bind(ref.node, ref.opset, known), None)
-    except SplitError as error:
-        if error.kind is not UNKNOWN_COUNT:
-            yield of_error(error.located(node=ref.path))
+_ORDINARY = ("all", "some")
+"""The extents that affect ordinary inputs."""
+
+_LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine}"
+
+
+def _of_node(profile: Profile, ref: NodeRef, facts: Facts, *, is_layer: bool) -> Iterator[Finding]:
+    """What the engine does not do right of a node; layers of an IR can't be lowered."""
+    if not is_layer:
+        yield from of_features(profile, features_of(ref, facts), ref.path, _LOWER)
+    elif profile.engine == "openvino":
+        yield from of_features(profile, layer_features(ref, facts), ref.path)
+
+
+def _of_model(profile: Profile, model: onnx_ir.Model, *, is_layer: bool) -> Iterator[Finding]:
+    """What the engine does not do right of the model as a whole."""
+    if not is_layer:
+        yield from of_features(profile, model_features(model), "graph", _LOWER)
+    elif profile.engine != "openvino":
+        message = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
+        yield of_check(TARGET_REFUSES, "model", message, "start from the ONNX model")
+
+
+def of_features(
+    profile: Profile, features: Mapping[str, Any], node: str, fix: str = ""
+) -> Iterator[Finding]:
+    """What the engine does not do right of a node or model; ``{engine}`` in the fix is its name."""
+    for entry in profile.about(features):
+        check = TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
+        if entry.extent not in _ORDINARY:
+            check = TARGET_DEPENDS
+        value, seen = features[entry.feature], entry.feature.replace("_", " ")
+        if value is not True:
+            seen = f"{seen} {value}"
+        if entry.extent != "all":
+            seen = f"{seen}; not in every case"
+        message = f"{profile.name}: {entry.note} ({seen})"
+        operator = features.get("version")
+        yield of_check(check, node, message, fix.format(engine=profile.engine), operator=operator)

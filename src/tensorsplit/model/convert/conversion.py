@@ -16,7 +16,7 @@ from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant
 from tensorsplit.model.infer.analysis import analyse
-from tensorsplit.model.infer.node_outputs import Surroundings, infer_outputs
+from tensorsplit.model.infer.node_outputs import infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
 """Before this opset constants hold floats and nothing else."""
@@ -244,14 +244,14 @@ class NodeConversion:
         conversion = self.conversion
         if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:
             return
-        here, facts = Surroundings("", {"": made.opset}), conversion.facts
+        here, facts = {"": made.opset}, conversion.facts
         for node in made.nodes:
             if node.op_type != "Constant":  # what it gives its own conversion may have to know
                 found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
                 for value, fact in zip(node.outputs, found, strict=False):
                     if facts.of(value) in (UNKNOWN, Tensor()):
                         facts.set(value, fact)
-            ref = NodeRef(node, self.ref.path, here.opsets, self.ref.scope, self.ref.function)
+            ref = NodeRef(node, self.ref.path, here, self.ref.scope, self.ref.function)
             conversion.pending.append(NodeConversion(ref, conversion, self.origin))
 
 

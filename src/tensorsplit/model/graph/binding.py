@@ -1,13 +1,15 @@
 """Split nodes of a model: from a node and what is known of its inputs to what it asks for.
 
-Static checks and execution both bind here, so that they can't disagree.
+Static checks and execution both bind here, and give the attributes of functions their values here,
+so that they can't disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Sequence as Listed
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,47 +27,43 @@ from tensorsplit.core.errors import (
     UNKNOWN_OPERAND,
     SplitError,
     short_name,
+    show,
 )
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.graph.facts import ABSENT, Fact, Other, Sequence, Tensor
+from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import constant, record_of
 
-Known: TypeAlias = "Fact | np.ndarray[Any, Any] | Operand | list[Any] | None"
-"""What is known of an input: a fact, an array, an operand, or None for one that is absent."""
+Known: TypeAlias = "Fact | np.ndarray[Any, Any] | list[Any] | None"
+"""What is known of an input: a fact, an array, the list of a sequence, or None if it is absent."""
 
-UNKNOWN = Operand(None, None, None, "input")
-"""An input of which nothing is known yet."""
+Attributes: TypeAlias = Mapping[str, ir.Attr]
 
 
 def bind(
     node: ir.Node,
     opset: int,
     inputs: Listed[Known] | None = None,
-    attributes: Mapping[str, Any] | None = None,
+    attributes: Attributes | None = None,
 ) -> Intent:
     """What a split node asks for, as far as it can be told without its data.
-
-    An attribute of the node that refers to one of the function around it has the value that the
-    call gives; it is absent where neither the call nor a default gives one, and known only at run
-    time where the calls are not known.
 
     Args:
         node: The node.
         opset: The opset of ONNX's own domain there.
         inputs: What is known of each input. None for what the constants and the declared types of
             the model tell.
-        attributes: The attributes of the function around the node in one call, defaults among
-            them; empty outside of functions, None if the calls are not known.
+        attributes: Its attributes in one call of the function around it, from `attributes_of`. None
+            for those that it has; one that refers to the function's is known only at run time.
 
     Raises:
         SplitError: TS101 to TS107, TS305, TS502.
     """
     known: list[Known]
     if inputs is None:
-        known = [None if value is None else operand(value) for value in node.inputs[1:]]
-        known = [UNKNOWN if value is not None else None for value in node.inputs[:1]] + known
+        known = [None if value is None else UNKNOWN for value in node.inputs[:1]]
+        known += [None if value is None else _declared(value) for value in node.inputs[1:]]
     else:
         known = [
             None if value is None or given is ABSENT else given
@@ -73,7 +71,9 @@ def bind(
         ]
     record, count = record_of(node, opset), len(node.outputs)
     try:
-        operands = list(_attributes(node, attributes)) + _inputs(record, known)
+        given = node.attributes if attributes is None else attributes
+        operands = [(short_name(name), _attribute(name, held)) for name, held in given.items()]
+        operands += _inputs(record, known)
         if count > 1 and record.outputs[0].option != "variadic":
             raise SplitError(
                 OUTPUT_COUNT,
@@ -90,52 +90,61 @@ _bind_once = lru_cache(maxsize=256)(resolve.bind)
 """A model repeats the same few splits, and each is bound several times."""
 
 
-def operand(value: ir.Value) -> Known:
-    """What is known of an input: its value if constant, else its declared rank and type."""
-    known = constant(value)
-    if known is not None:
-        return known
-    if isinstance(value.type, ir.SequenceType):
-        return []
-    rank = None if value.shape is None else value.shape.rank()
-    element_type = None if value.dtype is None else value.dtype.name.lower()
-    return Operand(None, rank, element_type, "input")
+def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
+    """The attributes of a node in one call of the function around it.
 
+    One that refers to an attribute of the function has the value that is passed, and is left out
+    where none is. Where the calls are not known, it stays a reference.
 
-def _attributes(node: ir.Node, function: Mapping[str, Any] | None) -> Iterator[tuple[str, Operand]]:
+    Args:
+        node: The node.
+        passed: What `passed_to` a function; empty outside of functions, None if not known.
+    """
+    if passed is None or not any(attribute.is_ref() for attribute in node.attributes.values()):
+        return node.attributes
+    found: dict[str, ir.Attr] = {}
     for name, attribute in node.attributes.items():
-        if not attribute.is_ref():
-            is_integer = attribute.type.name in _RANKS
-            yield _attribute(name, attribute.value if is_integer else attribute.type.name)
-        elif function is None:
-            yield _attribute(name, open_attribute(attribute))
-        elif attribute.ref_attr_name in function:
-            yield _attribute(name, function[attribute.ref_attr_name or ""])
+        given = passed.get(attribute.ref_attr_name or "") if attribute.is_ref() else attribute
+        if given is not None:
+            is_own = given is attribute or given.is_ref()
+            found[name] = attribute if is_own else ir.Attr(name, given.type, given.value)
+    return found
 
 
-def open_attribute(attribute: ir.Attr) -> Any:
-    """What a node gives by an attribute that refers to one of unknown calls."""
-    rank = _RANKS.get(attribute.type.name)
-    return attribute.type.name if rank is None else Operand(None, rank, None, "attribute")
+def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Attr]:
+    """The attributes of a function in one call: what the call gives, else the defaults."""
+    declared = function.attributes
+    defaults = {name: entry for name, entry in declared.items() if entry.value is not None}
+    return {**defaults, **attributes}
 
 
-_RANKS = {"INT": 0, "INTS": 1}
-
-
-def _attribute(name: str, value: Any) -> tuple[str, Operand]:
-    name = short_name(name)
-    if isinstance(value, Operand):
-        return name, value
-    if type(value) is int:
-        return name, Operand((value,), 0, None, "attribute")
-    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
-        return name, Operand(tuple(value), 1, None, "attribute")
-    raise SplitError(
-        OPERAND_TYPE,
-        f"the attribute is {str(value)[:80]}",
-        "give it as INT or INTS",
-        parameter=name,
+def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
+    """What tells the calls of a function with different attributes apart."""
+    return tuple(
+        (name, b"" if held.is_ref() else ir.serde.serialize_attribute(held).SerializeToString())
+        for name, held in sorted(passed.items(), key=itemgetter(0))
     )
+
+
+def _declared(value: ir.Value) -> Known:
+    """What is known of an input: its value if constant, else its declared type."""
+    known = constant(value)
+    return declared(value) if known is None else known
+
+
+_RANKS = {ir.AttributeType.INT: 0, ir.AttributeType.INTS: 1}
+
+
+def _attribute(name: str, attribute: ir.Attr) -> Operand:
+    rank, value = _RANKS.get(attribute.type), attribute.value
+    if rank is not None and attribute.is_ref():
+        return Operand(None, rank, None, "attribute")
+    values = (value,) if rank == 0 else tuple(value) if rank else ("",)
+    if all(type(item) is int for item in values):
+        return Operand(values, rank, None, "attribute")
+    seen = attribute.type.name if rank is None else show(value)
+    fix = "give it as INT or INTS"
+    raise SplitError(OPERAND_TYPE, f"the attribute is {seen}", fix, parameter=short_name(name))
 
 
 def _inputs(record: Operator, inputs: Listed[Known]) -> list[tuple[str, Operand]]:
@@ -163,14 +172,12 @@ def _inputs(record: Operator, inputs: Listed[Known]) -> list[tuple[str, Operand]
 
 
 def _operand(name: str, value: Known) -> Operand:
-    if isinstance(value, Operand):
-        return value
     if isinstance(value, Tensor):
         rank = None if value.shape is None else len(value.shape)
         element_type = None if value.element_type is None else value.element_type.name.lower()
         return Operand(value.values, rank, element_type, "input")
     if isinstance(value, Other):
-        return UNKNOWN
+        return Operand(None, None, None, "input")
     if not isinstance(value, np.ndarray):
         raise SplitError(
             OPERAND_TYPE, f"it is {_kind(value)}", "give a tensor of integers", parameter=name

@@ -70,6 +70,26 @@ UNKNOWN = Other()
 ABSENT = Other(is_absent=True)
 
 
+def declared(value: ir.Value) -> Fact:
+    """What the model says of a value."""
+    return fact_of(value.type, value.shape)
+
+
+def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
+    """What a type and a shape say; exporters write -1, too, for a dimension that is not fixed."""
+    dims = None
+    if shape is not None:
+        dims = tuple(
+            (dim if dim >= 0 else None) if isinstance(dim, int) else (dim.value or None)
+            for dim in shape
+        )
+    if isinstance(kind, ir.TensorType) or (kind is None and shape is not None):
+        return Tensor((kind and kind.dtype) or None, dims)
+    if isinstance(kind, ir.SequenceType) and isinstance(kind.elem_type, ir.TensorType):
+        return Sequence(kind.dtype or None, dims)
+    return UNKNOWN if kind is None else Other(kind)
+
+
 def of_parts(element_type: ir.DataType | None, parts: Iterable[Shape | None]) -> Sequence:
     """A sequence whose tensors' shapes are known one by one."""
     listed = tuple(parts)

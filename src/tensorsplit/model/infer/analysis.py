@@ -6,8 +6,9 @@ fed to a run is a fact like any other.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.binding import open_attribute
+from tensorsplit.model.graph.binding import Attributes, attributes_of, call_key, passed_to
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import (
     ABSENT,
@@ -24,11 +25,13 @@ from tensorsplit.model.graph.facts import (
     Other,
     Sequence,
     Tensor,
+    declared,
     join,
     merge_declared,
     of_parts,
 )
 from tensorsplit.model.graph.nodes import (
+    NodeRef,
     Scope,
     bodies,
     check_depth,
@@ -38,20 +41,13 @@ from tensorsplit.model.graph.nodes import (
     is_split,
     model_opsets,
     node_path,
-    readable_constant,
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
-from tensorsplit.model.infer.node_outputs import (
-    INTEGERS,
-    Surroundings,
-    fact_of,
-    infer_outputs,
-    split_outputs,
-    values_of,
-)
+from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, values_of
 from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
+from tensorsplit.model.infer.splits import KnownSplit, split_of
 
 
 class Refusal(NamedTuple):
@@ -88,6 +84,10 @@ class Facts:
             return UNKNOWN
         known = self._known.get(value)
         return declared(value) if known is None else known
+
+    def split(self, ref: NodeRef) -> KnownSplit:
+        """What is known of a split node; of one in a function, in all calls together."""
+        return split_of(ref.node, ref.opset, [self.of(value) for value in ref.node.inputs])
 
     def set(self, value: ir.Value, fact: Fact) -> None:
         """Replace what is known of a value."""
@@ -137,20 +137,52 @@ def analyse(
         SplitError: TS1xx to TS3xx for a wrong split node, if `strict`; TS502 for bodies or calls
             that are nested too deep.
     """
-    analysis = Analysis(model, feeds or {}, strict, declarations)
-    around = Surroundings("graph", model_opsets(model))
+    analysis = _Analysis(model, feeds or {}, strict, declarations)
+    around = _Surroundings("graph", model_opsets(model))
     for value in model.graph.inputs:
         if value.name and value.name in analysis.feeds:
             analysis.facts.set(value, _of_fed(value, analysis.feeds[value.name], around.opset))
         elif feeds is not None and value.is_initializer():
-            analysis.facts.set(value, of_constant(value, around.opset))
+            analysis.facts.set(value, _of_initializer(value, around.opset))
     analysis.scope(model.graph, around, nodes)
     if feeds is None:
         analysis.uncalled_functions()
     return analysis.facts
 
 
-class Analysis:
+@dataclass(frozen=True)
+class _Surroundings:
+    """What surrounds the nodes of a graph or function under analysis.
+
+    Attributes:
+        path: The path of the graph or function.
+        passed: The attributes of the function around it, in the call under analysis; None if
+            the calls are not known.
+        depth: How many bodies and calls lie around it.
+        calls: The functions whose calls lie around it.
+        runs: Whether it is known to run, or known never to run; None if neither is.
+    """
+
+    path: str
+    opsets: Mapping[str, int]
+    passed: Attributes | None = field(default_factory=dict)
+    depth: int = 0
+    calls: frozenset[ir.Function] = frozenset()
+    runs: bool | None = True
+
+    @property
+    def opset(self) -> int:
+        """The opset of ONNX's own domain; 0 where it is not imported."""
+        return self.opsets.get("", 0)
+
+    def inside(self, path: str, runs: bool | None) -> _Surroundings:
+        """The same for the nodes of a body, which runs, or may run, if its node does."""
+        both = (self.runs, runs)
+        known = False if False in both else None if None in both else True
+        return replace(self, path=path, depth=self.depth + 1, runs=known)
+
+
+class _Analysis:
     """One walk through a model, with arguments as for `analyse`."""
 
     def __init__(
@@ -162,19 +194,19 @@ class Analysis:
             (domain_name(key[0]), key[1], key[2]): function
             for key, function in model.functions.items()
         }
-        self._called: set[Any] = set()
+        self._called: set[ir.Function] = set()
         self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
         self._leading: ir.Node | None = None
 
     def scope(
-        self, scope: Scope, around: Surroundings, nodes: Container[ir.Node] | None = None
+        self, scope: Scope, around: _Surroundings, nodes: Container[ir.Node] | None = None
     ) -> list[Fact]:
         """Analyse the nodes of a graph or function; returns what is known of its outputs."""
         check_depth(around.depth, around.path)
         if isinstance(scope, ir.Graph):
             for value in scope.initializers.values():
                 if not value.is_graph_input():
-                    self.facts.set(value, of_constant(value, around.opset))
+                    self.facts.set(value, _of_initializer(value, around.opset))
         is_main = scope is self.model.graph
         for index, node in enumerate(counted("finding shapes", scope) if is_main else scope):
             if nodes is not None and node not in nodes:
@@ -182,138 +214,108 @@ class Analysis:
             if is_main:
                 self._leading = node
             found = self._node(node, node_path(around.path, node, index), around)
-            for position, value in enumerate(node.outputs):
-                fact = self._declared(value, found[position] if position < len(found) else UNKNOWN)
+            for value, fact in zip_longest(node.outputs, found[: len(node.outputs)]):
                 if is_main and value.name and value.name in self.feeds:
-                    fact = _of_fed(value, self.feeds[value.name], around.opset)
-                self.facts.set(value, fact)
+                    known = _of_fed(value, self.feeds[value.name], around.opset)
+                else:
+                    known = self._declared(value, fact or UNKNOWN)
+                self.facts.set(value, known)
         return [self.facts.of(value) for value in scope.outputs]
-
-    def body(self, graph: ir.Graph, inputs: Iterable[Fact], around: Surroundings) -> list[Fact]:
-        """Analyse a body with what is known of its inputs."""
-        known = list(inputs)
-        known += [UNKNOWN] * (len(graph.inputs) - len(known))
-        for value, fact in zip(graph.inputs, known, strict=False):
-            self.facts.set(value, self._declared(value, fact))
-        return self.scope(graph, around)
 
     def uncalled_functions(self) -> None:
         """Analyse the functions that no node calls, with nothing known of their inputs."""
-        for key, function in self._functions.items():
-            if key not in self._called:
+        for function in self._functions.values():
+            if function not in self._called:
                 inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
-                self._function(key, function, inputs, Surroundings("graph", {}, None, runs=None))
+                self._function(function, inputs, _Surroundings("", {}, None, runs=None))
 
     def _declared(self, value: ir.Value, fact: Fact) -> Fact:
         return merge_declared(fact, declared(value)) if self._declarations else fact
 
-    def _node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
+    def _node(self, node: ir.Node, path: str, around: _Surroundings) -> list[Fact]:
         key = (domain_name(node.domain), node.op_type, node.overload or "")
         inputs = [self.facts.of(value) for value in node.inputs]
+        attributes = attributes_of(node, around.passed)
         function = self._functions.get(key)
         if function is not None:
-            return self._call(key, function, node, inputs, around)
+            pairs = zip(node.inputs, inputs, strict=True)
+            given = [ABSENT if value is None else fact for value, fact in pairs]
+            return self._call(function, given, passed_to(function, attributes), around)
         if is_split(node):
-            return self._split(node, inputs, path, around)
+            split = split_of(node, around.opset, inputs, attributes)
+            if split.errors and self._strict and around.runs is not False:
+                raise split.errors[0].located(node=path)
+            self._judge(path, split.errors, split.is_decided, around)
+            return split.outputs
+
+        def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
+            for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
+                self.facts.set(value, self._declared(value, fact or UNKNOWN))
+            return self.scope(graph, around.inside(f"{path}.{label}", runs))
+
         found = None
         if key[0] == "" and node.op_type in SEQUENCE_RULES:
-            self._position(node, inputs, path, around)
+            try:
+                self._judge(path, [], check_position(node, inputs), around)
+            except SplitError as error:
+                self._judge(path, [error], False, around)
             found = SEQUENCE_RULES[node.op_type](node, inputs)
         elif key[0] == "" and node.op_type in BODY_RULES:
-            inside = replace(around, path=path)
-            found = BODY_RULES[node.op_type](self.body, node, inputs, inside)
-        if found is not None:
-            return found
-        for label, body in bodies(node):
-            self.body(body, [], replace(around, path=path).inside(label, None))
-        return infer_outputs(node, inputs, around)
-
-    def _split(
-        self, node: ir.Node, inputs: list[Fact], path: str, around: Surroundings
-    ) -> list[Fact]:
-        self.facts.note(path, around.runs)
-        try:
-            found, is_decided = split_outputs(node, inputs, around.opset, around.attributes)
-        except SplitError as error:
-            error.located(node=path)
-            if self._strict and around.runs is not False:
-                raise
-            self._refuse(error, around)
-            return []
-        if not is_decided:
-            self._leave_open(path, around)
+            found = BODY_RULES[node.op_type](body, node, inputs, around.opset)
+        if found is None:
+            for label, graph in bodies(node):
+                body(label, graph, [], None)
+            found = infer_outputs(node, inputs, around.opsets, attributes)
         return found
 
-    def _position(self, node: ir.Node, inputs: list[Fact], path: str, around: Surroundings) -> None:
-        """Check a position in a sequence."""
+    def _judge(
+        self, path: str, errors: list[SplitError], is_decided: bool, around: _Surroundings
+    ) -> None:
+        """Note what is wrong with a checked node, or that it can't be decided before the run."""
         self.facts.note(path, around.runs)
-        try:
-            if not check_position(node, inputs):
-                self._leave_open(path, around)
-        except SplitError as error:
-            self._refuse(error.located(node=path), around)
+        self.facts.refusals += [Refusal(error.located(node=path), around.runs) for error in errors]
+        is_refused = bool(errors) and around.runs is True
+        if not is_decided and not is_refused and around.runs is not False:
+            self._leave_open(path)
 
-    def _leave_open(self, path: str, around: Surroundings) -> None:
-        """Note a node that can't be decided before the model runs."""
-        if around.runs is not False:
-            leading = {self._leading} if self._leading is not None else set()
-            self.facts.undecided.setdefault(path, set()).update(leading)
-
-    def _refuse(self, error: SplitError, around: Surroundings) -> None:
-        self.facts.refusals.append(Refusal(error, around.runs))
-        if around.runs is None:
-            self._leave_open(error.node or "", around)
+    def _leave_open(self, path: str) -> None:
+        leading = {self._leading} if self._leading is not None else set()
+        self.facts.undecided.setdefault(path, set()).update(leading)
 
     def _call(
         self,
-        key: Any,
         function: ir.Function,
-        node: ir.Node,
         inputs: list[Fact],
-        around: Surroundings,
+        passed: Attributes,
+        around: _Surroundings,
     ) -> list[Fact]:
-        attributes = {
-            name: attribute.value
-            for name, attribute in function.attributes.items()
-            if attribute.value is not None
-        }
-        for name, attribute in node.attributes.items():
-            if not attribute.is_ref():
-                attributes[name] = attribute.value
-            elif around.attributes is None:
-                attributes[name] = open_attribute(attribute)
-            elif attribute.ref_attr_name in around.attributes:
-                attributes[name] = around.attributes[attribute.ref_attr_name or ""]
-        if key in around.calls:
+        """Analyse a call; of calls that are alike only the first."""
+        if function in around.calls:
             return []
-        given = zip(node.inputs, inputs, strict=True)
-        inputs = [ABSENT if value is None else fact for value, fact in given]
-        shown = repr(sorted(attributes.items(), key=lambda item: item[0]))
-        memo = (key, tuple(inputs), shown, around.runs)
+        memo = (function, tuple(inputs), call_key(passed), around.runs)
         if memo not in self._results:
-            call = replace(around, attributes=attributes)
-            self._results[memo] = self._function(key, function, inputs, call)
+            call = replace(around, passed=passed)
+            self._results[memo] = self._function(function, inputs, call)
         found, undecided = self._results[memo]
-        for path in undecided:
-            self._leave_open(path, around)
+        for path in undecided if around.runs is not False else ():
+            self._leave_open(path)
         return found
 
     def _function(
-        self, key: Any, function: ir.Function, inputs: list[Fact], call: Surroundings
+        self, function: ir.Function, inputs: list[Fact], call: _Surroundings
     ) -> tuple[list[Fact], tuple[str, ...]]:
         """Analyse one call; returns what is known of its outputs, and what is undecided."""
-        self._called.add(key)
+        self._called.add(function)
         outer, self.facts = self.facts, Facts()
         inside = replace(
             call,
             path=function_label(function),
             opsets=domain_opsets(function.opset_imports),
             depth=call.depth + 1,
-            calls=call.calls | {key},
+            calls=call.calls | {function},
         )
-        padded = inputs + [ABSENT] * (len(function.inputs) - len(inputs))
-        for value, fact in zip(function.inputs, padded, strict=False):
-            self.facts.set(value, fact)
+        for value, fact in zip_longest(function.inputs, inputs[: len(function.inputs)]):
+            self.facts.set(value, fact or ABSENT)
         try:
             return self.scope(function, inside), tuple(self.facts.undecided)
         finally:
@@ -321,26 +323,8 @@ class Analysis:
             self.facts = outer
 
 
-def declared(value: ir.Value) -> Fact:
-    """What the model says of a value."""
-    return fact_of(value.type, value.shape)
-
-
-def of_constant(value: ir.Value, opset: int) -> Fact:
-    """What is known of an initializer; its elements only if it may be an operand of something."""
-    tensor = value.const_value
-    if tensor is None:
-        return declared(value)
-    shape = tuple(tensor.shape.numpy())
-    is_integer = tensor.dtype.name.lower().startswith(INTEGERS)
-    is_operand = is_integer or (opset == 1 and tensor.dtype in _FLOATS)
-    values = None
-    if is_operand and len(shape) <= 1:
-        values = values_of(readable_constant(value, default=True), opset)
-    return Tensor(tensor.dtype, shape, values)
-
-
-_FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+def _of_initializer(value: ir.Value, opset: int) -> Fact:
+    return declared(value) if value.const_value is None else of_constant(value.const_value, opset)
 
 
 def _of_fed(value: ir.Value, fed: Any, opset: int) -> Fact:

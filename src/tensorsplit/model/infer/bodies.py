@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -10,25 +11,23 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
 from tensorsplit.model.graph.nodes import bodies, readable_constant
-from tensorsplit.model.infer.node_outputs import Surroundings
 
-AnalyseBody: TypeAlias = Callable[[ir.Graph, "list[Fact]", Surroundings], "list[Fact]"]
-"""What is known of the outputs of a body, from what is known of its inputs."""
+AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
+"""What is known of the outputs of a body, from its label in a path, the body, what is known of its
+inputs, and whether it runs if its node does."""
 
 _MAX_ROUNDS = 4
-"""What a loop carries can only become less known, and does so in a few rounds."""
+"""After so many rounds only the kinds of what a loop carries are kept."""
 
 
-def _if(
-    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], around: Surroundings
-) -> list[Fact] | None:
+def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: int) -> list[Fact] | None:
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
         return None
     condition = inputs[0].constant if inputs and isinstance(inputs[0], Tensor) else None
     taken = ("then_branch" if condition[0] else "else_branch") if condition else None
     found = {
-        label: analyse(branch, [], around.inside(label, None if taken is None else label == taken))
+        label: analyse(label, branch, [], None if taken is None else label == taken)
         for label, branch in branches.items()
     }
     if taken is not None:
@@ -37,31 +36,43 @@ def _if(
     return [join(left, right) for left, right in pairs]
 
 
-def _loop(
-    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], around: Surroundings
-) -> list[Fact] | None:
-    body = _body(node, "body")
+def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: int) -> list[Fact] | None:
+    body = _body(node)
     if body is None or len(body.inputs) < 2 or not body.outputs:
         return None
-    carried = _without_values(inputs[2 : len(body.inputs)])
-    head = [Tensor(ir.DataType.INT64, ()), Tensor(ir.DataType.BOOL, ())]
     limit, starts = _number(inputs, 0, node), _number(inputs, 1, node)
-    inside = around.inside("body", _runs(limit, starts))
-    outputs: list[Fact] = []
+    runs = _runs(limit, starts)
+
+    def go_round(carried: list[Fact]) -> list[Fact]:
+        head = [Tensor(ir.DataType.INT64, ()), Tensor(ir.DataType.BOOL, ())]
+        return analyse("body", body, [*head, *carried], runs)[1:]
+
+    carried, rest = _rounds(go_round, inputs[2 : len(body.inputs)])
+    is_limited = bool(node.inputs) and node.inputs[0] is not None
+    trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
+    if is_known(trips) and trips < 0:
+        trips = 0
+    return carried + [_stacked(fact, trips, 0) for fact in rest]
+
+
+def _rounds(
+    go_round: Callable[[list[Fact]], list[Fact]], first: list[Fact]
+) -> tuple[list[Fact], list[Fact]]:
+    """What is known of what a loop carries in any round, and of what each round gives besides.
+
+    What is carried has the same elements in the first round only, and can only become less known.
+    """
+    carried = [replace(f, values=None) if isinstance(f, Tensor) else f for f in first]
     for _ in range(_MAX_ROUNDS):
-        outputs = analyse(body, [*head, *carried], inside)
-        after = [join(a, b) for a, b in zip(carried, outputs[1:], strict=False)]
+        outputs = go_round(carried)
+        after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
         if after == carried:
             break
         carried = after
     else:
         carried = [_kind_only(fact) for fact in carried]
-        outputs = analyse(body, [*head, *carried], inside)
-    is_limited = bool(node.inputs) and node.inputs[0] is not None
-    trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
-    if is_known(trips) and trips < 0:
-        trips = 0
-    return carried + [_stacked(fact, trips, 0) for fact in outputs[1 + len(carried) :]]
+        outputs = go_round(carried)
+    return carried, outputs[len(carried) :]
 
 
 def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
@@ -91,47 +102,30 @@ def _goes_on(body: ir.Graph) -> bool:
     return condition is body.inputs[1] or is_true
 
 
-def _scan(
-    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], around: Surroundings
-) -> list[Fact] | None:
-    body = _body(node, "body")
+def _scan(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], opset: int) -> list[Fact] | None:
+    body = _body(node)
     count = _integers(node, "num_scan_inputs")
-    if body is None or not count or around.opset < 9 or count[0] > len(inputs):
+    if body is None or not count or opset < 9 or count[0] > len(inputs):
         return None
     states = len(inputs) - count[0]
     axes = _integers(node, "scan_input_axes") or (0,) * count[0]
     if len(axes) != count[0]:
         return None
-    length: Dim = None
-    elements = []
-    for fact, axis in zip(inputs[states:], axes, strict=True):
-        element, dim = _without_axis(fact, axis)
-        elements.append(element)
-        length = dim if length is None else length
-    carried = _without_values(inputs[:states])
+    slices = [_without_axis(fact, axis) for fact, axis in zip(inputs[states:], axes, strict=True)]
+    length: Dim = next((dim for _, dim in slices if dim is not None), None)
     runs = length > 0 if is_known(length) else None
-    inside = around.inside("body", runs)
-    outputs = analyse(body, [*carried, *elements], inside)
-    after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
-    if after != carried:
-        carried = [_kind_only(fact) for fact in carried]
-        outputs = analyse(body, [*carried, *elements], inside)
-        after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
-    carried = after
-    stacked = outputs[states:]
-    ends = _integers(node, "scan_output_axes") or (0,) * len(stacked)
-    if len(ends) != len(stacked):
+    elements = [element for element, _ in slices]
+    carried, rest = _rounds(
+        lambda carried: analyse("body", body, [*carried, *elements], runs), inputs[:states]
+    )
+    ends = _integers(node, "scan_output_axes") or (0,) * len(rest)
+    if len(ends) != len(rest):
         return None
-    return carried + [
-        _stacked(fact, length, axis) for fact, axis in zip(stacked, ends, strict=True)
-    ]
+    return carried + [_stacked(fact, length, axis) for fact, axis in zip(rest, ends, strict=True)]
 
 
-def _body(node: ir.Node, name: str) -> ir.Graph | None:
-    attribute = node.attributes.get(name)
-    if attribute is None or attribute.is_ref() or attribute.type != ir.AttributeType.GRAPH:
-        return None
-    return attribute.as_graph()
+def _body(node: ir.Node) -> ir.Graph | None:
+    return dict(bodies(node)).get("body")
 
 
 def _integers(node: ir.Node, name: str) -> tuple[int, ...] | None:
@@ -141,14 +135,6 @@ def _integers(node: ir.Node, name: str) -> tuple[int, ...] | None:
     if attribute.type == ir.AttributeType.INT:
         return (attribute.as_int(),)
     return tuple(attribute.as_ints()) if attribute.type == ir.AttributeType.INTS else None
-
-
-def _without_values(facts: list[Fact]) -> list[Fact]:
-    """What a loop carries has the same elements in the first round only."""
-    return [
-        Tensor(fact.element_type, fact.shape) if isinstance(fact, Tensor) else fact
-        for fact in facts
-    ]
 
 
 def _kind_only(fact: Fact) -> Fact:
@@ -181,7 +167,7 @@ def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
     return Tensor(fact.element_type, (*fact.shape[:axis], count, *fact.shape[axis:]))
 
 
-Rule: TypeAlias = "Callable[[AnalyseBody, ir.Node, list[Fact], Surroundings], list[Fact] | None]"
+_Rule: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], int], list[Fact] | None]
 
-RULES: Mapping[str, Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}
-"""What each operator gives; None where it is not well-formed."""
+RULES: Mapping[str, _Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}
+"""What each operator gives at an opset; None where it is not well-formed."""

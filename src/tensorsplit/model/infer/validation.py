@@ -9,9 +9,9 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.facts import Fact, Sequence, Tensor
+from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import bodies, domain_name, is_split
-from tensorsplit.model.infer.analysis import Facts, analyse, declared
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
 

@@ -63,7 +63,7 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
 def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, Number]:
     """What a split node asks for, with its data, the axis (from the front if known), the length."""
     node, data = ref.node, ref.input(0)
-    intent = bind(node, ref.opset, [lowering.facts.of(held) for held in node.inputs], {})
+    intent = bind(node, ref.opset, [lowering.facts.of(held) for held in node.inputs])
     assert data is not None  # noqa: S101 - `bind` looked
     axis, shape = intent.axis, lowering.tensor(data).shape
     if axis is None:

@@ -106,7 +106,7 @@ class _Frame:
         if step.callee is not None:  # it sees only its arguments; omitted ones are None
             return _Frame(step.callee, dict(zip_longest(step.callee.inputs, inputs))).run()
         if step.is_split:
-            return execute(bind(step.node, step.opset, inputs, step.passed), inputs[0])
+            return execute(bind(step.node, step.opset, inputs, step.attributes), inputs[0])
         if step.domain == "" and step.op_type in control_flow.OPERATORS:
             return control_flow.OPERATORS[step.op_type](step, inputs, self._run_body)
         return operators.run(step, inputs)

@@ -337,11 +337,9 @@ class _SplitRun(OpRun):
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         given = [*inputs, *[None] * (len(self._node.inputs) - len(inputs))]
-        passed = {
-            self._node.attributes[name].ref_attr_name or "": value
-            for name, value in attributes.items()
-        }
-        return tuple(execute(bind(self._node, self._opset, given, passed), given[0]))
+        linked = {name: ir.convenience.convert_attribute(name, v) for name, v in attributes.items()}
+        known = {**self._node.attributes, **linked}
+        return tuple(execute(bind(self._node, self._opset, given, known), given[0]))
 
 
 class Split(_SplitRun):

@@ -5,7 +5,7 @@ Nothing runs here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -17,8 +17,15 @@ import onnx_ir as ir
 from onnx import defs
 
 from tensorsplit.core.errors import NODE_FAILED, UNSUPPORTED_NODE, SplitError, show
-from tensorsplit.model.graph.binding import UNKNOWN, bind
+from tensorsplit.model.graph.binding import (
+    Attributes,
+    attributes_of,
+    bind,
+    call_key,
+    passed_to,
+)
 from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.nodes import (
     FAMILY,
     Scope,
@@ -53,7 +60,6 @@ class Step:
         opset: The opset of its domain.
         inputs: What it reads; None for an input that the node or the call omits.
         attributes: Its attributes, none of which refers to one of a function.
-        passed: For a split, the attributes of the function around it in this call.
         blocks: Its bodies by attribute name.
         release: Values whose last use this is.
         kernel: The evaluator of the node, made when it first runs.
@@ -64,8 +70,7 @@ class Step:
     opset: int
     opsets: Mapping[str, int]
     inputs: tuple[ir.Value | None, ...]
-    attributes: Mapping[str, ir.Attr]
-    passed: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Attributes
     blocks: Mapping[str, Block] = field(default_factory=dict)
     callee: Block | None = None
     release: tuple[ir.Value, ...] = ()
@@ -139,7 +144,7 @@ class _Place:
 
     path: str
     opsets: Mapping[str, int]
-    passed: Mapping[str, ir.Attr] | None = None
+    passed: Attributes | None = None
     absent: frozenset[ir.Value] = frozenset()
     depth: int = 0
 
@@ -202,11 +207,15 @@ class _Compiler:
 
     def _function(self, function: ir.Function, call: Step, depth: int) -> Block:
         """A function specialised for the attributes and the omitted inputs of a call."""
-        passed = _passed(function, call)
+        for name in call.attributes:
+            if name not in function.attributes:
+                problem = f"the {function_label(function)} has no attribute {show(name)}"
+                known = ", ".join(map(show, sorted(function.attributes)[:12])) or "none"
+                raise malformed(problem, f"its attributes are {known}", call.path)
+        passed = passed_to(function, call.attributes)
         pairs = zip_longest(function.inputs, call.inputs)
         absent = frozenset(value for value, given in pairs if given is None)
-        values = (ir.serde.serialize_attribute(passed[name]) for name in sorted(passed))
-        key = (function, absent, *(value.SerializeToString() for value in values))
+        key = (function, absent, call_key(passed))
         if key in self._specialised:
             return self._specialised[key]
         limit = len(self._functions) + _MAX_SPECIALISED
@@ -249,15 +258,14 @@ class _Compiler:
         if opset is None:
             problem = f"there is no opset import for the domain {show(node.domain or 'ai.onnx')}"
             raise malformed(problem, "import it")
-        attributes = dict(_resolved(node, place.passed))
+        attributes = _resolved(node, place.passed)
         step = Step(node, path, opset, place.opsets, inputs, attributes)
         function = self._called(node)
         if function is not None:
             step.callee = self._function(function, step, place.depth + 1)
         elif step.is_split:
-            step.passed = {name: entry.value for name, entry in (place.passed or {}).items()}
             known = [None if value is None else UNKNOWN for value in inputs]
-            bind(node, step.opset, known, step.passed)
+            bind(node, step.opset, known, attributes)
         else:
             _check_node(step)
             if (node.domain, node.op_type) == ("", "Constant"):
@@ -305,36 +313,20 @@ def _plan_release(block: Block) -> None:
         needed |= used
 
 
-def _resolved(node: ir.Node, passed: Mapping[str, ir.Attr] | None) -> Iterator[tuple[str, ir.Attr]]:
+def _resolved(node: ir.Node, passed: Attributes | None) -> Attributes:
     """The attributes of a node; references have the values of the call, or are omitted."""
     for name, attribute in node.attributes.items():
         if not attribute.is_ref():
-            yield name, attribute
             continue
         to = attribute.ref_attr_name or ""
         if passed is None:
             problem = f"the attribute {show(name)} refers to {show(to)} of a function"
             raise malformed(f"{problem}, but the node is in none", "give its value")
-        if to not in passed:
-            continue
-        value = passed[to]
-        if value.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+        if to in passed and passed[to].type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
             raise SplitError(
                 UNSUPPORTED_NODE, "a body is passed to a function", "write the body in the function"
             )
-        yield name, ir.Attr(name, value.type, value.value)
-
-
-def _passed(function: ir.Function, call: Step) -> dict[str, ir.Attr]:
-    """The attributes of a function in one call: what the call gives, else the defaults."""
-    declared = function.attributes
-    for name in call.attributes:
-        if name not in declared:
-            problem = f"the {function_label(function)} has no attribute {show(name)}"
-            known = ", ".join(map(show, sorted(declared)[:12])) or "none"
-            raise malformed(problem, f"its attributes are {known}", call.path)
-    has_default = (e for e in declared.values() if e.type != ir.AttributeType.UNDEFINED)
-    return {**{entry.name: entry for entry in has_default}, **call.attributes}
+    return attributes_of(node, passed)
 
 
 def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:

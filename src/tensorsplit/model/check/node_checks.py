@@ -1,18 +1,18 @@
-"""Split nodes one by one: what contradicts the model's declarations, and what is odd."""
+"""Nodes one by one: what is odd with a split, and sequences whose tensors do not fit together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, add, combine, is_known
-from tensorsplit.core.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError
+from tensorsplit.core.dimensions import Dim, Shape, add, are_known, combine, is_known
+from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
+from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check.checks import (
@@ -29,15 +29,23 @@ from tensorsplit.model.check.checks import (
     OPEN_DIMENSION,
     OVERRIDABLE_LENGTHS,
     RUNTIME_LENGTHS,
+    SEQUENCE_PARTS,
     Check,
 )
 from tensorsplit.model.check.findings import Finding, of_check, of_error
 from tensorsplit.model.feeds import show_shape
-from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, constant, record_of
-from tensorsplit.model.infer.analysis import Facts, declared
-from tensorsplit.model.infer.node_outputs import planned_outputs, split_outputs
+from tensorsplit.model.graph.facts import (
+    UNKNOWN,
+    Fact,
+    Other,
+    Sequence,
+    Tensor,
+    declared,
+)
+from tensorsplit.model.graph.nodes import NodeRef, constant, domain_name, is_split
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.sequence_operators import integer
+from tensorsplit.model.infer.splits import fact_text
 
 Found: TypeAlias = Iterator[tuple[Check, str, str, str | None]]
 """What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""
@@ -45,16 +53,13 @@ Found: TypeAlias = Iterator[tuple[Check, str, str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A split node, and what is known of it.
-
-    The plan is None if the rank, the axis or the lengths are not known, or are wrong.
-    """
+    """A split node whose operands can be understood, and what is known of it."""
 
     ref: NodeRef
     operator: Operator
     intent: Intent
     plan: SplitPlan | UncountedPlan | None
-    inputs: list[Fact]
+    outputs: list[Fact]
     is_refused: bool
 
     @property
@@ -62,156 +67,80 @@ class _Split:
         """The dimension that is split; None if it is not known."""
         return None if self.plan is None else self.plan.input_shape[self.plan.axis]
 
-    @property
-    def parts(self) -> str:
-        """What the version calls its outputs."""
-        return self.operator.outputs[0].name
-
     def input(self, name: str | None) -> ir.Value | None:
         """The input of a name; None where it is absent, or an attribute."""
         pairs = zip(self.operator.inputs, self.ref.node.inputs, strict=False)
         return next((value for entry, value in pairs if entry.name == name), None)
 
 
-def split_findings(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Finding]:
-    """What is wrong or odd with a split node; the analysis has refused it, or has not."""
-    node = ref.node
-    try:
-        operator = record_of(node, ref.opset)
-    except SplitError:  # which the analysis has found
-        return
-    inputs = [facts.of(value) for value in node.inputs]
-    data = inputs[0] if inputs else Other()
-    intent, errors = None, list[SplitError]()
-    try:
-        for value in node.inputs[1:]:
-            constant(value)  # the analysis takes one that can't be read for a run-time value
-        intent = bind(node, ref.opset, inputs, None if ref.function else {})
-    except SplitError as error:
-        errors.append(error)
-    errors += _data_errors(operator, intent, data)
-    # Each call of a function gives such a node values of its own: the analysis checks those
-    is_open = any(attribute.is_ref() for attribute in node.attributes.values())
-    made = None if intent is None or is_open else _plan(intent, data, errors)
-    for refusal in errors:
-        yield of_error(refusal.located(operator=operator.id, node=ref.path))
-    found = _dead_outputs(ref, operator)
-    if intent is not None:
-        split = _Split(ref, operator, intent, made, inputs, is_refused or bool(errors))
-        found = (entry for rule in _RULES for entry in rule(split))
-    for check, message, fix, parameter in found:
-        yield of_check(check, ref.path, message, fix, operator=operator.id, parameter=parameter)
-
-
-def shape_text(shape: Shape) -> str:
-    """A shape for a message."""
-    return show_shape([dim if dim is None else str(dim) for dim in shape])
-
-
-def _data_errors(operator: Operator, intent: Intent | None, data: Fact) -> Iterator[SplitError]:
-    """What is wrong with the data, whatever its shape and the lengths are."""
-    parameter = operator.inputs[0]
-    if isinstance(data, Sequence) or (isinstance(data, Other) and data.type is not None):
-        problem = f"the data is {'a sequence' if isinstance(data, Sequence) else _fact_text(data)}"
-        yield SplitError(NOT_AN_ARRAY, problem, "give a tensor", parameter=parameter.name)
-    elif isinstance(data, Tensor) and data.element_type is not None:
-        types = operator.types_of(parameter)
-        allowed = intent.element_types if intent else None if types.any else types.element_types
+def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Finding]:
+    """What is wrong or odd with a node, beside what the analysis refuses of it, if it does."""
+    if is_split(ref.node):
+        split = facts.split(ref)
+        if split.operator is None:
+            return
+        operator, found = split.operator.id, _dead_outputs(ref, split.operator)
         try:
-            check_element_type(operator.id, data.element_type.name.lower(), allowed, parameter.name)
+            for value in ref.node.inputs[1:]:
+                constant(value)  # the analysis takes one that can't be read for a run-time value
         except SplitError as error:
-            yield error
-
-
-def _plan(intent: Intent, data: Fact, errors: list[SplitError]) -> SplitPlan | UncountedPlan | None:
-    """The plan, where enough is known; what can be refused without a shape is refused as well."""
-    try:
-        if isinstance(data, Tensor) and data.shape is not None:
-            return _plan_once(intent, data.shape)
-        part_sizes(intent, None)
-    except SplitError as error:
-        if error.kind is not UNKNOWN_COUNT:
-            errors.append(error)
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _plan_once(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
-    """As `plan`; arithmetic with names is slow, and models repeat their splits."""
-    return plan(intent, shape)
-
-
-def _fact_text(fact: Fact) -> str:
-    """What is known of a value, for a message."""
-    match fact:
-        case Tensor(element_type, shape):
-            kind = "a tensor"
-        case Sequence(element_type, shape):
-            kind = "a sequence of tensors"
-        case _:
-            return f"of type {fact.type}"
-    of_type = "" if element_type is None else f" of {element_type.name.lower()}"
-    of_shape = "" if shape is None else f" of shape {shape_text(shape)}"
-    return f"{kind}{of_type}{of_shape}"
+            is_refused = True
+            yield of_error(error.located(operator=operator, node=ref.path))
+        if split.intent is not None:
+            node = _Split(ref, split.operator, split.intent, split.plan, split.outputs, is_refused)
+            found = (entry for rule in _RULES for entry in rule(node))
+    else:
+        operator, found = f"onnx.{ref.node.op_type}", _sequence_parts(ref, facts)
+    for check, message, fix, parameter in found:
+        yield of_check(check, ref.path, message, fix, operator=operator, parameter=parameter)
 
 
 def _contradictions(split: _Split) -> Found:
     """Where the declared types and shapes of the outputs contradict the split."""
     if split.is_refused:
         return
-    ref, data = split.ref, split.inputs[0]
-    if split.plan is not None and isinstance(data, Tensor):
-        outputs = planned_outputs(split.plan, data, split.operator)
-    else:
-        attributes = None if ref.function else dict[str, object]()
-        outputs = split_outputs(ref.node, split.inputs, ref.opset, attributes).facts
-    fix = "correct the declaration, or leave it out"
-    for value, fact in zip(ref.node.outputs, outputs, strict=False):
+    fix, parameter = "correct the declaration, or leave it out", split.operator.outputs[0].name
+    for value, fact in zip(split.ref.node.outputs, split.outputs, strict=False):
         said = declared(value)
-        is_typed = isinstance(said, Tensor | Sequence)
-        if (value.type is not None and not is_typed) or (is_typed and _other_type(said, fact)):
-            problem = (
-                f"'{value.name}' is declared as {_fact_text(said)}, but the node makes"
-                f" {_fact_text(fact)}"
-            )
-            yield DECLARED_TYPE, problem, fix, split.parts
+        if said == UNKNOWN:
+            continue
+        if type(said) is not type(fact) or _element_types(said, fact) > 1:
+            made = f"but the node makes {fact_text(fact)}"
+            problem = f"'{value.name}' is declared as {fact_text(said)}, {made}"
+            yield DECLARED_TYPE, problem, fix, parameter
         elif problem := _other_shape(f"'{value.name}'", said, fact):
-            yield DECLARED_SHAPE, problem, fix, split.parts
+            yield DECLARED_SHAPE, problem, fix, parameter
 
 
-def _other_type(said: Fact, fact: Fact) -> bool:
-    if type(said) is not type(fact):
-        return True
-    if not isinstance(said, Tensor | Sequence) or not isinstance(fact, Tensor | Sequence):
-        return False
-    known = (said.element_type, fact.element_type)
-    return None not in known and said.element_type != fact.element_type
+def _element_types(*facts: Fact) -> int:
+    """How many element types values are known to have."""
+    types = {fact.element_type for fact in facts if not isinstance(fact, Other)}
+    return len(types - {None})
 
 
 def _other_shape(name: str, said: Fact, fact: Fact) -> str:
     """What contradicts a declared shape; empty if nothing does."""
-    made: tuple[Shape | None, ...]
+    what, shape, made = name, None, tuple[Shape | None, ...]()
     if isinstance(said, Tensor) and isinstance(fact, Tensor):
-        what, shape, made = name, said.shape, (fact.shape,)
+        shape, made = said.shape, (fact.shape,)
     elif isinstance(said, Sequence) and isinstance(fact, Sequence):
         what, shape, made = f"every tensor of {name}", said.part, fact.parts or (fact.part,)
-    else:
-        return ""
     for index, part in enumerate(made):
-        if shape is not None and part is not None and _contradict(shape, part):
+        if shape is not None and part is not None and not _fit(shape, part):
             of = f"tensor {index}" if isinstance(fact, Sequence) and fact.parts else "the part"
             return (
-                f"{what} is declared with shape {shape_text(shape)}, but {of} has shape"
-                f" {shape_text(part)}"
+                f"{what} is declared with shape {show_shape(shape)}, but {of} has shape"
+                f" {show_shape(part)}"
             )
     return ""
 
 
-def _contradict(one: Shape, other: Shape) -> bool:
-    """Whether two shapes can't be of one tensor: other ranks, or other numbers."""
-    if len(one) != len(other):
-        return True
-    return any(is_known(a) and is_known(b) and a != b for a, b in zip(one, other, strict=True))
+def _fit(one: Shape, other: Shape, but: int | None = None) -> bool:
+    """Whether two shapes have the same rank, and no different numbers but on one axis."""
+    return len(one) == len(other) and all(
+        axis == but or not are_known((a, b)) or a == b
+        for axis, (a, b) in enumerate(zip(one, other, strict=True))
+    )
 
 
 def _dead_outputs(ref: NodeRef, operator: Operator) -> Found:
@@ -348,3 +277,47 @@ _RULES: tuple[Callable[[_Split], Found], ...] = (
     _does_nothing,
     lambda split: _dead_outputs(split.ref, split.operator),
 )
+
+
+def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
+    """Tensors of one sequence that do not fit together."""
+    inputs = [facts.of(value) for value in ref.node.inputs]
+    if domain_name(ref.node.domain) != "" or not inputs or not isinstance(inputs[0], Sequence):
+        return
+    if ref.node.op_type == "ConcatFromSequence":
+        axis, new_axis = (integer(ref.node, name, 0) for name in ("axis", "new_axis"))
+        if axis is not None:
+            yield from _joined(inputs[0].parts or (), axis, is_new=bool(new_axis))
+    elif ref.node.op_type == "SequenceInsert" and len(inputs) > 1 and inputs[0].count != 0:
+        held, given = inputs[0].element_type, inputs[1]
+        other = given.element_type if isinstance(given, Tensor) else None
+        if held is not None and other is not None and held != other:
+            problem = (
+                f"the sequence holds tensors of {held.name.lower()}, but the tensor is of"
+                f" {other.name.lower()}"
+            )
+            yield SEQUENCE_PARTS, problem, "a sequence has one element type", None
+
+
+def _joined(parts: tuple[Shape | None, ...], axis: int, *, is_new: bool) -> Found:
+    """The tensors have one shape, but for the axis they are joined on unless it is a new one."""
+    known = [shape for shape in parts if shape is not None]
+    if not known:
+        return
+    first, extent = known[0], len(known[0]) + is_new
+    if all(len(shape) == len(first) for shape in known) and not -extent <= axis < extent:
+        problem = f"the axis is {axis}, but the tensors have rank {len(first)}"
+        fix = f"give an axis in [{-extent}, {extent - 1}]" if extent else "set new_axis to 1"
+        yield SEQUENCE_PARTS, problem, fix, None
+        return
+    joined = None if is_new else axis + extent if axis < 0 else axis
+    for index, shape in enumerate(parts):
+        if shape is not None and not _fit(first, shape, joined):
+            problem = (
+                f"tensor {index} has shape {show_shape(shape)}, another one {show_shape(first)}"
+            )
+            fix = f"they may differ on axis {joined} alone"
+            if is_new:
+                fix = "join them on the axis they were split on, with new_axis = 0"
+            yield SEQUENCE_PARTS, problem, fix, None
+            return

@@ -1,0 +1,171 @@
+"""What is known of a split node before it runs: what it asks for, its plan, and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TypeVar
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, are_known, is_known
+from tensorsplit.core.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError, show
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
+from tensorsplit.core.rules import explicit
+from tensorsplit.core.schema import Operator
+from tensorsplit.model.feeds import show_shape
+from tensorsplit.model.graph.binding import Attributes, bind
+from tensorsplit.model.graph.facts import (
+    UNKNOWN,
+    Fact,
+    Other,
+    Sequence,
+    Tensor,
+    of_parts,
+)
+from tensorsplit.model.graph.nodes import record_of
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class KnownSplit:
+    """What is known of a split node.
+
+    Attributes:
+        operator: The version; None if there is none at the opset.
+        intent: What it asks for; None if that is wrong.
+        plan: None if something is wrong, or missing.
+        missing: What would have to be known for a plan.
+        outputs: A fact for each output; empty if something is wrong.
+        errors: What is wrong (TS101 to TS309, TS502).
+    """
+
+    operator: Operator | None = None
+    intent: Intent | None = None
+    plan: SplitPlan | UncountedPlan | None = None
+    missing: str = ""
+    outputs: list[Fact] = field(default_factory=list)
+    errors: list[SplitError] = field(default_factory=list)
+
+    def attempt(self, step: Callable[[], _T]) -> _T | None:
+        """The result of a step; None where it refuses, which is noted."""
+        try:
+            return step()
+        except SplitError as error:
+            operator = None if self.operator is None else self.operator.id
+            self.errors.append(error.located(operator=operator))
+            return None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is sure not to fail."""
+        if self.errors or not isinstance(self.plan, SplitPlan):
+            return False
+        fact = self.outputs[0]
+        is_typed = not isinstance(fact, Other) and fact.element_type is not None
+        return is_typed and is_known(self.plan.input_shape[self.plan.axis])
+
+
+def split_of(
+    node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes | None = None
+) -> KnownSplit:
+    """What is known of a split node, with arguments as for `binding.bind`."""
+    found = KnownSplit()
+    operator = found.operator = found.attempt(lambda: record_of(node, opset))
+    if operator is None:
+        return found
+    data = inputs[0] if inputs else UNKNOWN
+    intent = found.intent = found.attempt(lambda: bind(node, opset, inputs, attributes))
+    found.attempt(lambda: _check_data(operator, intent, data))
+    if intent is None:
+        return found
+    tensor = data if isinstance(data, Tensor) else Tensor()
+    keepdims = (node.attributes if attributes is None else attributes).get(operator.keepdims or "")
+    is_open = keepdims is not None and keepdims.is_ref() and intent.source is None
+    if is_open:
+        found.missing = f"each call of the function gives {operator.keepdims}"
+    elif tensor.shape is None and node.inputs[0] is not None:
+        found.missing = f"the shape of the data {show(node.inputs[0].name)} is not known"
+    found.attempt(lambda: _plan(found, intent, tensor))
+    if found.errors:
+        return found
+    if found.plan is None:
+        found.outputs = _open(intent, tensor, inputs, is_open=is_open)
+    else:
+        found.outputs = _planned(found.plan, tensor, operator)
+    return found
+
+
+def _check_data(operator: Operator, intent: Intent | None, data: Fact) -> None:
+    """Refuse data that is wrong whatever its shape and the lengths are."""
+    parameter = operator.inputs[0]
+    if isinstance(data, Tensor) and data.element_type is not None:
+        types = operator.types_of(parameter)
+        allowed = intent.element_types if intent else None if types.any else types.element_types
+        check_element_type(operator.id, data.element_type.name.lower(), allowed, parameter.name)
+    elif isinstance(data, Sequence) or (isinstance(data, Other) and data.type is not None):
+        problem = f"the data is {'a sequence' if isinstance(data, Sequence) else fact_text(data)}"
+        raise SplitError(NOT_AN_ARRAY, problem, "give a tensor", parameter=parameter.name)
+
+
+def _plan(found: KnownSplit, intent: Intent, data: Tensor) -> None:
+    """Find the plan, or what is missing; lengths that fit no dimension are refused without one."""
+    try:
+        if data.shape is None or found.missing:
+            part_sizes(intent, None)
+        else:
+            found.plan = plan(intent, data.shape)
+    except SplitError as error:
+        if error.kind is not UNKNOWN_COUNT:
+            raise
+        found.missing = found.missing or error.problem
+
+
+def _planned(made: SplitPlan | UncountedPlan, data: Tensor, operator: Operator) -> list[Fact]:
+    if isinstance(made, UncountedPlan):
+        return [Sequence(data.element_type, made.part_shape, made.count)]
+    if operator.is_sequence:
+        return [of_parts(data.element_type, made.output_shapes)]
+    values: list[tuple[Dim, ...] | None] = [None] * len(made.sizes)
+    if data.values is not None and len(made.input_shape) == 1 and are_known(made.sizes):
+        pairs = zip(made.sizes, accumulate(made.sizes), strict=True)
+        values = [data.values[end - size : end] for size, end in pairs]
+    return [
+        Tensor(data.element_type, shape, part)
+        for shape, part in zip(made.output_shapes, values, strict=True)
+    ]
+
+
+def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) -> list[Fact]:
+    """The outputs without a plan: all but the length on the axis, if the axis is known."""
+    part = None
+    if data.shape is not None and not is_open:
+        rank = len(data.shape)
+        part = (None,) * (rank if intent.keepdims else rank - 1)
+        if intent.axis is not None:
+            axis = intent.axis % rank
+            part = (*data.shape[:axis], None, *data.shape[axis + 1 :])
+    if not intent.operator.is_sequence:
+        return [Tensor(data.element_type, part)] * (intent.outputs or 0)
+    lengths = inputs[1] if len(inputs) > 1 else UNKNOWN
+    count: Dim = None
+    if intent.rule is explicit and intent.given is not None:
+        count = len(intent.given)
+    elif isinstance(lengths, Tensor) and lengths.shape is not None and len(lengths.shape) == 1:
+        count = lengths.shape[0]
+    return [Sequence(data.element_type, part, count)]
+
+
+def fact_text(fact: Fact) -> str:
+    """What is known of a value, for a message."""
+    if isinstance(fact, Other):
+        return f"of type {fact.type}"
+    kind, shape = "a tensor", fact.shape if isinstance(fact, Tensor) else fact.part
+    if isinstance(fact, Sequence):
+        kind = "a sequence of tensors"
+    of_type = "" if fact.element_type is None else f" of {fact.element_type.name.lower()}"
+    of_shape = "" if shape is None else f" of shape {show_shape(shape)}"
+    return f"{kind}{of_type}{of_shape}"
