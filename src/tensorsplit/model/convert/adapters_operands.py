@@ -55,8 +55,8 @@ def _reducer_down(node: NodeConversion) -> None:
     node.keep_inputs(1)
 
 
-def _count_from_front(node: NodeConversion) -> None:
-    """Before opset 11 the text knows no negative axes; they become others where the rank is known.
+def count_from_front(node: NodeConversion) -> None:
+    """Before opset 11 the texts know no negative axes (D13); where the rank is known they go.
 
     Where it is not, they stay: every engine counts them from the back in older versions, too.
     """
@@ -82,7 +82,7 @@ def _negative_indices(node: NodeConversion) -> None:
             " from the back",
             "give the indices as a constant, or of an unsigned type",
         )
-    _count_from_front(node)
+    count_from_front(node)
 
 
 def _dft_up(node: NodeConversion) -> None:
@@ -307,7 +307,7 @@ ADAPTERS = table(
     (_REDUCERS, 18, _axes_up, _reducer_down),
     ("ReduceSum", 13, _axes_up, _reducer_down),
     ("Squeeze Unsqueeze", 13, _axes_up, to_attributes("axes")),
-    (_AXIS_OPERATORS, _NEGATIVE_AXES, None, _count_from_front),
+    (_AXIS_OPERATORS, _NEGATIVE_AXES, None, count_from_front),
     ("OneHot", _NEGATIVE_AXES, _negative_indices, _negative_indices),
     ("DFT", 20, _dft_up, _dft_down),
     ("Shape", 15, None, _shape_down),

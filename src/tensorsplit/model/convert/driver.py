@@ -16,9 +16,9 @@ from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.family import convert_split, to_variadic
 from tensorsplit.model.convert.operator_versions import (
     check_node,
-    exists,
     fit,
     next_step,
+    schema,
     wrong_type,
 )
 from tensorsplit.model.graph.building import collector_paused
@@ -168,7 +168,7 @@ def _convert(node: NodeConversion) -> None:
 def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
-    if not exists(node.op_type, node.opset):
+    if schema(node.op_type, node.opset) is None:
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",
             "give it its own domain, if it is an engine's operator",

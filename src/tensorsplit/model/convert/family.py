@@ -16,6 +16,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes
 from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.convert.adapters_operands import count_from_front
 from tensorsplit.model.convert.conversion import (
     FIRST_WITH_ANY_CONSTANT,
     Conversion,
@@ -46,7 +47,8 @@ def convert_split(node: NodeConversion) -> None:
         check_element_type(target.id, data.name.lower(), types, target.inputs[0].name)
     if target is intent.operator:
         return
-    _normalise_axis(node, target)
+    if not target.negative_axis:
+        count_from_front(node)
     if _operands(intent.operator) == _operands(target):
         return
     emission = _emission(node, intent, target)
@@ -67,15 +69,6 @@ def _linked(node: NodeConversion, name: str) -> ir.Attr | None:
     """The attribute, if a function's caller gives it."""
     attribute = node.node.attributes.get(name)
     return attribute if attribute is not None and attribute.is_ref() else None
-
-
-def _normalise_axis(node: NodeConversion, target: Operator) -> None:
-    """Count a negative axis from the front where the text of the version knows no other (D13)."""
-    attribute, rank = node.node.attributes.get(target.axis), node.rank()
-    if target.negative_axis or attribute is None or attribute.is_ref() or rank is None:
-        return
-    if attribute.value < 0:
-        node.ref.put(target.axis, attribute.value + rank)
 
 
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:

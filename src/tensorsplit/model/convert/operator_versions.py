@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -37,34 +36,24 @@ class VersionStep(NamedTuple):
         return self.boundary - 1 if self.up else self.boundary
 
 
-@lru_cache(maxsize=1)
-def _versions() -> Mapping[str, tuple[int, ...]]:
-    found: dict[str, list[int]] = {}
-    for entry in defs.get_all_schemas_with_history():
-        if entry.domain == "":
-            found.setdefault(entry.name, []).append(entry.since_version)
-    return {name: tuple(sorted(versions)) for name, versions in found.items()}
-
-
-def exists(op_type: str, opset: int) -> bool:
-    """Whether ONNX's own domain has the operator at an opset."""
-    versions = _versions().get(op_type)
-    return versions is not None and versions[0] <= opset
-
-
 @lru_cache(maxsize=4096)
 def schema(op_type: str, opset: int) -> Any:
     """The schema in force; None if the operator does not exist there."""
-    return defs.get_schema(op_type, opset, "") if exists(op_type, opset) else None
+    try:
+        return defs.get_schema(op_type, opset, "")
+    except defs.SchemaError:
+        return None
 
 
 @lru_cache(maxsize=4096)
 def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
     """The next version on the way to the target; None if there is none in between."""
     up = target > opset
-    low, high = sorted((opset, target))
-    between = [version for version in _versions()[op_type] if low < version <= high]
-    return VersionStep(op_type, between[0 if up else -1], up) if between else None
+    for boundary in range(opset + 1, target + 1) if up else range(opset, target, -1):
+        found = schema(op_type, boundary)
+        if found is not None and found.since_version == boundary:
+            return VersionStep(op_type, boundary, up)
+    return None
 
 
 def check_node(node: ir.Node, opset: int) -> None:
