@@ -65,7 +65,7 @@ def as_index(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     try:
-        return int(operator.index(value))  # type: ignore[arg-type]
+        return int(operator.index(value))  # type: ignore[arg-type]  # it refuses what has no __index__
     except Exception:  # noqa: BLE001 - someone else's __index__ may raise anything
         return None
 
