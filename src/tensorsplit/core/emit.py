@@ -65,7 +65,9 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
             source = _as_given(intent, target, lengths, rank)
             if source is not None and _does_the_same(intent, rule, dim):
                 return _emission(lengths, rank, source)
-    if target.absent is not None and _without_lengths(intent, target.absent, dim):
+    absent = target.absent
+    may_be_absent = intent.source is None or absent in _COUNTED
+    if absent is not None and may_be_absent and _does_the_same(intent, absent, dim):
         return Emission({target.keepdims: int(intent.keepdims)} if target.keepdims else {}, {})
     return _explicitly(intent, target, dim)
 
@@ -81,13 +83,6 @@ def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> 
         if integers and takes_integers(target, lengths.operand):
             return AtRunTime.GIVEN
     return None
-
-
-def _without_lengths(intent: Intent, rule: Rule, dim: Dim) -> bool:
-    """Whether a node without lengths does what the intent asks for."""
-    if intent.source is None:
-        return intent.rule is rule
-    return rule in _COUNTED and _does_the_same(intent, rule, dim)
 
 
 def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
