@@ -78,8 +78,12 @@ class Calculation(Maker[ir.Value]):
             outputs=outputs,
             name=self.names.fresh(f"{self.stem}_{op_type}"),
         )
-        self.nodes.append(node)
+        self.add(node)
         return outputs[0]
+
+    def add(self, node: ir.Node) -> None:
+        """Collect a node that was made."""
+        self.nodes.append(node)
 
     def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""

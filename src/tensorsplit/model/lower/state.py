@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Sequence as Values
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Any
 
 import onnx_ir as ir
 
@@ -178,16 +176,8 @@ class InsertionPoint(Calculation):
         super().__init__(lowering.names, lowering.opset, stem)
         self.lowering, self._scope, self._before = lowering, scope, before
 
-    def op(
-        self,
-        op_type: str,
-        inputs: Iterable[ir.Value | None],
-        attributes: Mapping[str, Any] | None = None,
-        outputs: Values[ir.Value] | None = None,
-    ) -> ir.Value:
-        """Insert a node; returns its first output."""
-        made = super().op(op_type, inputs, attributes, outputs)
-        node = self.nodes.pop()
+    def add(self, node: ir.Node) -> None:
+        """Insert a node that was made."""
         if self._before is None:
             self._scope.append(node)
         else:
@@ -197,7 +187,6 @@ class InsertionPoint(Calculation):
             self.has_guards = False
             for entry in self.lowering.profile.about({"runtime_checks": True}):
                 self.lowering.note(entry)
-        return made
 
     def split(
         self, data: ir.Value, axis: int, dim: Number, lengths: Numbers, count: int
