@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -277,10 +278,13 @@ def test_ctrl_c_ends_without_a_word_and_writes_nothing(tmp_path: Path) -> None:
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, "conformance", *words],
+        env={**os.environ, "TENSORSPLIT_TEST_PID": str(tmp_path / "pid")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    time.sleep(4)
+    while not (tmp_path / "pid").exists():  # the engine has begun
+        assert process.poll() is None
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"")

@@ -23,7 +23,7 @@ from rich.console import Console
 from tensorsplit.cli.screen import show
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
-from tensorsplit.conformance.report import html, markdown, matrix
+from tensorsplit.conformance.report import Matrix, html, markdown
 from tensorsplit.conformance.report.__main__ import main
 from tensorsplit.conformance.report.summary import OUTCOMES
 from tests.conformance import documents
@@ -43,7 +43,7 @@ KNOWN = Deviation(
 
 def drawn(document: Document, width: int = 80) -> str:
     text = StringIO()
-    Console(file=text, width=width, highlight=False, markup=False).print(matrix(document))
+    Console(file=text, width=width, highlight=False, markup=False).print(Matrix(document))
     return text.getvalue()
 
 
@@ -107,7 +107,7 @@ class TestTerminal:
             assert any(name in line for line in lines)
 
     def test_it_is_readable_when_it_is_piped(self, capsys: pytest.CaptureFixture[str]) -> None:
-        show(matrix(documents.small()))
+        show(Matrix(documents.small()))
         text = capsys.readouterr().out
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= 80

@@ -247,13 +247,13 @@ def _shown(
     document: Document, style: str, engines: Sequence[str], deviations: Sequence[Deviation]
 ) -> RenderableType:
     """A run as JSON, as a page or as a matrix."""
-    from tensorsplit.conformance.report import html, matrix
+    from tensorsplit.conformance.report import Matrix, html
 
     if style == "json":
         return json.dumps(document.to_json(), ensure_ascii=False) + "\n"
     if style == "html":
         return html(document, _scripts(document, engines), deviations)
-    return matrix(document)
+    return Matrix(document)
 
 
 def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str], str | None]:

@@ -34,7 +34,7 @@ def main() -> None:
         number, adapter, request = calls.get()
         send_packed(pipe, pack_message([number, STARTED]))
         _empty_error_stream()
-        reply = _packed(number, _answer(adapter, request))
+        reply = _answer(number, adapter, request)
         if os.getpid() != own:  # the engine has forked, and this is not the process that was asked
             os._exit(0)
         send_packed(pipe, reply)
@@ -49,28 +49,25 @@ def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
         os._exit(0)
 
 
-def _packed(number: int, reply: dict[str, Any]) -> list[bytes | memoryview]:
+def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memoryview]:
+    """What comes of a call, packed: its number, and the arguments of `process.Reply`."""
+    try:
+        module, _, function = adapter.partition(":")
+        reply = {"result": getattr(import_module(module), function or "run")(*request)}
+    except SplitError as error:
+        fields = ("code", "problem", "fix", "parameter", "operator", "node")
+        reply = {"error": {name: getattr(error, name) for name in fields}}
+    except ImportError as error:
+        reply = {"missing": _short(error)}
+    except Unsupported as error:
+        reply = {"refusal": _short(error), "unsupported": True}
+    except Exception as error:  # noqa: BLE001 - an engine may raise anything
+        reply = {"refusal": f"{type(error).__name__}: {_short(error)}"}
     try:
         return pack_message([number, reply])
     except Exception as error:  # noqa: BLE001 - an engine may return anything
         text = f"what it returns can't be passed on: {_short(error)}"
         return pack_message([number, {"refusal": text}])
-
-
-def _answer(adapter: str, request: list[Any]) -> dict[str, Any]:
-    """What comes of a call: a dictionary with the arguments of `process.Reply`."""
-    try:
-        module, _, function = adapter.partition(":")
-        return {"result": getattr(import_module(module), function or "run")(*request)}
-    except SplitError as error:
-        fields = ("code", "problem", "fix", "parameter", "operator", "node")
-        return {"error": {name: getattr(error, name) for name in fields}}
-    except ImportError as error:
-        return {"missing": _short(error)}
-    except Unsupported as error:
-        return {"refusal": _short(error), "unsupported": True}
-    except Exception as error:  # noqa: BLE001 - an engine may raise anything
-        return {"refusal": f"{type(error).__name__}: {_short(error)}"}
 
 
 def _short(error: BaseException) -> str:

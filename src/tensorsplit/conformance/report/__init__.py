@@ -6,7 +6,7 @@ that is silently wrong, memory errors and crashes come first.
 
 from __future__ import annotations
 
-from tensorsplit.conformance.report.console import matrix
+from tensorsplit.conformance.report.console import Matrix
 from tensorsplit.conformance.report.rendering import html, markdown
 
-__all__ = ["html", "markdown", "matrix"]
+__all__ = ["Matrix", "html", "markdown"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
@@ -27,9 +26,15 @@ _LEAST_WIDTH = 60
 _GUTTER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
-    summary: Summary
+class Matrix:
+    """A run as a rich renderable, at the width of the console it is shown on.
+
+    It has the worst deviations and every new one, a table of operators against subjects (in several
+    pieces where the console is narrow), and a line that sums it up.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.summary = Summary(document)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         summary = self.summary
@@ -49,15 +54,6 @@ class _Matrix:
             f"{summary.known:,} known deviations, ",
             (f"{summary.news:,} new", "bold red" if summary.news else "bold green"),
         )
-
-
-def matrix(document: Document) -> RenderableType:
-    """A run as a rich renderable, at the width of the console it is shown on.
-
-    It has the worst deviations and every new one, a table of operators against subjects (in several
-    pieces where the console is narrow), and a line that sums it up.
-    """
-    return _Matrix(Summary(document))
 
 
 def _pieces(summary: Summary, width: int) -> Iterator[list[SubjectInfo]]:
