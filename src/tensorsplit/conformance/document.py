@@ -108,7 +108,7 @@ class Document:
 
     def to_json(self) -> dict[str, Any]:
         """The document as what `json.dumps` takes, without the empty fields of results."""
-        content: dict[str, Any] = json.loads(msgspec.json.encode(self))
+        content: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))
         content["results"] = [
             {name: value for name, value in entry.items() if value} for entry in content["results"]
         ]
