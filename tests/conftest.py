@@ -16,6 +16,11 @@ settings.register_profile(
 settings.load_profile("stable")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a developer try other random models than CI does."""
+    parser.addoption("--seed", type=int, default=0, help="the first seed of the random models")
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A generator whose numbers are the same in every run."""

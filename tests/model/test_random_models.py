@@ -1,0 +1,128 @@
+"""Random legal models through every tool: each gives what slicing gives, or refuses.
+
+``--seed N`` tries other models, from that seed on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tensorsplit import SplitError
+from tests.model.random_models import RandomModel, random_model
+from tests.oracle import same
+
+TARGETS = ("onnxruntime",)
+OPSETS = (7, 10, 11, 13, 18, 24)
+ENGINES = ("onnxruntime",)
+LACKING = {
+    "openvino": ("Model wasn't fully converted", "shape.rank().is_dynamic()"),
+    "onnxruntime": (),
+}
+"""What an engine says that has no such operator, or asks for a rank that nobody knows."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each seed."""
+    if "seed" in metafunc.fixturenames:
+        first = metafunc.config.getoption("seed")
+        metafunc.parametrize("seed", range(first, first + 80))
+
+
+@pytest.fixture
+def random(seed: int) -> RandomModel:
+    """The model of a seed."""
+    return random_model(seed)
+
+
+def is_same(got: Any, want: Any) -> bool:
+    """Whether tensors or sequences are the same in every bit."""
+    if not isinstance(want, list):
+        return same(got, want)
+    return isinstance(got, list) and len(got) == len(want) and all(map(is_same, got, want))
+
+
+def check_run(random: RandomModel, model: onnx.ModelProto, engine: str = "numpy") -> None:
+    """The model gives what is expected."""
+    got = ts.run(model, random.feeds, engine=engine)
+    wrong = [name for name, value in random.expected.items() if not is_same(got[name], value)]
+    assert not wrong
+
+
+def check_rewritten(random: RandomModel, model: onnx.ModelProto) -> None:
+    """The model gives the same, and onnx takes it if it took the original.
+
+    onnx infers wrong shapes inside functions where lengths have a default that is not what is fed.
+    """
+    if is_taken(random.model):
+        onnx.checker.check_model(model, full_check=True)
+    check_run(random, model)
+
+
+def is_taken(model: onnx.ModelProto) -> bool:
+    """Whether onnx's checker with its shape inference takes a model."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except onnx.shape_inference.InferenceError:
+        return False
+    return True
+
+
+def unless_refused(tool: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a tool makes of a model; None where it says that it can't (TS310, TS512, TS513)."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return tool(*arguments, **options)
+    except SplitError as error:
+        if error.code not in ("TS101", "TS310", "TS512", "TS513"):
+            raise
+        return None
+
+
+def test_it_is_right_as_it_stands(random: RandomModel) -> None:
+    before = random.model.SerializeToString(deterministic=True)
+    assert [f for f in ts.check(random.model) if f.severity == "error"] == []
+    check_run(random, random.model)
+    inferred = ts.infer_shapes(random.model)
+    assert isinstance(inferred, onnx.ModelProto)
+    check_rewritten(random, inferred)
+    assert random.model.SerializeToString(deterministic=True) == before
+
+
+def test_it_gives_the_same_at_other_opsets(random: RandomModel) -> None:
+    before = random.model.SerializeToString(deterministic=True)
+    for opset in OPSETS:
+        made = unless_refused(ts.convert, random.model, opset=opset)
+        if made is not None:
+            check_rewritten(random, made)
+        assert made is not None or opset < 13
+    assert random.model.SerializeToString(deterministic=True) == before
+
+
+def test_it_gives_the_same_lowered(random: RandomModel) -> None:
+    before = random.model.SerializeToString(deterministic=True)
+    for target in TARGETS:
+        made = unless_refused(ts.lower, random.model, target=target)
+        if made is not None:
+            check_rewritten(random, made)
+        assert made is not None or target != "onnxruntime"
+    assert random.model.SerializeToString(deterministic=True) == before
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_engine_gives_the_same(random: RandomModel, engine: str) -> None:
+    pytest.importorskip(engine)
+    made = unless_refused(ts.lower, random.model, target=engine)
+    if made is None:
+        return
+    try:
+        check_run(random, made, engine)
+    except SplitError as error:
+        if not any(words in str(error) for words in LACKING[engine]):
+            raise
