@@ -17,6 +17,8 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
 Plan: TypeAlias = SplitPlan | UncountedPlan
 
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
 _FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
 _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 
@@ -190,12 +192,12 @@ def shape_text(shape: Shape) -> str:
     return f"({', '.join(map(dim_text, shape))})"
 
 
-def table_rows(run: Sequence[Stretch], ellipsis: str) -> list[tuple[str, str, str, str]]:
-    """The table of the parts: a header, and a row for each; `ellipsis` for what is left out."""
+def table_rows(run: Sequence[Stretch]) -> list[tuple[str, str, str, str]]:
+    """The table of the parts: a header, and a row for each."""
     rows = [("part", "offset", "size", "shape")]
     for stretch in run:
         if stretch.part is None:
-            rows.append((ellipsis, stretch.label, "", ""))
+            rows.append((ELLIPSIS, stretch.label, "", ""))
         else:
             offset, size = dim_text(stretch.offset), dim_text(stretch.size)
             rows.append((stretch.label, offset, size, shape_text(stretch.shape)))
@@ -204,4 +206,4 @@ def table_rows(run: Sequence[Stretch], ellipsis: str) -> list[tuple[str, str, st
 
 def shortened(text: str, most: int) -> str:
     """The text in at most that many characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return text if len(text) <= most else text[: most - 1] + ELLIPSIS

@@ -16,6 +16,7 @@ from itertools import accumulate
 
 from tensorsplit.core.errors import printable
 from tensorsplit.pages.layout import (
+    ELLIPSIS,
     Plan,
     Stretch,
     dim_text,
@@ -121,7 +122,7 @@ def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
     """One picture and its height."""
     line = heading(plan) if caption == plan.operator else f"{plan.operator}: {heading(plan)}"
     if len(caption) > _LONGEST_CAPTION:  # the end of a path says more than its start
-        caption = f"\N{HORIZONTAL ELLIPSIS}{caption[1 - _LONGEST_CAPTION :]}"
+        caption = ELLIPSIS + caption[1 - _LONGEST_CAPTION :]
     elements = [_label(_PAD, 28, caption, "head"), _label(_PAD, 48, shortened(line, _LONGEST_LINE))]
     y = 62
     drawn = stretches(plan, _MOST_DRAWN)
@@ -222,7 +223,7 @@ def _part(frame: _Drawing, number: int) -> Iterator[str]:
     yield frame.rect(block, frame.parts, _fill(stretch))
     x, y = frame.point(sum(block) / 2, sum(frame.parts) / 2)
     left_out = stretch.part is None
-    yield _label(x, y + 4.5, "\N{HORIZONTAL ELLIPSIS}" if left_out else stretch.label, "label")
+    yield _label(x, y + 4.5, ELLIPSIS if left_out else stretch.label, "label")
     size = stretch.label if left_out else dim_text(stretch.size)
     if not frame.across:
         yield _label(frame.parts[1] + 8, y + 4.5, shortened(size, _LONGEST_DIM))
@@ -287,7 +288,7 @@ def _offsets(frame: _Drawing) -> Iterator[str]:
 
 def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
     """The parts as rows: number, offset, size and shape; `y` is the base line of the header."""
-    rows = table_rows(run, "\N{HORIZONTAL ELLIPSIS}")
+    rows = table_rows(run)
     columns = list(_columns(rows))
     for number, row in enumerate(rows):
         stretch = run[number - 1] if number else None

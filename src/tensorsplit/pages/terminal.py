@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
 
-from rich.box import ASCII2, SQUARE, Box
+from rich.box import SQUARE
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tensorsplit.pages.layout import (
+    ELLIPSIS,
     Plan,
     Stretch,
     dim_text,
@@ -42,34 +42,10 @@ _LEAST_WIDTH = 40
 _MOST_WIDTH = 100
 _LONGEST_LABEL = 20
 
-
-class _Pen(NamedTuple):
-    """The characters of the drawing."""
-
-    box: Box
-    right: str
-    down: str
-    gap: str
-
-    def short(self, label: str, width: int) -> str:
-        """The label in at most that many columns."""
-        if cell_len(label) <= width:
-            return label
-        return set_cell_size(label, max(width - len(self.gap), 0)) + self.gap[:width]
-
-    def fit(self, label: str, width: int) -> str:
-        """The label in exactly that many columns; where it is longer, its blanks go first."""
-        shown = label if cell_len(label) <= width else self.short(label.strip(), width)
-        return set_cell_size(shown, width)
-
-    def axis(self, plan: Plan, axis: int, arrow: str) -> str:
-        """The name of an axis, and its direction."""
-        dim = self.short(dim_text(plan.input_shape[axis]), _LONGEST_LABEL)
-        return f"axis {axis} ({dim}) {arrow}"
-
-
-_UNICODE = _Pen(SQUARE, "→", "↓", "…")
-_ASCII = _Pen(ASCII2, "->", "v", "...")
+_ASCII = str.maketrans(
+    dict.fromkeys("┌┬┐├┼┤└┴┘", "+") | {"─": "-", "│": "|", "→": "->", "↓": "v", ELLIPSIS: "~"}
+)
+"""The characters of the drawing, where a terminal has only those of ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,41 +62,41 @@ class Picture:
 def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Text]:
     """A plan as lines of text: a heading, the picture, remarks, and the table of parts."""
     width = min(max(width, _LEAST_WIDTH), _MOST_WIDTH)
-    pen = _ASCII if ascii_only else _UNICODE
     drawn = [Text(heading(plan), _STRONG)]
     notes = [Text(remark, _QUIET) for remark in remarks(plan)]
     draw = _across if is_across(plan) else _down
     blocks: list[Iterable[Text]] = [notes]
     if stretches(plan, _MOST_ROWS):
-        blocks = [draw(plan, width, pen), notes, _table(plan, pen)]
+        blocks = [draw(plan, width), notes, _table(plan)]
     for block in filter(None, map(list, blocks)):
         drawn += [Text(), *block]
     for line in drawn:
-        if line.cell_len > width:
-            line.truncate(width - len(pen.gap))
-            line.append(pen.gap)
+        line.truncate(width, overflow="ellipsis")
+        if ascii_only:
+            line.plain = line.plain.translate(_ASCII)
+            line.truncate(width)  # an arrow is longer in ASCII
     return drawn
 
 
-def _across(plan: Plan, width: int, pen: _Pen) -> Iterator[Text]:
+def _across(plan: Plan, width: int) -> Iterator[Text]:
     """The split axis from left to right: the parts side by side, their offsets below."""
     other = other_axis(plan)
     gutter = ["part", "size"]
-    gutter += [] if other is None else [pen.axis(plan, other, pen.down)]
+    gutter += [] if other is None else [_axis(plan, other, "↓")]
     indent = max(map(cell_len, gutter)) + 1
-    run, least = _run_across(plan, width - indent - 1, pen)
+    run, least = _run_across(plan, width - indent - 1)
     room = width - indent - 1 - len(run)
     widths = extents(run, room - room % len(run), least)  # so that equal parts are drawn equal
     margin = " " * indent
-    yield Text.assemble(margin, (pen.axis(plan, plan.axis, pen.right), _QUIET))
-    yield Text(margin + pen.box.get_top(widths))
-    rows = [*zip(*(_cells(stretch, pen) for stretch in run), strict=True), ("",) * len(run)]
+    yield Text.assemble(margin, (_axis(plan, plan.axis, "→"), _QUIET))
+    yield Text(margin + SQUARE.get_top(widths))
+    rows = [*zip(*(_cells(stretch) for stretch in run), strict=True), ("",) * len(run)]
     for name, row in zip(gutter, rows, strict=False):
-        line = Text.assemble((f"{name:>{indent - 1}} ", _QUIET), pen.box.mid_left)
+        line = Text.assemble((f"{name:>{indent - 1}} ", _QUIET), SQUARE.mid_left)
         for stretch, cell, columns in zip(run, row, widths, strict=True):
-            line.append(pen.fit(cell, columns), _style(stretch)).append(pen.box.mid_left)
+            line.append(_fit(cell, columns), _style(stretch)).append(SQUARE.mid_left)
         yield line
-    yield Text(margin + pen.box.get_bottom(widths))
+    yield Text(margin + SQUARE.get_bottom(widths))
     end = dim_text(plan.input_shape[plan.axis])
     end_at = min(sum(widths) + len(widths), width - indent - cell_len(end))
     borders = accumulate((columns + 1 for columns in widths), initial=0)
@@ -133,63 +109,63 @@ def _across(plan: Plan, width: int, pen: _Pen) -> Iterator[Text]:
         yield Text(f"{margin}(not to scale)", _QUIET)
 
 
-def _run_across(plan: Plan, room: int, pen: _Pen) -> tuple[Sequence[Stretch], list[int]]:
+def _run_across(plan: Plan, room: int) -> tuple[Sequence[Stretch], list[int]]:
     """As many stretches as have room for what is written in them, and how much each needs."""
     for most in range(_MOST_ACROSS, 2, -1):
         run = stretches(plan, most)
-        least = [max(map(cell_len, _cells(stretch, pen))) for stretch in run]
+        least = [max(map(cell_len, _cells(stretch))) for stretch in run]
         if sum(least) + len(run) <= room:
             return run, least
     share = (room - len(run)) // len(run)
     return run, [min(length, share) for length in least]
 
 
-def _cells(stretch: Stretch, pen: _Pen) -> tuple[str, str]:
+def _cells(stretch: Stretch) -> tuple[str, str]:
     """What is written in a stretch: the part, and its length."""
     if stretch.part is None:
-        return f" {pen.gap} ", f" {stretch.label} "
+        return f" {ELLIPSIS} ", f" {stretch.label} "
     return f" {stretch.label} ", f" {dim_text(stretch.size)} "
 
 
-def _down(plan: Plan, width: int, pen: _Pen) -> Iterator[Text]:
+def _down(plan: Plan, width: int) -> Iterator[Text]:
     """The split axis from top to bottom: the parts below each other, their offsets on the right."""
     run = stretches(plan, _MOST_DOWN)
-    gutter, other = pen.axis(plan, plan.axis, pen.down), other_axis(plan)
+    gutter, other = _axis(plan, plan.axis, "↓"), other_axis(plan)
     indent = cell_len(gutter) + 1
     margin = " " * indent
     known = [stretch.size for stretch in run if isinstance(stretch.size, int)]
     heights = extents(run, min(max(len(run), sum(known)), _ROOM_DOWN), [1] * len(run))
-    cells = [_block_label(stretch, pen) for stretch in run]
+    cells = [_block_label(stretch) for stretch in run]
     inner = min(max(24, *(cell_len(cell) + 2 for cell in cells)), width - indent - 14)
     if other is not None:
-        yield Text.assemble(margin, (pen.axis(plan, other, pen.right), _QUIET))
-    border = pen.box.get_top([inner])
+        yield Text.assemble(margin, (_axis(plan, other, "→"), _QUIET))
+    border = SQUARE.get_top([inner])
     for stretch, cell, height in zip(run, cells, heights, strict=True):
         yield Text(f"{margin}{border} {dim_text(stretch.offset)}")
         for text in (f" {cell}", *[""] * (height - 1)):
             yield Text.assemble(
                 (gutter.ljust(indent), _QUIET),
-                pen.box.mid_left,
-                (pen.fit(text, inner), _style(stretch)),
-                pen.box.mid_left,
+                SQUARE.mid_left,
+                (_fit(text, inner), _style(stretch)),
+                SQUARE.mid_left,
             )
             gutter = ""
-        border = pen.box.get_row([inner], "row")
+        border = SQUARE.get_row([inner], "row")
     note = "" if to_scale(run, heights) else "  (not to scale)"
     end = dim_text(plan.input_shape[plan.axis])
-    yield Text.assemble(f"{margin}{pen.box.get_bottom([inner])} {end}", (note, _QUIET))
+    yield Text.assemble(f"{margin}{SQUARE.get_bottom([inner])} {end}", (note, _QUIET))
 
 
-def _block_label(stretch: Stretch, pen: _Pen) -> str:
+def _block_label(stretch: Stretch) -> str:
     if stretch.part is None:
-        return f"{pen.gap} {stretch.label}"
+        return f"{ELLIPSIS} {stretch.label}"
     name = stretch.label if stretch.label == "last" else f"part {stretch.label}"
     return f"{name}  {shape_text(stretch.shape)}{'  empty' if stretch.empty else ''}"
 
 
-def _table(plan: Plan, pen: _Pen) -> Iterator[Text]:
+def _table(plan: Plan) -> Iterator[Text]:
     run = stretches(plan, _MOST_ROWS)
-    rows = table_rows(run, pen.gap)
+    rows = table_rows(run)
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     styles = [(_STRONG, _STRONG), *((_style(stretch), "") for stretch in run)]
     for row, (first, rest) in zip(rows, styles, strict=True):
@@ -201,3 +177,18 @@ def _style(stretch: Stretch) -> str:
     if stretch.part is None or stretch.empty:
         return _QUIET
     return PART_STYLES[stretch.part % len(PART_STYLES)]
+
+
+def _axis(plan: Plan, axis: int, arrow: str) -> str:
+    """The name of an axis, and its direction."""
+    return f"axis {axis} ({_short(dim_text(plan.input_shape[axis]), _LONGEST_LABEL)}) {arrow}"
+
+
+def _fit(label: str, width: int) -> str:
+    """The label in exactly that many columns; where it is longer, its blanks go first."""
+    return set_cell_size(label if cell_len(label) <= width else _short(label.strip(), width), width)
+
+
+def _short(label: str, width: int) -> str:
+    """The label in at most that many columns."""
+    return label if cell_len(label) <= width else set_cell_size(label, width - 1) + ELLIPSIS
