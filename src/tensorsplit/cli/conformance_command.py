@@ -124,6 +124,7 @@ def conformance(
     from tensorsplit.conformance.export import export as export_cases
     from tensorsplit.conformance.known import compare, dumps, load, updated
     from tensorsplit.conformance.profile import profile_files
+    from tensorsplit.conformance.runner import run
 
     if repro is not None:
         _write(_reproduction(repro, engines, seed), out)
@@ -140,7 +141,9 @@ def conformance(
     if sources:
         document = merged([read(source) for source in sources])
     else:
-        document = _measure(_cases(patterns), engines, seed, jobs)
+        cases, chosen = _cases(patterns), _chosen(engines)
+        with progress_of("conformance", len(cases) * len(chosen)) as advance:
+            document = run(chosen, cases, seed=seed, jobs=jobs, progress=advance)
     comparison = compare(document, deviations, [case.id for case in all_cases()])
     document = comparison.document
     files: dict[Path, str] = {}
@@ -165,16 +168,6 @@ def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
             parameter="case",
         )
     return found
-
-
-def _measure(
-    cases: Sequence[Case], engines: Sequence[str], seed: int, jobs: int | None
-) -> Document:
-    from tensorsplit.conformance.runner import run
-
-    chosen = _chosen(engines)
-    with progress_of("conformance", len(cases) * len(chosen)) as advance:
-        return run(chosen, cases, seed=seed, jobs=jobs, progress=advance)
 
 
 def _chosen(engines: Sequence[str]) -> list[Subject]:

@@ -43,8 +43,9 @@ _STYLES = {
 
 
 def _writes_model(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The options of a command that writes a model, which it gets as the one argument `output`."""
+    """MODEL, and the options of a command that writes one, which it gets as one, `output`."""
 
+    @click.argument("model")
     @click.option(
         "-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe."
     )
@@ -127,7 +128,6 @@ def _show_findings(report: str) -> None:
         "infer - -o - < model.onnx > inferred.onnx",
     )
 )
-@click.argument("model")
 @INPUT_SHAPE_OPTION
 @_writes_model
 def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
@@ -160,7 +160,6 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
         "convert - --opset 13 -o - < model.onnx > converted.onnx",
     )
 )
-@click.argument("model")
 @click.option(
     "--opset", metavar="N", type=int, help="The opset to convert ONNX's own operators to."
 )
@@ -202,7 +201,6 @@ def convert(*, model: str, opset: int | None, to_variadic: bool, output: Output)
         "lower model.onnx --for openvino -o out.onnx --verify --input-shape x:1,3,224,224",
     )
 )
-@click.argument("model")
 @click.option(
     "--for",
     "target",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
@@ -53,39 +53,29 @@ def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
             Stretch(None, "more", None, plan.size),
             Stretch(1, "last", plan.size, None, shape),
         )
-    count = len(plan.sizes)
-    if count <= most:
-        return tuple(_parts(plan, range(count), 0))
-    tail = 2 if most > 4 else 1
-    head = most - tail - 1
-    first = list(_parts(plan, range(head), 0))
-    left_out = plan.sizes[head : count - tail]
-    start = add(first[-1].offset, first[-1].size)
-    more = Stretch(None, f"{len(left_out)} more", _total(left_out), start)
-    last = _parts(plan, range(count - tail, count), add(start, more.size))
-    return (*first, more, *last)
-
-
-def _parts(plan: SplitPlan, numbers: range, offset: Dim) -> Iterator[Stretch]:
-    """Parts that follow each other; `offset` is that of the first one."""
+    count, tail = len(plan.sizes), 2 if most > 4 else 1
+    starts = range(count) if count <= most else (*range(most - tail), *range(count - tail, count))
     before, after = plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]
-    for number in numbers:
-        size = plan.sizes[number]
-        shape = (*before, size, *after) if plan.keepdims else before + after
-        yield Stretch(number, str(number), size, offset, shape)
+    found, offset = [], 0
+    for start, end in pairwise((*starts, count)):
+        if end - start == 1:
+            size = plan.sizes[start]
+            shape = (*before, size, *after) if plan.keepdims else before + after
+            found.append(Stretch(start, str(start), size, offset, shape))
+        else:
+            size = _total(plan.sizes[start:end])
+            found.append(Stretch(None, f"{end - start} more", size, offset))
         offset = add(offset, size)
+    return tuple(found)
 
 
 def _total(sizes: Sequence[Dim]) -> Dim:
     """The sum of sizes. Equal ones are multiplied: adding a million symbols takes minutes."""
-    first = sizes[0]
-    if sizes.count(first) == len(sizes):
-        return times(first, len(sizes))
     if all(map(is_known, sizes)):
         return sum(sizes)
     total: Dim = 0
-    for _, run in groupby(sizes):
-        total = add(total, _total(tuple(run)))
+    for size, run in groupby(sizes):
+        total = add(total, times(size, len(list(run))))
     return total
 
 
