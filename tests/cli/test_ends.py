@@ -19,6 +19,7 @@ from tests.cli.conftest import Command, process
 from tests.model.build import graph, model, node, value
 
 Refused = Callable[..., str]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "attention.onnx"
 DRAW = ("explain", "onnx.Split-18", "7,4", "num_outputs=3")
 
 
@@ -61,6 +62,8 @@ def test_a_full_disk_is_one_line() -> None:
 def test_closed_streams_are_no_error() -> None:
     assert process(*DRAW, shell=">&-").err == ""
     assert process("explain", "Split", shell="2>&-").status == 2
+    assert "[TS501]" in process("check", "-", shell="<&-").err
+    assert process("convert", EXAMPLE, "--opset", 18, "-o", "-", shell=">&-") == (0, "", "")
 
 
 def test_an_encoding_without_line_drawing() -> None:

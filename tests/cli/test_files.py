@@ -62,6 +62,15 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["two"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with refused("TS702", "no regular file"):
+        write_files({tmp_path / "one": content(b"1"), tmp_path / "pipe": content(b"2")})
+    assert names(tmp_path) == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with refused("TS702", "Not a directory"):

@@ -82,6 +82,13 @@ def test_verify_runs_both_models(run: Command, save: Save, shape: str) -> None:
     assert "verified: on random inputs, numpy gives the same bits" in ended.out
 
 
+def test_a_shape_that_no_memory_holds_is_one_line(run: Command, save: Save) -> None:
+    shape = f"x:{2**62},{2**62}"
+    words = ("--for", "portable", "--dry-run", "--verify", "--input-shape", shape)
+    ended = run(save("chunk_dynamic"), *words)
+    assert ended == (2, "", "tensorsplit: error: out of memory\n")
+
+
 @pytest.mark.engine
 def test_verify_runs_the_engine_that_a_profile_file_is_about(
     run: Command, save: Save, tmp_path: Path

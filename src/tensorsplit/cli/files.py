@@ -37,8 +37,9 @@ def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
                     if not folder.exists():
                         folder.mkdir()
                         cleaning.callback(_remove_if_empty, folder)
-                if target.is_dir():
-                    raise SplitError(UNWRITABLE, f"{target} is a folder", "give the name of a file")
+                if target.exists() and not target.is_file():  # a device or pipe is not replaced
+                    what = "a folder" if target.is_dir() else "no regular file"
+                    raise SplitError(UNWRITABLE, f"{target} is {what}", "give the name of a file")
                 draft = drafts[target] = target.parent / f".tensorsplit-{uuid4().hex}.part"
                 mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
                 draft.touch(mode | 0o200, exist_ok=False)  # as private as what it replaces
@@ -87,8 +88,9 @@ def source_of(model: str) -> str | ModelProto:
     from google.protobuf import message  # type: ignore[import-untyped]  # ships no types
     from onnx import ModelProto
 
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read()
     try:
-        made: ModelProto = ModelProto.FromString(sys.stdin.buffer.read())
+        made: ModelProto = ModelProto.FromString(data)
     except message.DecodeError as error:
         raise SplitError(
             UNREADABLE_MODEL,
@@ -122,7 +124,8 @@ class Output:
             return
         data = made.SerializeToString()
         if self.target == PIPE:
-            sys.stdout.buffer.write(data)
+            if sys.stdout is not None:  # its reader is gone already
+                sys.stdout.buffer.write(data)
             return
         target = Path(self.target)
         folder = Path(self.source).parent if self.source != PIPE else Path()

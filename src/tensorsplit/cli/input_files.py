@@ -252,7 +252,10 @@ def random_feeds(
 
 
 def _random(rng: np.random.Generator, entry: DeclaredInput, shape: tuple[int, ...]) -> Array:
-    numbers = rng.integers(1, _LARGEST, shape)
+    try:
+        numbers = rng.integers(1, _LARGEST, shape)
+    except ValueError:  # more bytes than can be counted
+        raise MemoryError from None
     name = entry.element_type or "float"
     if name == "string":
         texts = [f"s{number}" for number in numbers.reshape(-1).tolist()]
