@@ -14,7 +14,6 @@ import click
 from tensorsplit.cli.files import write_files
 from tensorsplit.cli.screen import (
     FINDINGS,
-    Command,
     complain,
     examples,
     format_option,
@@ -39,10 +38,8 @@ _MOST_LISTED = 20
 _WIDTH = 100
 
 
-def _file_option(
-    *names: str, text: str, metavar: str = "FILE", **more: Any
-) -> Callable[[Command], Command]:
-    return click.option(*names, metavar=metavar, type=click.Path(path_type=Path), help=text, **more)
+_FILE: dict[str, Any] = {"metavar": "FILE", "type": click.Path(path_type=Path)}
+_FOLDER = _FILE | {"metavar": "DIR"}
 
 
 @click.command(
@@ -73,23 +70,27 @@ def _file_option(
     *("text", "json", "html"),
     text="A matrix for the terminal, the whole run as JSON, or a page that needs no network.",
 )
-@_file_option(
+@click.option(
     *("--output", "-o", "out"),
-    text="Write to a file, whole or not at all; compressed if its name ends in .gz.",
+    **_FILE,
+    help="Write to a file, whole or not at all; compressed if its name ends in .gz.",
 )
-@_file_option(
+@click.option(
     *("--from", "sources"),
-    text="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
+    **_FILE,
+    help="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
     " which the first has all cases; run nothing.",
     multiple=True,
 )
 @click.option("--repro", metavar="CASE", help="Print a script that reproduces one case.")
-@_file_option(
-    "--export", metavar="DIR", text="Write the cases as ONNX backend tests, for other runners."
+@click.option(
+    "--export", **_FOLDER, help="Write the cases as ONNX backend tests, for other runners."
 )
-@_file_option("--profiles", metavar="DIR", text="Write what each engine was measured to support.")
-@_file_option("--known", text="Known deviations, instead of the package's own.")
-@_file_option("--update-known", text="Write known deviations that fit this run, to review.")
+@click.option("--profiles", **_FOLDER, help="Write what each engine was measured to support.")
+@click.option("--known", **_FILE, help="Known deviations, instead of the package's own.")
+@click.option(
+    "--update-known", **_FILE, help="Write known deviations that fit this run, to review."
+)
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -263,9 +264,8 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
     seed = int(document.suite.get("seed", 0))
 
     def make(case: str, subject: str) -> str | None:
-        if case not in cases or subject not in sources:
-            return None
-        return script(cases[case], sources[subject], seed)
+        known = case in cases and subject in sources
+        return script(cases[case], sources[subject], seed) if known else None
 
     return make
 

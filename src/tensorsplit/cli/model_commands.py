@@ -311,11 +311,10 @@ def _summary(before: ModelProto, after: ModelProto) -> Table:
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
     from tensorsplit.core.records import operators
-    from tensorsplit.model.graph.message import graphs
+    from tensorsplit.model.graph.message import node_lists
 
     opsets = {f"opset {each.domain or 'ai.onnx'}": f"{each.version}" for each in model.opset_import}
-    kinds = [node.op_type for graph in graphs(model) for node in graph.node]
-    kinds += [node.op_type for function in model.functions for node in function.node]
+    kinds = [node.op_type for listed in node_lists(model) for node in listed.graph.node]
     family = {record.name for record in operators.values()}
     counts = Counter(kind for kind in sorted(kinds) if kind in family or "Sequence" in kind)
     return {
