@@ -71,6 +71,16 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux links /dev/stdout to it")
+def test_a_link_to_a_stream_is_not_replaced(tmp_path: Path) -> None:
+    link = tmp_path / "stdout"
+    with (tmp_path / "redirected").open("wb") as file:
+        link.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        with refused("TS702", "no regular file"):
+            write_files({link: content(b"1")})
+    assert link.is_symlink()
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with refused("TS702", "Not a directory"):

@@ -37,7 +37,7 @@ def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
                     if not folder.exists():
                         folder.mkdir()
                         cleaning.callback(_remove_if_empty, folder)
-                if target.exists() and not target.is_file():  # a device or pipe is not replaced
+                if not _is_replaceable(target):
                     what = "a folder" if target.is_dir() else "no regular file"
                     raise SplitError(UNWRITABLE, f"{target} is {what}", "give the name of a file")
                 draft = drafts[target] = target.parent / f".tensorsplit-{uuid4().hex}.part"
@@ -50,6 +50,13 @@ def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
         for target, draft in drafts.items():
             with _refusing(target):
                 draft.replace(target)
+
+
+def _is_replaceable(target: Path) -> bool:
+    """Whether it is a file or nothing; a device, a pipe or a link such as /dev/stdout stays."""
+    if target.is_symlink() and target.readlink().is_relative_to("/proc"):
+        return False
+    return target.is_file() or not target.exists()
 
 
 def _fill(draft: Path, content: Writer | bytes | str) -> None:
