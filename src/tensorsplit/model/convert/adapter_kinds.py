@@ -56,11 +56,6 @@ def dropped(name: str) -> Adapter:
     return lambda node: node.take(name)
 
 
-def implied(name: str, value: object) -> Adapter:
-    """The older version always does what the newer one can be asked to do."""
-    return lambda node: take_only(node, name, value)
-
-
 def take_only(node: NodeConversion, name: str, value: object) -> None:
     """Remove an attribute whose only value in the older version is this one (else TS512)."""
     if node.take(name) != value:

@@ -10,11 +10,11 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Shape, is_known
 from tensorsplit.model.convert.adapter_kinds import (
     dropped,
-    implied,
     only,
     renamed,
     stated,
     table,
+    take_only,
 )
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used
@@ -377,7 +377,7 @@ ADAPTERS = table(
     ("GridSample", 20, _grid_modes, _grid_modes),
     ("LpPool GlobalLpPool", 2, _exponent, _exponent),
     ("AveragePool MaxPool", 22, _windows, _windows),
-    ("RoiAlign", 16, stated(*_SHIFTED), implied(*_SHIFTED)),
+    ("RoiAlign", 16, stated(*_SHIFTED), lambda node: take_only(node, *_SHIFTED)),
     ("BatchNormalization", 6, None, stated("consumed_inputs", [0, 0, 0, 1, 1])),
     ("BatchNormalization Dropout", 7, _training_flag_up, _training_flag_down),
     ("BatchNormalization", 14, _not_training, _not_training),

@@ -91,8 +91,7 @@ class NodeConversion:
 
     Attributes:
         opset: The opset that it is written for at the moment.
-        origin: The operator and opset of the model's own node: this one, or the one that it was
-            made for.
+        origin: The operator and opset of the model's own node, for which it may have been made.
         step: The step that it is taking.
     """
 

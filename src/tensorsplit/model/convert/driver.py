@@ -96,11 +96,7 @@ def _to_opset(model: ir.Model, target: int) -> bool:
 
 
 def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
-    """The graph and the functions that import ONNX's own domain, and under which name.
-
-    Raises:
-        SplitError: TS502 for a domain at two opsets, TS101 for an unknown opset.
-    """
+    """The graph and the functions that import ONNX's own domain, and under which name."""
     scopes: list[tuple[str, Scope]] = [("graph", model.graph)]
     scopes += [(function_label(function), function) for function in model.functions.values()]
     found = []
@@ -122,11 +118,7 @@ def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
 
 
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
-    """The nodes of ONNX's own domain that are not at the target.
-
-    Raises:
-        SplitError: TS502 for a value that nothing produces, or an operator without opset import.
-    """
+    """The nodes of ONNX's own domain that are not at the target; checks the inputs of all nodes."""
     functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
     for output in model.graph.outputs:
         _check_produced(output, "graph", "the output")

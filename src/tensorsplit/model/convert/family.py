@@ -33,12 +33,7 @@ _operands = attrgetter("operands", "lengths", "absent", "axis_default")
 
 
 def convert_split(node: NodeConversion) -> None:
-    """Bring a split node to the target.
-
-    Raises:
-        SplitError: TS101 to TS107, TS305 for a node that is wrong; TS101, TS201, TS301 to TS308,
-            TS310 for one that is not expressible at the target.
-    """
+    """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
     intent = _bound(node)
     target = in_force(node.op_type, node.conversion.target)
     data = node.dtype()
@@ -138,9 +133,6 @@ def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
     """The lengths as an input: calculated, what the node was given, or a constant.
 
     The new node itself refuses those that are calculated and do not fit.
-
-    Raises:
-        SplitError: TS310 if a function gives the axis and the opset has no constant for that.
     """
     make, given = node.make, node.input(1)
     if source is AtRunTime.COMPUTED:
@@ -177,15 +169,7 @@ def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: E
 
 
 def to_variadic(model: ir.Model) -> bool:
-    """Make a VariadicSplit of every node that gives one tensor for each part, in place.
-
-    Returns:
-        Whether there were any.
-
-    Raises:
-        SplitError: TS1xx to TS3xx for a node that is wrong; TS310 for one that is not expressible
-            as a VariadicSplit.
-    """
+    """Make every split node a VariadicSplit (TS310 if it is not expressible); whether any was."""
     found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
     if not found:
         return False

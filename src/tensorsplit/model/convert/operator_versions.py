@@ -69,8 +69,7 @@ def check_node(node: ir.Node, opset: int) -> None:
 def fit(node: ir.Node, step: VersionStep) -> str | None:
     """Bring a node to the next version, if what changed does not concern what the node uses.
 
-    Returns:
-        None if it is done; else why it can't be, and the node is as it was.
+    What is returned says why it can't be; the attributes are as they were then.
     """
     before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
     if after is None:
