@@ -128,6 +128,32 @@ def test_an_adapter_that_is_no_function_leaves_a_note(tmp_path: Path) -> None:
     assert "# Define run here: functools.partial(" in text
 
 
+def test_a_script_holds_all_that_an_adapter_uses(tmp_path: Path) -> None:
+    path = tmp_path / "whole.py"
+    path.write_text(
+        "import functools\n"
+        "from collections.abc import Mapping\n"
+        "import onnx as standard\n"
+        "from onnx.reference import ReferenceEvaluator\n"
+        'KIND, PACKAGES, FORMATS = "engine", ("onnx",), ("onnx",)\n'
+        "FIRST: int = 0\n"
+        "LEAST = FIRST + 1\n"
+        "class Engine(ReferenceEvaluator):\n"
+        "    def parts(self, names: list[str], inputs: Mapping[str, object]):\n"
+        "        assert len(names) >= LEAST\n"
+        "        return self.run(names, dict(inputs))\n"
+        "@functools.cache\n"
+        "def engine(model):\n"
+        "    return Engine(standard.load_from_string(model))\n"
+        "def run(model, weights, inputs, outputs):\n"
+        "    found = engine(model).parts(outputs, inputs)\n"
+        "    return dict(zip(outputs, found))\n"
+    )
+    done = run(script(case("legal"), str(path)), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "y0: as the standard says\ny1: as the standard says\n"
+
+
 def test_a_script_says_which_version_it_was_written_for() -> None:
     assert f"onnx=={onnx.__version__}" in script(case("legal"), "onnx-reference")
 

@@ -129,15 +129,13 @@ def _add(module: ModuleType, name: str, imports: set[str], definitions: dict[str
 @cache
 def _statements(module: ModuleType) -> dict[str, tuple[ast.stmt, str]]:
     """What a module defines, by name: the statement and its source."""
-    source = inspect.getsource(module)
+    lines = inspect.getsource(module).splitlines()
     found: dict[str, tuple[ast.stmt, str]] = {}
-    for statement in ast.parse(source).body:
-        names = [getattr(statement, "name", None)]
-        names += [getattr(node, "id", None) for node in getattr(statement, "targets", ())]
-        names.append(getattr(getattr(statement, "target", None), "id", None))
-        decorators = getattr(statement, "decorator_list", ())
-        first = min([statement.lineno, *(node.lineno for node in decorators)])
-        text = "\n".join(source.splitlines()[first - 1 : statement.end_lineno])
+    for statement in ast.parse("\n".join(lines)).body:
+        first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+        text = "\n".join(lines[first - 1 : statement.end_lineno])
+        targets = (*getattr(statement, "targets", ()), getattr(statement, "target", None))
+        names = [getattr(statement, "name", None), *(getattr(node, "id", None) for node in targets)]
         found |= {name: (statement, text) for name in names if name}
     return found
 

@@ -11,10 +11,8 @@ from tensorsplit.conformance.cases.making import case_of, drawn_rank, kinds_of_d
 from tensorsplit.conformance.cases.onnx_parts import TYPE_SPLITS
 from tensorsplit.conformance.cases.wordings import (
     COMMON,
-    COUNT_OF_NOTHING,
     EQUAL,
     LENGTHS,
-    NO_LENGTHS,
     REMAINDERS,
     Stated,
     draw,
@@ -30,16 +28,18 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 
 def cases() -> Iterator[Case]:
     """The cases of this group."""
-    for split, form, cls in product((*LENGTHS, *NO_LENGTHS, *REMAINDERS), _FORMS, SHAPE_CLASSES):
+    for split, form, cls in product((*LENGTHS, *REMAINDERS), _FORMS, SHAPE_CLASSES):
         yield _drawn(split, form, cls)
-    for split, cls in product((*EQUAL, *COUNT_OF_NOTHING), SHAPE_CLASSES):
+    for split, cls in product(EQUAL, SHAPE_CLASSES):
         yield _drawn(split, "", cls)
+    lengths = [split for split in (*LENGTHS, *REMAINDERS) if split.dim]
+    counts = [split for split in EQUAL if split.dim]
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {rank} {axis}"
-            split = draw(key, (*LENGTHS, *REMAINDERS))
-            yield _drawn(split, draw(f"s {key}", _FORMS), "static", (rank, axis))
-            yield _drawn(draw(key, EQUAL), "", "static", (rank, axis))
+            form = draw(f"s {key}", _FORMS)
+            yield _drawn(draw(key, lengths), form, "static", (rank, axis))
+            yield _drawn(draw(key, counts), "", "static", (rank, axis))
     for element_type, form in product(_INTEGERS, _FORMS):
         said: dict[str, Any] = {
             "axis_operand": CaseOperand(1, form, element_type),

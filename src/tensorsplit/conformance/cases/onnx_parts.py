@@ -71,9 +71,12 @@ def _everywhere(operator: str) -> Iterator[Case]:
                 continue
             rank = drawn_rank(shape_class, key)
             of_nothing = shape_class == "zero-size" and bool(draw(f"nothing {key}", (0, 1)))
-            if "scan" in places:  # nothing can be done there with a sequence of no parts
-                of_nothing = of_nothing and any(split.sizes for split in wording.of_nothing)
-            split = wording.drawn(key, of_nothing=of_nothing and bool(wording.of_nothing))
+            of_nothing = of_nothing and any(
+                # nothing can be done in a Scan with a sequence of no parts
+                not split.dim and (split.sizes or "scan" not in places)
+                for split in wording.splits
+            )
+            split = wording.drawn(key, of_nothing=of_nothing)
             told: dict[str, Any] = {"opset": opset, "rank": rank, "places": places}
             yield _case(operator, wording, split, key, cls=shape_class, **told)
 
@@ -83,7 +86,7 @@ def _stated(operator: str) -> Iterator[Case]:
     for wording in WORDINGS[operator]:
         if wording.form in ("constant", "overridable"):
             continue
-        for split in (*wording.splits, *wording.of_nothing):
+        for split in wording.splits:
             key = f"stated {operator} {wording.name} {wording.form} {split}"
             cls = "static" if split.dim else "zero-size"
             yield _case(operator, wording, split, key, cls=cls, group="stated-")

@@ -63,18 +63,20 @@ def _lengths(*sizes: int) -> Stated:
     return Stated(sum(sizes), sizes, sizes)
 
 
-# Even, uneven, a single part, empty parts at every end, many parts
+# Even, uneven, a single part, empty parts at every end, many parts, parts of nothing
 LENGTHS = (
     *(_lengths(2, 4), _lengths(3, 3), _lengths(5), _lengths(4, 1), _lengths(1, 2, 3)),
     *(_lengths(0, 5), _lengths(5, 0), _lengths(3, 0, 2), _lengths(1, 1, 1, 1)),
     *(_lengths(1, 2, 1, 3, 1, 2, 1, 1), _lengths(*[1, 2] * 10)),
+    *(_lengths(0), _lengths(0, 0), _lengths(0, 0, 0)),
 )
-NO_LENGTHS = (Stated(0, (0,), (0,)), Stated(0, (0, 0), (0, 0)), Stated(0, (0, 0, 0), (0, 0, 0)))
 
 # A count that divides the dimension
+_COUNT_OF_NOTHING = (Stated(0, 1, (0,)), Stated(0, 2, (0, 0)), Stated(0, 5, (0, 0, 0, 0, 0)))
 EQUAL = (
     *(Stated(6, 2, (3, 3)), Stated(6, 3, (2, 2, 2)), Stated(5, 1, (5,))),
     *(Stated(4, 4, (1, 1, 1, 1)), Stated(1, 1, (1,)), Stated(34, 17, (2,) * 17)),
+    *_COUNT_OF_NOTHING,
 )
 # A count that leaves less for the last part, and one that leaves nothing
 _LAST_SMALLER = (
@@ -82,21 +84,19 @@ _LAST_SMALLER = (
     *(Stated(8, 3, (3, 3, 2)), Stated(33, 17, (2,) * 16 + (1,))),
 )
 _LAST_EMPTY = (Stated(6, 4, (2, 2, 2, 0)), Stated(1, 2, (1, 0)), Stated(9, 4, (3, 3, 3, 0)))
-COUNT_OF_NOTHING = (Stated(0, 1, (0,)), Stated(0, 2, (0, 0)), Stated(0, 5, (0, 0, 0, 0, 0)))
 
 # The length of every chunk but the last one; a dimension of 0 has no chunk
 _CHUNKS = (
     *(Stated(6, 2, (2, 2, 2)), Stated(5, 2, (2, 2, 1)), Stated(7, 4, (4, 3)), Stated(3, 7, (3,))),
     *(Stated(5, 5, (5,)), Stated(4, 1, (1, 1, 1, 1)), Stated(35, 2, (2,) * 17 + (1,))),
+    *(Stated(0, 1, ()), Stated(0, 3, ())),
 )
-_NO_CHUNKS = (Stated(0, 1, ()), Stated(0, 3, ()))
 
 # Nothing said: parts of length 1
 _ONES = (
     *(Stated(3, None, (1, 1, 1)), Stated(5, None, (1, 1, 1, 1, 1))),
-    *(Stated(1, None, (1,)), Stated(20, None, (1,) * 20)),
+    *(Stated(1, None, (1,)), Stated(20, None, (1,) * 20), Stated(0, None, ())),
 )
-_NO_ONES = (Stated(0, None, ()),)
 
 # OpenVINO's lengths with a -1 that stands for what is left
 REMAINDERS = (
@@ -108,7 +108,7 @@ REMAINDERS = (
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way to say the lengths, for the `splits` or, on a dimension of 0, `of_nothing`.
+    """One way to say the lengths of some splits.
 
     `operand` is the element type of the second input, ``T`` for that of the data, empty without
     one; `attribute` the attribute that says the lengths instead. `blank` is a second input without
@@ -118,7 +118,6 @@ class Wording:
     name: str
     form: str
     splits: tuple[Stated, ...]
-    of_nothing: tuple[Stated, ...]
     rules: tuple[str, ...]
     decision: str = ""
     operand: str = ""
@@ -152,8 +151,8 @@ class Wording:
         return f"{self.name}{text}of{split.dim}"
 
     def drawn(self, key: str, *, of_nothing: bool = False) -> Stated:
-        """One of the splits that it may say, always the same for a key."""
-        return draw(f"cut {key}", self.of_nothing if of_nothing else self.splits)
+        """One of the splits, of a dimension of 0 or of another, always the same for a key."""
+        return draw(f"cut {key}", [split for split in self.splits if (not split.dim) == of_nothing])
 
 
 def _another(split: Stated) -> Any:
@@ -166,46 +165,38 @@ def _another(split: Stated) -> Any:
     return (*split.said[:-2], split.said[-2] + split.said[-1], 0)
 
 
-def _by_input(
-    name: str, splits: tuple[Stated, ...], of_nothing: tuple[Stated, ...], rule: str, **rest: Any
-) -> tuple[Wording, ...]:
+def _by_input(name: str, splits: tuple[Stated, ...], rule: str, **rest: Any) -> tuple[Wording, ...]:
     """The same said by each kind of input; an overridable one is left alone, and overridden."""
     rest = {"operand": "int64", **rest}
-    several = tuple(s for s in splits if not isinstance(s.said, tuple) or len(s.said) > 1)
+    several = tuple(
+        s for s in splits if s.dim and (not isinstance(s.said, tuple) or len(s.said) > 1)
+    )
     default = {**rest, "decision": rest.get("decision", "D20")}
     rules = (rule, "initializer")
     return (
         *(
-            Wording(name, form, splits, of_nothing, (rule,), **rest)
+            Wording(name, form, splits, (rule,), **rest)
             for form in ("initializer", "constant", "runtime")
         ),
-        Wording(name, "overridable", splits, of_nothing, rules, **default),
-        Wording(f"{name}-fed", "overridable", several, (), rules, is_overridden=True, **default),
+        Wording(name, "overridable", splits, rules, **default),
+        Wording(f"{name}-fed", "overridable", several, rules, is_overridden=True, **default),
     )
 
 
-_ATTRIBUTE = Wording(
-    "lengths", "attribute", LENGTHS, NO_LENGTHS, ("lengths-attribute",), attribute="split"
-)
-_EQUAL = Wording("equal", "absent", EQUAL, COUNT_OF_NOTHING, ("equal",))
-_LENGTHS = _by_input("lengths", LENGTHS, NO_LENGTHS, "lengths")
-_COUNT = replace(
-    _ATTRIBUTE,
-    name="count",
-    splits=(*EQUAL, *_LAST_SMALLER),
-    of_nothing=COUNT_OF_NOTHING,
-    rules=("count",),
-    attribute="num_outputs",
-)
-_JUST_ONES = Wording("ones", "absent", _ONES, _NO_ONES, ("ones",))
+_ATTRIBUTE = Wording("lengths", "attribute", LENGTHS, ("lengths-attribute",), attribute="split")
+_EQUAL = Wording("equal", "absent", EQUAL, ("equal",))
+_LENGTHS = _by_input("lengths", LENGTHS, "lengths")
+_SMALLER = (*EQUAL, *_LAST_SMALLER)
+_COUNT = Wording("count", "attribute", _SMALLER, ("count",), attribute="num_outputs")
+_JUST_ONES = Wording("ones", "absent", _ONES, ("ones",))
 _IGNORED: dict[str, Any] = {"rule": "keepdims-ignored", "keepdims": 0, "decision": "D8"}
 _SEQUENCE = (
     *_LENGTHS,
-    *_by_input("lengths-i32", LENGTHS, NO_LENGTHS, "lengths", operand="int32")[::2],
-    *_by_input("chunks", _CHUNKS, _NO_CHUNKS, "chunks"),
-    *_by_input("chunks-i32", _CHUNKS, _NO_CHUNKS, "chunks", operand="int32")[::2],
-    _by_input("lengths-keepdims0", LENGTHS, NO_LENGTHS, **_IGNORED)[0],
-    _by_input("chunks-keepdims0", _CHUNKS, _NO_CHUNKS, **_IGNORED)[0],
+    *_by_input("lengths-i32", LENGTHS, "lengths", operand="int32")[::2],
+    *_by_input("chunks", _CHUNKS, "chunks"),
+    *_by_input("chunks-i32", _CHUNKS, "chunks", operand="int32")[::2],
+    _by_input("lengths-keepdims0", LENGTHS, **_IGNORED)[0],
+    _by_input("chunks-keepdims0", _CHUNKS, **_IGNORED)[0],
     _JUST_ONES,
     replace(_JUST_ONES, name="ones-keepdims1", rules=("keepdims",), keepdims=1),
     replace(_JUST_ONES, name="ones-keepdims0", rules=("keepdims",), keepdims=0),
@@ -215,7 +206,7 @@ _SEQUENCE = (
 WORDINGS = {
     "onnx.Split-1": (
         *(_ATTRIBUTE, _EQUAL),
-        *_by_input("lengths", LENGTHS, NO_LENGTHS, "floats", operand="T", decision="D12"),
+        *_by_input("lengths", LENGTHS, "floats", operand="T", decision="D12"),
     ),
     "onnx.Split-2": (_ATTRIBUTE, _EQUAL),
     "onnx.Split-11": (_ATTRIBUTE, _EQUAL),
@@ -223,7 +214,7 @@ WORDINGS = {
     "onnx.Split-18": (
         *_LENGTHS,
         _COUNT,
-        replace(_COUNT, name="count-last-empty", splits=_LAST_EMPTY),
+        replace(_COUNT, name="count-last-empty", splits=(*_LAST_EMPTY, *_COUNT_OF_NOTHING)),
         replace(_COUNT, name="count-blank", blank=True),
     ),
     "onnx.SplitToSequence-11": _SEQUENCE,
