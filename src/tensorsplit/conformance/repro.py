@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -98,40 +97,43 @@ def sources(source: str) -> dict[str, Any]:
     imports: set[str] = set()
     definitions: dict[str, str] = {}
     if inspect.isfunction(call):
-        _add(sys.modules[call.__module__], name, imports, definitions)
+        _add(call.__module__, name, imports, definitions)
     else:  # a user's adapter may be any callable
         definitions[name] = f"# Define {name} here: {call!r} has no source"
     return {"name": name, "imports": sorted(imports), "definitions": [*definitions.values()]}
 
 
-def _add(module: ModuleType, name: str, imports: set[str], definitions: dict[str, str]) -> None:
+def _add(module: str, name: str, imports: set[str], definitions: dict[str, str]) -> None:
     """Add what a name of a module stands for; what that uses comes before it."""
-    value = vars(module)[name]
-    is_code = inspect.isroutine(value) or inspect.isclass(value)
-    origin = value.__module__ if is_code else module.__name__
-    if isinstance(value, ModuleType):
-        as_name = f" as {name}" if value.__name__ != name else ""
-        imports.add(f"import {value.__name__}{as_name}")
-    elif origin != module.__name__ and "tensorsplit" not in origin:
-        imports.add(f"from {origin} import {name}")
-    elif origin != module.__name__:
-        _add(sys.modules[origin], value.__name__, imports, definitions)
-    elif name not in definitions and (found := _statements(module).get(name)):
-        statement, source = found
-        definitions[name] = ""
+    key = f"{module}.{name}"
+    if key in definitions or name not in _statements(module):
+        return
+    statement, text = _statements(module)[name]
+    origin = getattr(statement, "module", None) or ""
+    if origin.startswith("tensorsplit."):
+        _add(origin, name, imports, definitions)
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        imports.add(text)
+    else:
+        definitions[key] = ""
         for used in _names(statement):
-            if used in vars(module):
-                _add(module, used, imports, definitions)
-        del definitions[name]
-        definitions[name] = _LONG_DOCSTRING.sub(r'\1"""', source, count=1)
+            _add(module, used, imports, definitions)
+        del definitions[key]
+        definitions[key] = _LONG_DOCSTRING.sub(r'\1"""', text, count=1)
 
 
 @cache
-def _statements(module: ModuleType) -> dict[str, tuple[ast.stmt, str]]:
-    """What a module defines, by name: the statement and its source."""
-    lines = inspect.getsource(module).splitlines()
+def _statements(module: str) -> dict[str, tuple[ast.stmt, str]]:
+    """What a module defines and imports, by name: the statement, and the source of that name."""
+    lines = inspect.getsource(sys.modules[module]).splitlines()
     found: dict[str, tuple[ast.stmt, str]] = {}
     for statement in ast.parse("\n".join(lines)).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            origin = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
+            for entry in statement.names:
+                name = entry.asname or entry.name.partition(".")[0]
+                found[name] = statement, f"{origin}import {ast.unparse(entry)}"
+            continue
         first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
         text = "\n".join(lines[first - 1 : statement.end_lineno])
         targets = (*getattr(statement, "targets", ()), getattr(statement, "target", None))
