@@ -86,8 +86,8 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
     """The known deviations of a file, or of this package; SplitError TS703 if it holds none."""
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
-        return msgspec.json.decode(text, type=dict[str, tuple[Deviation, ...]])["deviations"]
-    except (OSError, ValueError, LookupError, RecursionError) as error:
+        return msgspec.convert(json.loads(text)["deviations"], tuple[Deviation, ...])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise SplitError(
             USAGE,
             f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
@@ -146,10 +146,9 @@ def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, 
     stale = {entry.deviation.id: set(entry.cases) for entry in comparison.stale}
     kept = []
     for entry in known:
-        left = set(matching(names, entry.cases)) - stale.get(entry.id, set())
         if entry.id not in stale:
             kept.append(entry)
-        elif left:
+        elif left := set(matching(names, entry.cases)) - stale[entry.id]:
             kept.append(replace(entry, cases=covering(left, names - left)))
         else:
             ended = (entry.versions, f"<{versions[entry.subject]}")

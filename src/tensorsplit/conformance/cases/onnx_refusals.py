@@ -91,16 +91,15 @@ def cases() -> Iterator[Case]:
     """The cases of this group."""
     for operator in (*SPLITS, *SEQUENCES):
         yield from _somewhere(operator, _wrong_lengths(operator))
-        yield from _everywhere(operator, (*_axes(operator), *_types(operator)))
-    for operator in SPLITS[:-1]:
-        yield from _everywhere(operator, _unequal())
-    yield from _everywhere("onnx.Split-18", (*_counts(), *_both_or_neither()))
-    yield from _everywhere("onnx.Split-1", _floats())
+        yield from _everywhere(operator, _axes_and_types(operator))
+    for operator in SPLITS:
+        yield from _everywhere(operator, _counts() if operator == SPLITS[-1] else _unequal())
+    yield from _everywhere(SPLITS[0], _floats())
     for operator in SEQUENCES:
         yield from _somewhere(operator, _chunks())
         yield from _positions(operator)
     for operator in (*INPUT_SPLITS, *SEQUENCES):
-        yield from _everywhere(operator, (*_no_lengths(operator), *_overridden()))
+        yield from _everywhere(operator, _other_inputs(operator))
     yield from _of_other_versions()
 
 
@@ -169,30 +168,18 @@ def _unequal() -> Iterator[RefusedNode]:
 
 
 def _counts() -> Iterator[RefusedNode]:
+    """Counts that Split-18 does not take, and none or lengths beside one."""
+    said: dict[str, Any]
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
-        said: dict[str, Any] = {
-            "attributes": {"num_outputs": count},
-            "outputs": count,
-            "shape": (dim,),
-        }
+        said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
         yield RefusedNode(f"{dim}into{count}", ("count",), "D1", **said)
     for count, outputs in ((2, 3), (4, 3), (1, 2), (3, 1)):
-        said = {
-            "attributes": {"num_outputs": count},
-            "outputs": outputs,
-            "shape": (12,),
-        }
+        said = {"attributes": {"num_outputs": count}, "outputs": outputs, "shape": (12,)}
         yield RefusedNode(f"count{count}-{outputs}outputs", ("count", "outputs"), "D5", **said)
     for name, count in (("count0", 0), ("countm1", -1)):
-        yield RefusedNode(name, ("count",), attributes={"num_outputs": count}, outputs=1)
-
-
-def _both_or_neither() -> Iterator[RefusedNode]:
+        yield RefusedNode(name, ("count",), attributes={"num_outputs": count})
     for form, lengths in product(_INPUTS, ((3, 3), (2, 4))):
-        said: dict[str, Any] = {
-            "attributes": {"num_outputs": 2},
-            "operand": CaseOperand(lengths, form),
-        }
+        said = {"attributes": {"num_outputs": 2}, "operand": CaseOperand(lengths, form)}
         yield RefusedNode(f"both-{lengths_text(lengths)}", ("one-of-two",), "D4", outputs=2, **said)
     for blank, outputs in product((False, True), (1, 2, 4)):
         name = f"neither-{outputs}outputs{'-blank' if blank else ''}"
@@ -232,13 +219,6 @@ def _two(operator: str, **attributes: int) -> dict[str, Any]:
     return {"outputs": len(said.pop("sizes")), **said}
 
 
-def _axes(operator: str) -> Iterator[RefusedNode]:
-    for axis, shape in ((1, (6,)), (-2, (6,)), (2, (6, 6)), (-3, (6, 6)), (2**31, (6, 6))):
-        name = f"axis{axis}-rank{len(shape)}".replace("axis-", "axism")
-        yield RefusedNode(name, ("axis-range",), shape=shape, **_two(operator, axis=axis))
-    yield RefusedNode("rank0", ("rank",), "D18", shape=(), **_two(operator))
-
-
 _NOT_ALLOWED = {
     "onnx.Split-1": ("int32", "int64", "string"),
     **dict.fromkeys(("onnx.Split-2", "onnx.Split-11", "onnx.SplitToSequence-11"), ("bfloat16",)),
@@ -246,13 +226,17 @@ _NOT_ALLOWED = {
 """Element types that the page of a version does not list, and a later version's does."""
 
 
-def _types(operator: str) -> Iterator[RefusedNode]:
+def _axes_and_types(operator: str) -> Iterator[RefusedNode]:
+    for axis, shape in ((1, (6,)), (-2, (6,)), (2, (6, 6)), (-3, (6, 6)), (2**31, (6, 6))):
+        name = f"axis{axis}-rank{len(shape)}".replace("axis-", "axism")
+        yield RefusedNode(name, ("axis-range",), shape=shape, **_two(operator, axis=axis))
+    yield RefusedNode("rank0", ("rank",), "D18", shape=(), **_two(operator))
     for element_type in _NOT_ALLOWED.get(operator, ()):
         yield RefusedNode("type", ("types",), element_type=element_type, **_two(operator))
 
 
-def _no_lengths(operator: str) -> Iterator[RefusedNode]:
-    """What Split does not take for lengths, or SplitToSequence for lengths or the length of one."""
+def _other_inputs(operator: str) -> Iterator[RefusedNode]:
+    """No lengths, nor the length of chunks; and defaults or fed values that make no split."""
     is_split = operator in SPLITS
     rows: list[tuple[str, Any, str, int]] = [
         ("lengths-float", (2.0, 4.0), "float", 2),
@@ -266,6 +250,15 @@ def _no_lengths(operator: str) -> Iterator[RefusedNode]:
         key = "lengths-type" if is_split else "lengths-or-chunk"
         operand = CaseOperand(value, form, kind)
         yield RefusedNode(name, (key,), operand=operand, outputs=outputs if is_split else 1)
+    for name, operand in {
+        "fed-sum": CaseOperand((2, 3), "overridable", default=(2, 4)),
+        "fed-large": CaseOperand((5, 4), "overridable", default=(2, 4)),
+        "fed-negative": CaseOperand((-1, 7), "overridable", default=(2, 4)),
+        "default": CaseOperand((5, 5), "overridable"),
+    }.items():
+        yield RefusedNode(
+            f"overridable-{name}", ("initializer", "sum"), "D20", operand=operand, outputs=2
+        )
 
 
 def _positions(operator: str) -> Iterator[Case]:
@@ -286,19 +279,6 @@ def _positions(operator: str) -> Iterator[Case]:
         if position != 2:  # which is where the end is
             option = ((position,), position == 100)
             yield _refusal(operator, row, use="SequenceInsert", option=option)
-
-
-def _overridden() -> Iterator[RefusedNode]:
-    """A default that is right, and a value that is not; and a wrong default that is left."""
-    for name, operand in {
-        "fed-sum": CaseOperand((2, 3), "overridable", default=(2, 4)),
-        "fed-large": CaseOperand((5, 4), "overridable", default=(2, 4)),
-        "fed-negative": CaseOperand((-1, 7), "overridable", default=(2, 4)),
-        "default": CaseOperand((5, 5), "overridable"),
-    }.items():
-        yield RefusedNode(
-            f"overridable-{name}", ("initializer", "sum"), "D20", operand=operand, outputs=2
-        )
 
 
 def _of_other_versions() -> Iterator[Case]:
