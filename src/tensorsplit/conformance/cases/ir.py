@@ -97,19 +97,15 @@ def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None
     )
 
 
-_LENGTHS: dict[str, tuple[tuple[int, ...], ...]] = {
-    "D6": ((2, 3), (2, 5), (0, 0), (7,), (6, 6)),
-    "D7": (
-        *((-1, 7), (7, -1), (-1, 400_000_000), (-1, -1), (-1, 2, -1)),
-        *((-2, 8), (8, -2), (-6, 12), (-1, -2), (-(2**63), 6)),
-    ),
-    "D14": (
-        *((2**32 + 1, 5), (2**32 + 6,), (2**63 - 1, 2**63 - 1, 8)),
-        *((2**32 + 1, -1), (2**62, 2**62, 2**62, 2**62, 6)),
-    ),
-}
-_UNSIGNED = ((2**64 - 1, 7), (2**63, 2**63, 6), (2**32 - 1, 7))
-"""Lengths of an unsigned type that would fit if they were negative, or wrapped."""
+_LENGTHS: tuple[tuple[str, str, tuple[tuple[int, ...], ...]], ...] = (
+    ("int64", "D6", ((2, 3), (2, 5), (0, 0), (7,), (6, 6))),
+    ("int64", "D7", ((-1, 7), (7, -1), (-1, 400_000_000), (-1, -1), (-1, 2, -1))),
+    ("int64", "D7", ((-2, 8), (8, -2), (-6, 12), (-1, -2), (-(2**63), 6))),
+    ("int64", "D14", ((2**32 + 1, 5), (2**32 + 6,), (2**63 - 1, 2**63 - 1, 8))),
+    ("int64", "D14", ((2**32 + 1, -1), (2**62, 2**62, 2**62, 2**62, 6))),
+    ("uint64", "D14", ((2**64 - 1, 7), (2**63, 2**63, 6), (2**32 - 1, 7))),
+)
+"""Lengths that make no split of 6; the last would fit if they were negative, or wrapped."""
 
 _AXES = {
     "half": CaseOperand(0.9, "constant", "float"),
@@ -134,11 +130,8 @@ _OTHER_LENGTHS = {
 
 def _refusals() -> Iterator[Case]:
     """What an engine has to refuse."""
-    wrong = [
-        (lengths, "int64", decision) for decision in _LENGTHS for lengths in _LENGTHS[decision]
-    ]
-    for lengths, kind, decision in (*wrong, *((row, "uint64", "D14") for row in _UNSIGNED)):
-        for form, declared in product(_FORMS, ((6,), (None,))):
+    for kind, decision, rows in _LENGTHS:
+        for lengths, form, declared in product(rows, _FORMS, ((6,), (None,))):
             yield _refused(
                 VARIADIC,
                 f"{kind}-{lengths_text(lengths)}",
@@ -155,11 +148,7 @@ def _refusals() -> Iterator[Case]:
     for count, outputs in ((4, 4), (2, 3), (3, 2), (0, 1), (-3, 3), (7, 7)):
         name = f"count{count}-{outputs}outputs".replace("-3", "m3")
         for declared in ((6,), (None,)):
-            said = {
-                "attributes": {"num_splits": count},
-                "outputs": outputs,
-                "declared": declared,
-            }
+            said = {"attributes": {"num_splits": count}, "outputs": outputs, "declared": declared}
             yield _refused(SPLIT, name, "num_splits", "D5", **said)
     for name, operand in _OTHER_LENGTHS.items():
         yield _refused(VARIADIC, f"lengths-{name}", "split_lengths", "D15", operand=operand)
