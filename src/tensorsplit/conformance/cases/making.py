@@ -41,16 +41,16 @@ def case_of(
     decision: str = "",
     **fields: Any,
 ) -> Case:
-    """The case of a `SplitModel` with these fields; without `outputs`, it has one for each part.
+    """The case of a `SplitModel` with these fields.
 
-    `form` is how the lengths are given, if not as the operand says. Without a class of shapes, a
-    dimension that is not declared is that of the axis.
+    Unless told otherwise, it declares the shape that is fed, has an output for each part, and says
+    its lengths in the form of the operand; a dimension that is not declared is that of the axis.
     """
-    outputs = {"outputs": len(fields.get("sizes") or ()), **fields}["outputs"]
-    said: dict[str, Any] = {**fields, "outputs": 1 if operator in SEQUENCES else outputs}
+    said = {"declared": fields["shape"], "outputs": len(fields.get("sizes") or ()), **fields}
+    said |= {"outputs": 1} if operator in SEQUENCES else {}
     model = SplitModel(operator=operator, **said)
     is_ir = operator.startswith("openvino.")
-    is_static = all(isinstance(dim, int) for dim in model.declared_shape)
+    is_static = all(isinstance(dim, int) for dim in model.declared)
     shape_class = shape_class or ("static" if is_static else "dynamic-axis")
     form = form or (model.operand.form if model.operand else "attribute")
     place = ".".join(model.places) or "graph"

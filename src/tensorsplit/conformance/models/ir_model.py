@@ -75,7 +75,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     """The files of a case, with elements drawn from `rng`."""
     writer = _IrWriter()
     x = data.values(model.element_type, model.shape, rng, model.extreme)
-    given = writer.parameter("x", model.element_type, x, model.declared_shape)
+    given = writer.parameter("x", model.element_type, x, model.declared)
     inputs: list[tuple[int, int, str, Shape]] = [(given, 0, model.element_type, x.shape)]
     for name, operand in (("axis", model.axis_operand), ("split_lengths", model.operand)):
         if operand is not None:

@@ -155,7 +155,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     """
     scope = Scope(model, rng)
     block = NodeBlock(scope, "")
-    x = scope.data("x", model.shape, model.declared_shape)
+    x = scope.data("x", model.shape, model.declared)
     outputs = block.split(model.places, x)
     inputs = sorted(scope.inputs.values(), key=lambda entry: entry.name not in scope.feeds)
     imports = [helper.make_opsetid("", model.opset), helper.make_opsetid(LOCAL, 1)]

@@ -43,7 +43,7 @@ class SplitModel:
     opset: int = 1  # that is imported; for an IR, that of its split layer
     element_type: str = "float"
     shape: tuple[int, ...]
-    declared: Shape | None = None  # the shape that the model declares; None: of what is fed
+    declared: Shape  # the shape that the model declares
     attributes: Mapping[str, Any] = field(default_factory=dict)
     operand: CaseOperand | None = None
     axis_operand: CaseOperand | None = None  # in an IR
@@ -64,8 +64,3 @@ class SplitModel:
     def op_type(self) -> str:
         """The name of the operator: ``onnx.Split-18`` is a ``Split``."""
         return self.operator.partition(".")[2].rpartition("-")[0]
-
-    @property
-    def declared_shape(self) -> Shape:
-        """What the model declares of the shape of the data."""
-        return self.shape if self.declared is None else self.declared
