@@ -42,7 +42,6 @@ def test_an_operator_that_fails_is_named_with_its_place(x: Any) -> None:
     [
         (18, node("NoSuchOperator", "x", "y"), "NoSuchOperator"),
         (13, node("Gelu", "x", "y"), "opset 13"),
-        (10, node("Scatter", "x x x", "y"), "Scatter"),
         (1, node("Cast", "x", "y", to="NOTHING"), "older version"),
         (6, node("Dropout", "x", "y"), "older version"),
         (10, node("Resize", "x x", "y"), "older version"),
@@ -267,3 +266,78 @@ def test_cast_before_opset_6_names_its_element_type(x: Any) -> None:
     got = result(1, node("Cast", "x", "y", to="INT32"), x=x * 9)
     assert got.dtype == np.int32
     assert np.array_equal(got, (x * 9).astype(np.int32))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_gather_elements_takes_fewer_indices_than_data(axis: int, x: Any) -> None:
+    x = x[0]
+    at = np.array([[1, -1], [0, 2]])
+    got = result(13, node("GatherElements", "x at", "y", axis=axis), x=x, at=at)
+    want = [[x[at[i, j], j] if axis == 0 else x[i, at[i, j]] for j in range(2)] for i in range(2)]
+    np.testing.assert_array_equal(got, np.array(want))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3), 2), ((5, 4), 1), ((2, 3, 1), 1)])
+def test_indices_that_do_not_fit_are_refused(shape: Any, axis: int, x: Any) -> None:
+    at = np.zeros(shape, np.int64)
+    with refused("TS510", "GatherElements"):
+        result(13, node("GatherElements", "x at", "y", axis=axis), x=x[0], at=at)
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+def test_global_max_pool_takes_all_spatial_axes(rank: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((2, 3, 4, 5, 6)[:rank]).astype(np.float32)
+    got = result(13, node("GlobalMaxPool", "x", "y"), x=x)
+    assert got.shape == (2, 3, *[1] * (rank - 2))
+    np.testing.assert_array_equal(got.ravel(), [channel.max() for item in x for channel in item])
+
+
+def test_global_max_pool_of_nothing_is_refused() -> None:
+    with refused("TS510", "(2, 3, 0)"):
+        result(13, node("GlobalMaxPool", "x", "y"), x=np.ones((2, 3, 0), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "flat"),
+    [((0, 3), 1, (0, 3)), ((0, 3), 2, (0, 1)), ((2, 0, 3), 0, (1, 0)), ((2, 3, 4), -1, (6, 4))],
+)
+def test_flatten_of_data_without_elements(shape: Any, axis: int, flat: Any) -> None:
+    data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    got = result(13, node("Flatten", "x", "y", axis=axis), x=data)
+    assert got.shape == flat
+    np.testing.assert_array_equal(got.ravel(), data.ravel())
+
+
+def test_flatten_refuses_an_axis_outside(x: Any) -> None:
+    with refused("TS510", "the axis is 4", "[-3, 3]"):
+        result(13, node("Flatten", "x", "y", axis=4), x=x)
+
+
+@pytest.mark.parametrize("opset", [9, 10])
+def test_scatter_is_scatter_elements(opset: int, x: Any) -> None:
+    at, new = np.array([[1, 0]]), np.array([[7, 8]], np.float32)
+    want = x[0].copy()
+    want[0, 1], want[0, 0] = 7, 8
+    got = result(opset, node("Scatter", "x at new", "y", axis=1), x=x[0], at=at, new=new)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("opset", [10, 13, 19])
+def test_every_version_of_dequantize_linear_runs(opset: int) -> None:
+    x, scale, zero = np.array([[1, 2], [3, 250]], np.uint8), np.float32(0.5), np.uint8(3)
+    got = result(opset, node("DequantizeLinear", "x scale zero", "y"), x=x, scale=scale, zero=zero)
+    np.testing.assert_array_equal(got, np.array([[-1, -0.5], [0, 123.5]], np.float32))
+
+
+def test_dequantize_linear_along_an_axis() -> None:
+    x = np.array([[1, 2], [3, 250]], np.uint8)
+    fed = {"scale": np.array([0.5, 2], np.float32), "zero": np.array([1, 2], np.uint8)}
+    got = result(13, node("DequantizeLinear", "x scale zero", "y", axis=1), x=x, **fed)
+    np.testing.assert_array_equal(got, np.array([[0, 0], [1, 496]], np.float32))
+
+
+def test_the_modes_of_grid_sample_have_other_names_before_opset_20() -> None:
+    x = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    grid = np.array([[[[0, 0], [-0.5, -0.5]]]], np.float32)  # the middle, and that of the first
+    made = node("GridSample", "x grid", "y", mode="bilinear")
+    np.testing.assert_array_equal(result(16, made, x=x, grid=grid).ravel(), [1.5, 0])

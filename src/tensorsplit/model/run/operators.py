@@ -44,7 +44,7 @@ def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
     # consumed_inputs told old engines which buffers to reuse; results do not depend on it
     attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
     call = _Call(step, inputs, attributes)
-    until, version = _OLDER.get(step.op_type, (0, _Call.run))
+    until, version = _OURS.get(step.op_type, (0, _Call.run))
     return version(call) if step.domain == "" and step.opset < until else call.run()
 
 
@@ -62,12 +62,12 @@ class _Call(NamedTuple):
     def names_more(self) -> bool:
         return any(value.name for value in self.step.node.outputs[1:])
 
-    def run(self, opset: int | None = None) -> list[Any]:
+    def run(self, opset: int | None = None, op_type: str | None = None) -> list[Any]:
         """Have onnx's reference implementation run it, at the node's opset or at that given."""
         step = self.step
         if step.kernel is None:
             opsets = step.opsets if opset is None else {"": opset}
-            step.kernel = _kernel(self, opsets)
+            step.kernel = _kernel(self, opsets, op_type or step.op_type)
         given = zip(step.inputs, self.inputs, strict=False)
         feeds = {f"i{k}": fed for k, (value, fed) in enumerate(given) if value is not None}
         names = _output_names(step)
@@ -79,7 +79,7 @@ def _output_names(step: Step) -> list[str]:
     return [f"o{k}" if value.name else "" for k, value in enumerate(step.node.outputs)]
 
 
-def _kernel(call: _Call, opsets: Mapping[str, int]) -> ReferenceEvaluator:
+def _kernel(call: _Call, opsets: Mapping[str, int], op_type: str) -> ReferenceEvaluator:
     """An evaluator of the node alone, with names of our own.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
@@ -87,7 +87,7 @@ def _kernel(call: _Call, opsets: Mapping[str, int]) -> ReferenceEvaluator:
     """
     step, attributes = call.step, map(_embedded, call.attributes.values())
     node = NodeProto(
-        op_type=step.op_type,
+        op_type=op_type,
         domain=step.domain,
         input=[f"i{k}" if value is not None else "" for k, value in enumerate(step.inputs)],
         output=_output_names(step),
@@ -132,12 +132,8 @@ def _unsupported(_call: _Call) -> list[Any]:
 
 def _flattened(call: _Call) -> list[Any]:
     """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
-    data, axis = call.inputs[0], call.attribute("axis", 1)
-    if not -data.ndim <= axis <= data.ndim:
-        problem = f"the axis is {axis}, but the data has rank {data.ndim}"
-        raise node_failed(problem, f"give an axis in [{-data.ndim}, {data.ndim}]")
-    axis += data.ndim if axis < 0 else 0
-    matrix = data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))
+    data = call.inputs[0]
+    matrix = _as_matrix(data, call.attribute("axis", 1))
     (result,) = call._replace(inputs=[matrix], attributes={"axis": ir.AttrInt64("axis", 1)}).run()
     return [result.reshape(data.shape)]
 
@@ -219,27 +215,92 @@ def _multiplied(call: _Call) -> list[Any]:
     return call._replace(attributes=asked).run()
 
 
+def _scattered(call: _Call) -> list[Any]:
+    """Scatter got the name ScatterElements with opset 11."""
+    return call.run(opset=11, op_type="ScatterElements")
+
+
+def _sampled(call: _Call) -> list[Any]:
+    """Before opset 20 two of the modes have other names."""
+    modes = {"bilinear": "linear", "bicubic": "cubic"}
+    mode = call.attribute("mode", "bilinear")
+    given = {**call.attributes, "mode": ir.AttrString("mode", modes.get(mode, mode))}
+    return call._replace(attributes=given).run(opset=20)
+
+
+def _dequantized(call: _Call) -> list[Any]:
+    """The versions before opset 19 have fewer types and mean the same."""
+    return call.run(opset=19)
+
+
+def _gathered(call: _Call) -> list[Any]:
+    """GatherElements takes fewer indices than data, which the reference refuses."""
+    data, indices = call.inputs
+    axis = call.attribute("axis", 0)
+    if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:
+        problem = f"data {data.shape} and indices {indices.shape} do not fit along axis {axis}"
+        raise node_failed(problem, "give both one rank, and an axis in it")
+    axis %= data.ndim
+    beside = [slice(size) for size in indices.shape]
+    beside[axis] = slice(None)
+    if any(
+        index.stop is not None and index.stop > size
+        for index, size in zip(beside, data.shape, strict=True)
+    ):
+        problem = f"there are more indices ({indices.shape}) than data ({data.shape})"
+        raise node_failed(problem, f"give as many at most, other than along axis {axis}")
+    return [np.take_along_axis(data[tuple(beside)], indices.astype(np.int64), axis)]
+
+
+def _pooled(call: _Call) -> list[Any]:
+    """The reference takes the last two axes of any data, whatever its rank."""
+    data = call.inputs[0]
+    if data.ndim < 3 or 0 in data.shape[2:]:
+        problem = f"the data has shape {data.shape}"
+        raise node_failed(problem, "give at least one spatial axis, none of them of size 0")
+    return [data.max(axis=tuple(range(2, data.ndim)), keepdims=True)]
+
+
+def _matrix(call: _Call) -> list[Any]:
+    """The reference can't flatten data without elements."""
+    return [_as_matrix(call.inputs[0], call.attribute("axis", 1))]
+
+
+def _as_matrix(data: Any, axis: int) -> Any:
+    if not -data.ndim <= axis <= data.ndim:
+        problem = f"the axis is {axis}, but the data has rank {data.ndim}"
+        raise node_failed(problem, f"give an axis in [{-data.ndim}, {data.ndim}]")
+    axis += data.ndim if axis < 0 else 0
+    return data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))
+
+
 _BINARY = (
     *("Add", "Sub", "Mul", "Div", "Pow"),
     *("And", "Or", "Xor", "Greater", "Less", "Equal"),
 )
-_OLDER: Mapping[str, tuple[int, Callable[[_Call], list[Any]]]] = {
+_OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     **dict.fromkeys(_BINARY, (7, _aligned)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
     "AveragePool": (7, _with_defaults(count_include_pad=0)),
     "BatchNormalization": (14, _normalized),
     "Cast": (6, _cast),
     "Concat": (4, _with_defaults(axis=1)),
+    "DequantizeLinear": (19, _dequantized),
     "Dropout": (7, _not_dropped),
+    "Flatten": (math.inf, _matrix),
+    "GatherElements": (math.inf, _gathered),
     "Gemm": (7, _multiplied),
+    "GlobalMaxPool": (math.inf, _pooled),
+    "GridSample": (20, _sampled),
     "PRelu": (7, _per_channel),
     "Reshape": (5, _reshaped),
     "Resize": (11, _unsupported),
     "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
+    "Scatter": (11, _scattered),
     "Selu": (6, _with_defaults(alpha=1.6732, gamma=1.0507)),
     "Upsample": (9, _unsupported),
 }
-"""By operator: the first opset whose version the reference implements, and what to do before."""
+"""By operator: the first opset from which on the reference runs it right, and what to do before."""
 
 
 def _sequence_at(inputs: Sequence[Any]) -> Any:
