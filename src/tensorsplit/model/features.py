@@ -12,20 +12,17 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import SplitError
-from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import Chunks, ceil, chunk, equal, explicit, ones
-from tensorsplit.model.graph.binding import bind
+from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.resolve import Intent
+from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     constant,
-    domain_name,
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
-    record_of,
 )
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -104,7 +101,7 @@ def features_of(ref: NodeRef, facts: Facts) -> Features:
         return _of_split(ref, facts)
     if is_vendor_split(node):
         return {"operator": node.op_type, "vendor_operator": True} | _type_of(node, facts)
-    own = domain_name(node.domain) == ""
+    own = node.domain == ""
     sequences = own and [
         value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)
     ]
@@ -120,11 +117,10 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     node = ref.node
     if not is_vendor_split(node):
         return {}
-    try:
-        version = record_of(node, ref.opset).id
-    except SplitError:  # which the analysis has found
+    operator = facts.split(ref).operator
+    if operator is None:
         return {}
-    found: Features = {"operator": "Split", "version": version} | _type_of(node, facts)
+    found: Features = {"operator": "Split", "version": operator.id} | _type_of(node, facts)
     if any(constant(value) is None for value in node.inputs[2:]):
         found["runtime_lengths"] = True
     return found
@@ -151,12 +147,10 @@ def _of_split(ref: NodeRef, facts: Facts) -> Features:
     found: Features = {"operator": node.op_type} | _type_of(node, facts)
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
-    try:
-        intent = bind(node, ref.opset, [facts.of(value) for value in node.inputs])
-    except SplitError:  # what is wrong with the node itself is for others to say
-        return found
-    found["version"] = intent.operator.id
-    found.update(_of_intent(intent, node, facts))
+    split = facts.split(ref)
+    if split.intent is not None:  # what is wrong with the node itself is for others to say
+        found["version"] = split.intent.operator.id
+        found.update(_of_intent(split.intent, split.plan, node, facts))
     return found
 
 
@@ -166,7 +160,9 @@ def known_lengths(intent: Intent) -> tuple[int, ...] | None:
     return given if given is not None and all(map(is_known, given)) else None
 
 
-def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
+def _of_intent(
+    intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, facts: Facts
+) -> Iterator[tuple[str, Any]]:
     dim = _dimension(intent, node, facts)
     if intent.axis is None:
         yield "runtime_axis", True
@@ -177,7 +173,8 @@ def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[st
         if not intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
             yield "uncounted_lengths", True
     if intent.rule is ceil:
-        yield from _of_count(intent, dim, len(node.inputs) > 1)
+        sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
+        yield from _of_count(intent, dim, sizes, len(node.inputs) > 1)
     if intent.rule is equal:
         yield "equal_parts", True
     if not is_known(dim):
@@ -193,26 +190,18 @@ def _of_intent(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[st
         yield "unknown_number_of_parts", True
 
 
-def _of_count(intent: Intent, dim: Any, names_lengths: bool) -> Iterator[tuple[str, Any]]:
+def _of_count(
+    intent: Intent, dim: Dim, sizes: Shape, names_lengths: bool
+) -> Iterator[tuple[str, Any]]:
     yield "count", True
     if names_lengths:
         yield "omitted_lengths", True
-    sizes = _sizes(intent, dim)
     if intent.axis is not None and intent.axis < 0 and len(set(sizes)) != 1:
         yield "uneven_count_on_negative_axis", True
     if not is_known(dim):
         yield "count_on_dynamic_axis", True
     elif sizes and sizes[-1] == 0:
         yield "count_with_empty_part", True
-
-
-def _sizes(intent: Intent, dim: Any) -> tuple[Any, ...]:
-    """The lengths of the parts; empty where they are not known, or wrong."""
-    try:
-        sizes = part_sizes(intent, dim) if is_known(dim) else ()
-    except SplitError:
-        return ()
-    return () if isinstance(sizes, Chunks) else tuple(sizes)
 
 
 def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:

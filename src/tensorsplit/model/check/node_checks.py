@@ -42,7 +42,7 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     declared,
 )
-from tensorsplit.model.graph.nodes import NodeRef, constant, domain_name, is_split
+from tensorsplit.model.graph.nodes import NodeRef, constant, is_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import integer
 from tensorsplit.model.infer.splits import fact_text
@@ -282,7 +282,7 @@ _RULES: tuple[Callable[[_Split], Found], ...] = (
 def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
     """Tensors of one sequence that do not fit together."""
     inputs = [facts.of(value) for value in ref.node.inputs]
-    if domain_name(ref.node.domain) != "" or not inputs or not isinstance(inputs[0], Sequence):
+    if ref.node.domain != "" or not inputs or not isinstance(inputs[0], Sequence):
         return
     if ref.node.op_type == "ConcatFromSequence":
         axis, new_axis = (integer(ref.node, name, 0) for name in ("axis", "new_axis"))

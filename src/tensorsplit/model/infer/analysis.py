@@ -233,7 +233,7 @@ class _Analysis:
         return merge_declared(fact, declared(value)) if self._declarations else fact
 
     def _node(self, node: ir.Node, path: str, around: _Surroundings) -> list[Fact]:
-        key = (domain_name(node.domain), node.op_type, node.overload or "")
+        key = (node.domain, node.op_type, node.overload or "")
         inputs = [self.facts.of(value) for value in node.inputs]
         attributes = attributes_of(node, around.passed)
         function = self._functions.get(key)

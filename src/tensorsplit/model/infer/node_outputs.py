@@ -22,7 +22,7 @@ from tensorsplit.core.dimensions import Dim, add, combine, is_known, times
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.binding import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
-from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, domain_name, held_by
+from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.tensors import read_tensor
 
 _INTEGERS = ("int", "uint", "bool")
@@ -46,7 +46,7 @@ def infer_outputs(
         opsets: The opset of each domain; ONNX's own is ``""``.
         attributes: Its attributes, as for `binding.bind`.
     """
-    domain, held = domain_name(node.domain), node.attributes if attributes is None else attributes
+    domain, held = node.domain, node.attributes if attributes is None else attributes
     tensor = held_by(held) if (domain, node.op_type) == ("", "Constant") else None
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]

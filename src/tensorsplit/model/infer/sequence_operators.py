@@ -124,9 +124,11 @@ def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
         SplitError: TS511 for a position that is known to lie outside.
     """
     place, sequence = POSITIONS.get(node.op_type), _sequence(inputs)
-    is_given = place is not None and place < len(node.inputs) and inputs[place] is not ABSENT
-    is_given = is_given and node.inputs[place or 0] is not None
-    if place is None or (node.op_type == "SequenceInsert" and not is_given):
+    if place is None:
+        return True
+    is_given = place < len(inputs) and node.inputs[place] is not None
+    is_given = is_given and inputs[place] is not ABSENT
+    if node.op_type == "SequenceInsert" and not is_given:
         return True
     position = _position(inputs, place) if is_given else -1
     if sequence is None or not is_known(sequence.count) or position is None:

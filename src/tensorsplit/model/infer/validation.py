@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import onnx_ir as ir
@@ -87,38 +87,31 @@ def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
     return [value for value in found if value.name and value.producer() is not None]
 
 
-def ancestors(graph: ir.Graph, values: Iterable[ir.Value | None]) -> set[ir.Node]:
-    """The nodes of a graph that values need, through whatever bodies."""
-    found: set[ir.Node] = set()
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        producer = None if value is None else value.producer()
-        if producer is not None and producer.graph is graph and producer not in found:
-            found.add(producer)
-            pending += _reads(producer)
-    return found
-
-
 def _concerned(model: ir.Model) -> set[ir.Node]:
     """The nodes of the main graph that have to do with splits or sequences, and what they need."""
     called = {(domain_name(key[0]), key[1]) for key in model.functions}
-    seeds = {
+    pending = [
         node
         for node in model.graph
         if any(
-            _is_checked(inner) or (domain_name(inner.domain), inner.op_type) in called
-            for inner in (node, *_nested(node))
+            _is_checked(inner) or (inner.domain, inner.op_type) in called for inner in _all(node)
         )
-    }
-    return seeds | ancestors(model.graph, (value for node in seeds for value in _reads(node)))
+    ]
+    found: set[ir.Node] = set()
+    while pending:
+        node = pending.pop()
+        if node not in found and node.graph is model.graph:
+            found.add(node)
+            producers = (value.producer() for value in _reads(node) if value is not None)
+            pending += [producer for producer in producers if producer is not None]
+    return found
 
 
 def _is_checked(node: ir.Node) -> bool:
     """Whether the node itself is one that is checked."""
     if is_split(node):
         return True
-    return node.op_type in POSITIONS and domain_name(node.domain) == ""
+    return node.op_type in POSITIONS and node.domain == ""
 
 
 def _is_enough(node: ir.Node, index: int, fact: Fact) -> bool:
@@ -140,17 +133,16 @@ def _has_elements(fact: Fact) -> bool:
     return all(is_known(value) or isinstance(value, float) for value in fact.values)
 
 
-def _nested(node: ir.Node) -> Iterator[ir.Node]:
+def _all(node: ir.Node) -> Iterator[ir.Node]:
+    """A node, and those in its bodies."""
+    yield node
     for _, body in bodies(node):
-        for inner in body:
-            yield inner
-            yield from _nested(inner)
+        yield from body.all_nodes()
 
 
-def _reads(node: ir.Node) -> Iterator[ir.Value]:
+def _reads(node: ir.Node) -> Iterator[ir.Value | None]:
     """What a node reads, in its bodies too."""
-    yield from (value for value in node.inputs if value is not None)
-    for _, body in bodies(node):
-        yield from body.outputs
-        for inner in body:
-            yield from _reads(inner)
+    for inner in _all(node):
+        yield from inner.inputs
+        for _, body in bodies(inner):
+            yield from body.outputs

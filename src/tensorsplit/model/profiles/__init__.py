@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Profile:
 
 def targets() -> tuple[str, ...]:
     """The engines and targets that there are profiles of."""
-    return tuple(sorted({engine for engine, _ in _names()}))
+    return tuple(sorted({engine for engine, _ in _files()}))
 
 
 def load(engine: str, version: str | None = None) -> Profile:
@@ -106,7 +107,7 @@ def load(engine: str, version: str | None = None) -> Profile:
     """
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
-    versions = sorted((number for name, number in _names() if name == engine), key=_order)
+    versions = sorted((number for name, number in _files() if name == engine), key=_order)
     if not versions:
         raise SplitError(
             UNKNOWN_ENGINE,
@@ -135,10 +136,10 @@ def _installed(engine: str) -> str | None:
 
 
 @cache
-def _names() -> tuple[tuple[str, str], ...]:
-    """The engine and version of each file, by its name: ``ENGINE-VERSION.json``."""
-    names = [entry.name for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX)]
-    return tuple(_engine_and_version(name) for name in names)
+def _files() -> Mapping[tuple[str, str], Traversable]:
+    """The files of the package, by engine and version."""
+    entries = (entry for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX))
+    return {_engine_and_version(entry.name): entry for entry in entries}
 
 
 def _engine_and_version(name: str) -> tuple[str, str]:
@@ -149,8 +150,7 @@ def _engine_and_version(name: str) -> tuple[str, str]:
 
 @cache
 def _read(engine: str, version: str) -> Profile:
-    name = f"{engine}-{version}{_SUFFIX}" if version else f"{engine}{_SUFFIX}"
-    return _profile(engine, version, files(__package__).joinpath(name).read_text("utf-8"))
+    return _profile(engine, version, _files()[engine, version].read_text("utf-8"))
 
 
 def _from_file(path: Path) -> Profile:
@@ -166,12 +166,6 @@ def _from_file(path: Path) -> Profile:
         ) from None
 
 
-@dataclass(frozen=True)
-class _ProfileFile:
-    measured: dict[str, str]
-    entries: tuple[Limitation, ...]
-
-
 def _profile(engine: str, version: str, text: str) -> Profile:
-    content = msgspec.json.decode(text, type=_ProfileFile)
-    return Profile(engine, version, content.measured, content.entries)
+    content = msgspec.json.decode(text, type=dict[str, Any])
+    return msgspec.convert({**content, "engine": engine, "version": version}, Profile)
