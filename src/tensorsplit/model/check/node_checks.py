@@ -15,23 +15,7 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.check.checks import (
-    DEAD_OUTPUT,
-    DECLARED_SHAPE,
-    DECLARED_TYPE,
-    DOES_NOTHING,
-    EMPTY_DIMENSION,
-    EMPTY_PART,
-    FLOAT_LENGTHS,
-    IGNORED_KEEPDIMS,
-    LENGTH_OR_CHUNK,
-    NEGATIVE_AXIS,
-    OPEN_DIMENSION,
-    OVERRIDABLE_LENGTHS,
-    RUNTIME_LENGTHS,
-    SEQUENCE_PARTS,
-    Check,
-)
+from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
 from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.facts import (
@@ -47,7 +31,7 @@ from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import integer
 from tensorsplit.model.infer.splits import fact_text
 
-Found: TypeAlias = Iterator[tuple[Check, str, str, str | None]]
+Found: TypeAlias = Iterator[tuple[checks.Check, str, str, str | None]]
 """What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""
 
 
@@ -104,18 +88,13 @@ def _contradictions(split: _Split) -> Found:
         said = declared(value)
         if said == UNKNOWN:
             continue
-        if type(said) is not type(fact) or _element_types(said, fact) > 1:
+        types = {known.element_type for known in (said, fact) if not isinstance(known, Other)}
+        if type(said) is not type(fact) or len(types - {None}) > 1:
             made = f"but the node makes {fact_text(fact)}"
             problem = f"'{value.name}' is declared as {fact_text(said)}, {made}"
-            yield DECLARED_TYPE, problem, fix, parameter
+            yield checks.DECLARED_TYPE, problem, fix, parameter
         elif problem := _other_shape(f"'{value.name}'", said, fact):
-            yield DECLARED_SHAPE, problem, fix, parameter
-
-
-def _element_types(*facts: Fact) -> int:
-    """How many element types values are known to have."""
-    types = {fact.element_type for fact in facts if not isinstance(fact, Other)}
-    return len(types - {None})
+            yield checks.DECLARED_SHAPE, problem, fix, parameter
 
 
 def _other_shape(name: str, said: Fact, fact: Fact) -> str:
@@ -154,7 +133,7 @@ def _dead_outputs(ref: NodeRef, operator: Operator) -> Found:
         more = ", ..." if len(dead) > 8 else ""
         message = f"nobody uses {len(dead)} of the {len(outputs)} parts: {names}{more}"
         fix = "use a Slice for the parts that are needed, if they are few"
-    yield DEAD_OUTPUT, message, fix, operator.outputs[0].name
+    yield checks.DEAD_OUTPUT, message, fix, operator.outputs[0].name
 
 
 def _does_nothing(split: _Split) -> Found:
@@ -163,18 +142,18 @@ def _does_nothing(split: _Split) -> Found:
     if not split.operator.is_sequence:
         if split.intent.outputs == 1:
             fix = "use the data itself, and remove the node"
-            yield DOES_NOTHING, "the one part is all of the data", fix, None
+            yield checks.DOES_NOTHING, "the one part is all of the data", fix, None
     elif isinstance(split.plan, SplitPlan) and len(split.plan.sizes) == 1:
         message = "the sequence has one tensor, which is all of the data"
         fix = "use the data, or SequenceConstruct where a sequence is needed"
-        yield DOES_NOTHING, message, fix, None
+        yield checks.DOES_NOTHING, message, fix, None
 
 
 def _negative_axis(split: _Split) -> Found:
     axis = split.intent.axis
     if axis is not None and axis < 0 and not split.operator.negative_axis:
         fix = f"give {split.plan.axis}" if split.plan else "count the axis from the front"
-        yield NEGATIVE_AXIS, f"the axis is {axis}", fix, split.operator.axis
+        yield checks.NEGATIVE_AXIS, f"the axis is {axis}", fix, split.operator.axis
 
 
 def _ignored_keepdims(split: _Split) -> Found:
@@ -183,7 +162,7 @@ def _ignored_keepdims(split: _Split) -> Found:
     if attribute is not None and attribute.value == 0 and source is not None:
         message = f"it is 0, but '{source}' is given, so that the axis stays"
         fix = f"leave {keepdims} out, or squeeze the parts if the axis is to go"
-        yield IGNORED_KEEPDIMS, message, fix, keepdims
+        yield checks.IGNORED_KEEPDIMS, message, fix, keepdims
 
 
 def _operands_that_change(split: _Split) -> Found:
@@ -192,7 +171,7 @@ def _operands_that_change(split: _Split) -> Found:
     if value is not None and intent.axis is None:
         message = f"'{value.name}' is known only at run time"
         fix = "give the axis as a constant if it is always the same"
-        yield RUNTIME_LENGTHS, message, fix, split.operator.axis
+        yield checks.RUNTIME_LENGTHS, message, fix, split.operator.axis
     value = split.input(intent.source)
     if value is None or intent.given is not None:
         return
@@ -201,11 +180,11 @@ def _operands_that_change(split: _Split) -> Found:
             f"'{value.name}' is an initializer and a graph input, so that other lengths can be fed"
         )
         fix = "take it off the graph's inputs if it is a constant"
-        yield OVERRIDABLE_LENGTHS, message, fix, intent.source
+        yield checks.OVERRIDABLE_LENGTHS, message, fix, intent.source
     else:
         message = f"'{value.name}' is known only at run time"
         fix = "give the lengths as a constant if they are always the same"
-        yield RUNTIME_LENGTHS, message, fix, intent.source
+        yield checks.RUNTIME_LENGTHS, message, fix, intent.source
 
 
 def _open_dimension(split: _Split) -> Found:
@@ -226,7 +205,7 @@ def _open_dimension(split: _Split) -> Found:
         name = "the dimension" if split.dim is None else f"the dimension {split.dim}"
         message = f"{name} on axis {split.plan.axis} is known only at run time, and {needs}"
         fix = "fix the dimension in the model's inputs if it never changes"
-        yield OPEN_DIMENSION, message, fix, intent.source
+        yield checks.OPEN_DIMENSION, message, fix, intent.source
 
 
 def _empty_parts(split: _Split) -> Found:
@@ -237,10 +216,10 @@ def _empty_parts(split: _Split) -> Found:
     if split.dim == 0 and intent.rule in (equal, ceil):
         message = f"the dimension on axis {axis} is 0, so that every part is empty"
         fix = "give the lengths, which are all 0, if it is meant"
-        yield EMPTY_DIMENSION, message, fix, intent.source
+        yield checks.EMPTY_DIMENSION, message, fix, intent.source
     elif split.dim != 0 and 0 in sizes:
         message = f"part {sizes.index(0)} has no elements on axis {axis}"
-        yield EMPTY_PART, message, "leave it out if it is not meant", intent.source
+        yield checks.EMPTY_PART, message, "leave it out if it is not meant", intent.source
 
 
 def _length_or_chunk(split: _Split) -> Found:
@@ -251,7 +230,7 @@ def _length_or_chunk(split: _Split) -> Found:
         (length,) = intent.given
         message = f"[{length}] is the length of one part, and the dimension is not known"
         fix = f"give the scalar {length} for chunks of that length"
-        yield LENGTH_OR_CHUNK, message, fix, intent.source
+        yield checks.LENGTH_OR_CHUNK, message, fix, intent.source
 
 
 def _float_lengths(split: _Split) -> Found:
@@ -262,7 +241,7 @@ def _float_lengths(split: _Split) -> Found:
     if "int64" not in split.operator.types_of(parameter).element_types:
         message = f"the lengths come from '{value.name}', whose elements are floats"
         fix = "give them as the attribute, or convert the model to opset 13 or newer"
-        yield FLOAT_LENGTHS, message, fix, source
+        yield checks.FLOAT_LENGTHS, message, fix, source
 
 
 _RULES: tuple[Callable[[_Split], Found], ...] = (
@@ -296,7 +275,7 @@ def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
                 f"the sequence holds tensors of {held.name.lower()}, but the tensor is of"
                 f" {other.name.lower()}"
             )
-            yield SEQUENCE_PARTS, problem, "a sequence has one element type", None
+            yield checks.SEQUENCE_PARTS, problem, "a sequence has one element type", None
 
 
 def _joined(parts: tuple[Shape | None, ...], axis: int, *, is_new: bool) -> Found:
@@ -308,7 +287,7 @@ def _joined(parts: tuple[Shape | None, ...], axis: int, *, is_new: bool) -> Foun
     if all(len(shape) == len(first) for shape in known) and not -extent <= axis < extent:
         problem = f"the axis is {axis}, but the tensors have rank {len(first)}"
         fix = f"give an axis in [{-extent}, {extent - 1}]" if extent else "set new_axis to 1"
-        yield SEQUENCE_PARTS, problem, fix, None
+        yield checks.SEQUENCE_PARTS, problem, fix, None
         return
     joined = None if is_new else axis + extent if axis < 0 else axis
     for index, shape in enumerate(parts):
@@ -319,5 +298,5 @@ def _joined(parts: tuple[Shape | None, ...], axis: int, *, is_new: bool) -> Foun
             fix = f"they may differ on axis {joined} alone"
             if is_new:
                 fix = "join them on the axis they were split on, with new_axis = 0"
-            yield SEQUENCE_PARTS, problem, fix, None
+            yield checks.SEQUENCE_PARTS, problem, fix, None
             return
