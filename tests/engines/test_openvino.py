@@ -199,7 +199,7 @@ def test_lengths_that_openvino_does_not_check_are_refused_before_it_runs(
     for computed in cases:
         path = save(tmp_path, cut(computed, *lengths).outputs(), [x, n])
         with pytest.raises(ts.SplitError, match="TS509"):
-            ts.run(path, inputs)
+            ts.run(path, inputs, engine="numpy")
         with pytest.raises(ts.SplitError) as caught:
             ts.run(path, inputs, engine="openvino")
         assert (caught.value.code, caught.value.operator) == ("TS306", "openvino.VariadicSplit-1")
@@ -224,6 +224,30 @@ def test_a_model_with_other_layers_runs(tmp_path: Path) -> None:
     path = save(tmp_path, [ov.opset1.add(left, right).output(0)], [x])
     (total,) = ts.run(path, {"x": -X}, engine="openvino").values()
     assert total.tolist() == np.zeros((6, 4)).tolist()
+
+
+def test_it_runs_what_numpy_does_not_where_no_engine_is_named(tmp_path: Path) -> None:
+    x, y = parameter("x", "f32", "2,4"), parameter("y", "f32", "2,4")
+    total = ov.opset1.add(x, y)
+    total.output(0).set_names({"total"})
+    path = save(tmp_path, total.outputs(), [x, y])
+    fed = {"x": X[:2, :4], "y": X[2:4, :4]}
+    (found,) = ts.run(path, fed).values()
+    assert found.tolist() == (X[:2, :4] + X[2:4, :4]).tolist()
+    assert_same(ts.run(path, fed, engine="openvino"), {"total": found})
+    with pytest.raises(ts.SplitError, match=r"TS507.*feed a tensor of float and shape \(2, 4\)"):
+        ts.run(path, {**fed, "x": X})
+    with pytest.raises(ts.SplitError, match=r"TS509.*type Add"):
+        ts.run(path, fed, engine="numpy")
+
+
+def test_splits_of_what_it_computes_are_checked_where_no_engine_is_named(tmp_path: Path) -> None:
+    x = parameter("x", "f32", "?")
+    path = save(tmp_path, cut(ov.opset1.relu(x), -1, 7).outputs(), [x])
+    with pytest.raises(ts.SplitError, match=r"TS306.*layer 'cut'"):
+        ts.run(path, {"x": np.ones(6, np.float32)})
+    first, second = ts.run(path, {"x": np.ones(9, np.float32)}).values()
+    assert (first.shape, second.shape) == ((2,), (7,))
 
 
 def test_an_onnx_model_saved_as_ir_is_read(tmp_path: Path) -> None:

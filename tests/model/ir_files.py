@@ -129,8 +129,8 @@ def cut_file(
 
 
 def run(path: Path, **feeds: Any) -> dict[str, Any]:
-    """The outputs of a file."""
-    return run_model(path, feeds)
+    """The outputs of a file, of our own engine."""
+    return run_model(path, feeds, engine="numpy")
 
 
 def refused(path: Path, **feeds: Any) -> SplitError:

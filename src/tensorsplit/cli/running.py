@@ -51,9 +51,10 @@ _LONGEST_LINE = 400
 @click.option(
     "--engine",
     metavar="ENGINE",
-    default="numpy",
+    default="auto",
     show_default=True,
-    help="What runs it: numpy, onnx-reference, onnxruntime or openvino.",
+    help="What runs it: numpy, onnx-reference, onnxruntime, openvino; or auto, which is numpy, but"
+    " openvino for an OpenVINO IR with other layers than splits.",
 )
 @click.option(
     "--compare",
@@ -103,6 +104,7 @@ def run(
     for name in (engine, *compare):
         engines.check_engine(name)
     source = read_model(model)
+    engine = engines.resolved(engine, source)
     declared = source.inputs
     feeds = read_feeds(written, declared)
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]

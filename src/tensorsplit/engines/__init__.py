@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
 
 if TYPE_CHECKING:
-    from tensorsplit.model.graph.reading import Source
+    from tensorsplit.model.graph.reading import OnnxModel, Source
 
 ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
 """The names of the engines; the first two need nothing but this package."""
+
+AUTO = "auto"
+"""Stands for the engine that a model needs: see `resolved`."""
 
 _EXTRAS = ENGINES[2:]  # each is the name of its package too
 
@@ -25,7 +28,7 @@ def run(
     model: Source,
     inputs: Mapping[str, Any],
     *,
-    engine: str = "numpy",
+    engine: str = AUTO,
 ) -> dict[str, Any]:
     """Run a model.
 
@@ -35,8 +38,10 @@ def run(
         inputs: By name, an array for each input; a list of arrays for a sequence, None for an
             optional that is empty. An input with an initializer may be left out.
         engine: One of `ENGINES`. ``numpy`` runs the split operators by this package's rules and
-            all others by onnx's reference evaluator; ``onnx-reference`` is that evaluator alone;
-            ``onnxruntime`` and ``openvino`` are extras.
+            all others by onnx's reference evaluator, and of an IR the layers of types Parameter,
+            Const, VariadicSplit, Split and Result; ``onnx-reference`` is that evaluator alone;
+            ``onnxruntime`` and ``openvino`` are extras. ``auto`` is ``numpy``, but ``openvino`` for
+            an IR with layers of other types, where it is installed.
 
     Returns:
         By name, in the graph's order, an array for each output; a list of arrays for a sequence,
@@ -53,6 +58,7 @@ def run(
     from tensorsplit.model.graph.reading import read_model
 
     content = read_model(model)
+    engine = resolved(engine, content)
     if engine != "numpy":
         from tensorsplit.engines.outside import run_outside
 
@@ -62,13 +68,23 @@ def run(
     return run_onnx(content, inputs)
 
 
+def resolved(engine: str, model: OnnxModel) -> str:
+    """The engine that is meant by a name for a model; ``auto`` is one that can run it, if any."""
+    if engine != AUTO:
+        return engine
+    is_foreign = model.foreign_layer is not None
+    return "openvino" if is_foreign and find_spec("openvino") is not None else "numpy"
+
+
 def check_engine(engine: str) -> None:
     """Check that an engine exists (TS601) and is installed (TS602), without importing it."""
+    if engine == AUTO:
+        return
     if engine not in ENGINES:
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no engine {show(engine)}",
-            f"the engines are {', '.join(ENGINES)}",
+            f"the engines are {', '.join(ENGINES)}; or {AUTO}",
             parameter="engine",
         )
     if engine in _EXTRAS and find_spec(engine) is None:

@@ -71,6 +71,64 @@ def test_the_dimensions_of_ports_are_heeded(tmp_path: Path) -> None:
     assert found["cut.0"] == (None, 4)
 
 
+PORT = '<port id="2" precision="FP32"'
+
+
+def added(shape: str, port: str, last: str = "Result") -> IrFile:
+    """The sum of two inputs, whose output port is written as it is given."""
+    file = IrFile()
+    inputs = [file.parameter(name, "f32", shape) for name in "xy"]
+    (total,) = file.layer("Add", inputs, 1, name="sum", version="opset1")
+    file.layers[-1] = file.layers[-1].replace(f"{PORT}/>", port)
+    if last == "Result":
+        file.result(total, output_names="total")
+    else:
+        for part in file.split(total, file.int64(1, scalar=True), 2):
+            file.result(part)
+    return file
+
+
+def test_an_output_has_the_type_and_shape_of_its_port(tmp_path: Path) -> None:
+    file = added("2,4", f"{PORT}><dim>2</dim><dim>4</dim></port>")
+    made = inferred(file.save(tmp_path))
+    (output,) = made.graph.output
+    assert output.type.tensor_type.elem_type == TensorProto.FLOAT
+    assert shape_of(output.type) == (2, 4)
+    assert not made.graph.value_info
+
+
+def test_run_time_lengths_keep_the_rank_and_the_other_dimensions(tmp_path: Path) -> None:
+    file = IrFile()
+    x, lengths = file.parameter("x", "f32", "?,8,3"), file.parameter("lengths", "i64", "2")
+    parts = file.variadic_split(x, file.int64(1, scalar=True), lengths, 2)
+    port = '<port id="1" precision="FP32"><dim>-1</dim><dim>-1</dim><dim>3</dim></port>'
+    (halved,) = file.layer("ReLU", [parts[0]], 1, name="act")
+    file.layers[-1] = file.layers[-1].replace('<port id="1" precision="FP32"/>', port)
+    file.result(halved, output_names="a")
+    file.result(parts[1], output_names="b")
+    found: dict[str, Any] = described(inferred(file.save(tmp_path)).graph)
+    assert (found["a"], found["b"]) == ((None, None, 3), (None, None, 3))
+
+
+def test_a_port_without_a_precision_has_its_shape_all_the_same(tmp_path: Path) -> None:
+    file = added("2,4", '<port id="2"><dim>2</dim><dim>4</dim></port>', "Split")
+    found: dict[str, Any] = described(inferred(file.save(tmp_path)).graph)
+    assert found["sum/2.0"] == (2, 4)
+
+
+def test_a_body_has_the_parameters_that_it_declares(tmp_path: Path) -> None:
+    body = added("2,4", f"{PORT}><dim>2</dim><dim>4</dim></port>", "Split")
+    text = f"<body><layers>{''.join(body.layers)}</layers>"
+    text += f"<edges>{''.join(body.edges)}</edges></body>"
+    file = IrFile()
+    file.result(file.layer("Loop", [file.parameter("x", "f32", "...")], 1, text, name="loop")[0])
+    file.weights = body.weights
+    graph = inferred(file.save(tmp_path)).graph.node[0].attribute[0].g
+    assert [shape_of(value.type) for value in graph.input] == [(2, 4), (2, 4)]
+    assert [shape_of(value.type) for value in graph.output] == [(2, 2), (2, 2)]
+    assert {value.type.tensor_type.elem_type for value in graph.output} == {TensorProto.FLOAT}
+
+
 def test_bodies_come_along(tmp_path: Path) -> None:
     body = IrFile()
     data = body.parameter("x", "f32", "6,8")

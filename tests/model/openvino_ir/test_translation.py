@@ -278,6 +278,20 @@ def test_other_layers_are_named_with_their_type_and_the_engine(tmp_path: Path) -
     assert 'engine="openvino"' in str(error)
 
 
+def test_what_runs_other_layers_is_named_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ir = IrFile()
+    ir.result(ir.layer("ReLU", [ir.parameter("x", "f32", "...")], 1, name="act")[0])
+    path = ir.save(tmp_path)
+    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: None)
+    with pytest.raises(SplitError, match=r"TS509.*pip install 'tensorsplit\[openvino\]'"):
+        run_model(path, {"x": X})
+    with pytest.raises(SplitError, match=r"TS602.*pip install 'tensorsplit\[openvino\]'"):
+        run_model(path, {"x": X}, engine="openvino")
+    np.testing.assert_array_equal(run_model(cut_file().save(tmp_path), {"x": X})["part1"], X[2:])
+
+
 @pytest.mark.parametrize("version", ["opset8", "extension", ""])
 def test_split_layers_of_other_versions_are_refused(tmp_path: Path, version: str) -> None:
     ir = cut_file()

@@ -18,7 +18,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
     DecodeError,
     EncodeError,
 )
-from onnx import ModelProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from tensorsplit.core.errors import (
     UNREADABLE_MODEL,
@@ -79,8 +79,6 @@ class OnnxModel:
         """
         with _contradictions_refused("understood"):
             made = read_message(self.original, self.folder)
-        if self.openvino is not None:
-            _drop_undefined(made.graph)
         for scope in scopes(made):
             for tensor in tensors(scope):
                 if isinstance(tensor, ir.ExternalTensor):
@@ -105,15 +103,25 @@ class OnnxModel:
             raise malformed("two inputs have one name", "rename one", "graph")
         return declared
 
+    @property
+    def foreign_layer(self) -> NodeProto | None:
+        """The first layer of an OpenVINO IR that only OpenVINO can run; None if there is none."""
+        nodes = self.original.graph.node if self.openvino is not None else ()
+        others = (node for node in nodes if node.domain == DOMAIN)
+        return next((node for node in others if node.op_type not in VENDOR_FAMILY), None)
+
     def check_runs_here(self) -> None:
-        """Refuse an OpenVINO IR with layers that only OpenVINO can run (TS509)."""
-        for node in self.original.graph.node if self.openvino is not None else ():
-            if node.domain == DOMAIN and node.op_type not in VENDOR_FAMILY:
-                problem = f"the layer is of type {short_name(node.op_type)}"
-                known = "Parameter, Const, VariadicSplit, Split, Result"
-                fix = f'use engine="openvino", or a model of {known}'
-                path = node_path("graph", node, 0)
-                raise SplitError(UNSUPPORTED_NODE, problem, fix, node=path)
+        """Refuse an OpenVINO IR with a layer that only OpenVINO can run (TS509)."""
+        layer = self.foreign_layer
+        if layer is not None:
+            known = "Parameter, Const, VariadicSplit, Split and Result"
+            raise SplitError(
+                UNSUPPORTED_NODE,
+                f"the layer is of type {short_name(layer.op_type)}, which only OpenVINO runs",
+                f"use engine=\"openvino\" (pip install 'tensorsplit[openvino]'), or layers of the"
+                f" types {known}",
+                node=node_path("graph", layer, 0),
+            )
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -150,14 +158,6 @@ def _contradictions_refused(what: str) -> Iterator[None]:
         reason = f"{type(error).__name__}: {show(str(error))}"
         problem = f"the graph can't be {what} ({reason})"
         raise malformed(problem, "repair the model", "graph") from error
-
-
-def _drop_undefined(graph: ir.Graph) -> None:
-    """Leave only the shape of values of which no type is known; a message can't say so."""
-    made = (value for node in graph.all_nodes() for value in node.outputs)
-    for value in (*graph.inputs, *made):
-        if value.dtype is ir.DataType.UNDEFINED:
-            value.type = None
 
 
 def read_model(source: Source) -> OnnxModel:

@@ -91,7 +91,7 @@ def _values(scope: Scope) -> Iterator[ir.Value]:
 def _fill_value(value: ir.Value, facts: Facts) -> bool:
     fact, before = facts.of(value), (value.type, value.shape)
     if isinstance(fact, Tensor):
-        if fact.element_type is not None and not isinstance(value.type, ir.TensorType):
+        if fact.element_type is not None and not _has_tensor_type(value):
             value.type = ir.TensorType(fact.element_type)
         shape = fact.shape
     elif isinstance(fact, Sequence):
@@ -103,6 +103,11 @@ def _fill_value(value: ir.Value, facts: Facts) -> bool:
     if shape is not None and value.type is not None and not _says(value.shape, shape):
         value.shape = ir.Shape([_dim(dim) for dim in shape])
     return before[0] is not value.type or before[1] is not value.shape
+
+
+def _has_tensor_type(value: ir.Value) -> bool:
+    """Whether it is declared to be a tensor, of an element type that is known."""
+    return isinstance(value.type, ir.TensorType) and value.type.dtype is not ir.DataType.UNDEFINED
 
 
 def _says(declared: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:

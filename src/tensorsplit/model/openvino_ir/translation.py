@@ -236,14 +236,18 @@ class _Writer:
             if names[source] != called:
                 node = graph.node.add(op_type="Identity", input=[names[source]], output=[called])
                 node.metadata_props.add(key=LAYER_PATH, value=result.path)
-            graph.output.append(_described(called, None, source.layer.outputs[source.port].shape))
+            graph.output.append(_of_port(called, source))
+        inner = {name for node in graph.node for name in node.output}
+        inner -= {called for _, _, called in results}
+        known = (_of_port(name, source) for source, name in names.items() if name in inner)
+        graph.value_info.extend(value for value in known if value.HasField("type"))
         return graph
 
     def _body(self, element: Element, around: Layer, depth: int) -> GraphProto:
-        """A body; what its Parameters are is known only to the layer around it."""
+        """The body of a layer."""
         layers = layers_of(element, f"{around.path} / ", depth)
         inputs = {
-            layer: ValueInfoProto(name=self._new_name(layer, 0))
+            layer: _of_port(self._new_name(layer, 0), Source(layer, *layer.outputs))
             for layer in _of_type("Parameter", layers)
         }
         outputs = [self._new_name(layer, 0) for layer in _of_type("Result", layers)]
@@ -272,10 +276,6 @@ class _Writer:
         node = _add_node(graph, layer, inputs, outputs, values)
         if record is None and layer.type in _FAMILY:
             node.metadata_props.add(key=LAYER_VERSION, value=version[:40])
-        for name, port in zip(outputs, layer.outputs.values(), strict=True):
-            element_type = _of_precision(port.precision) if record is None else None
-            if port.shape is not None or element_type is not None:
-                graph.value_info.append(_described(name, element_type, port.shape))
 
     def _add_constant(
         self, graph: GraphProto, layer: Layer, name: str, *, is_operand: bool
@@ -298,7 +298,6 @@ class _Writer:
             graph.initializer.append(tensor)
         else:
             _add_node(graph, layer, [], [name], _passed_on(layer))
-            graph.value_info.append(_described(name, None, shape))
 
     def _check_weights(self, layer: Layer, offset: int, size: int) -> None:
         """Check that data lies in the ``.bin`` file."""
@@ -418,6 +417,19 @@ def _passed_on(layer: Layer) -> dict[str, Any]:
         name: int(text) if _INTEGER.fullmatch(text.strip()) else text
         for name, text in layer.attributes.items()
     }
+
+
+def _of_port(name: str, source: Source) -> ValueInfoProto:
+    """A value, as the file describes the port that gives it; a split gives the type of its data."""
+    layer, port = source.layer, source.layer.outputs[source.port]
+    if layer.type == "Parameter":
+        entry = _input(layer)
+        return _described(name, entry.element_type, entry.shape)
+    if layer.type in CONSTANTS:
+        element_type, shape, *_ = _declared_constant(layer)
+        return _described(name, ELEMENT_TYPES[element_type], shape)
+    is_split = layer.type in _FAMILY
+    return _described(name, None if is_split else _of_precision(port.precision), port.shape)
 
 
 def _of_precision(text: str) -> str | None:
