@@ -9,7 +9,8 @@ import onnx_ir as ir
 import pytest
 
 from tensorsplit.model.graph import nodes
-from tensorsplit.model.graph.binding import Known, attributes_of, bind, execute
+from tensorsplit.model.graph.binding import Known, bind, execute
+from tensorsplit.model.graph.calls import attributes_of
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Other, Sequence, Tensor
 from tests.model.build import graph, link, linked, model, tensor, value
 from tests.model.build import node as message

@@ -24,7 +24,8 @@ def convert(
 
     Graphs, bodies and model-local functions are converted, with the opset imports of each; other
     domains stay as they are. Lengths known only at run time and dynamic axes survive; where they
-    are not expressible at the target, nodes that calculate them take their place.
+    are not expressible at the target, nodes that calculate them take their place. A function of
+    which a node has to know the attributes is made once for each combination that calls pass.
 
     Args:
         model: A path, or a model in memory, which is left as it is. External data is not read.

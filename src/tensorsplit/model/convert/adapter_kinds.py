@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.convert.conversion import NodeConversion, link_of, reference
+from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.convert.operator_versions import VersionStep, schema
-from tensorsplit.model.graph.calculation import FIRST_WITH_VALUE_INT
 
 Adapter: TypeAlias = Callable[[NodeConversion], object]
 """Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512).
@@ -98,17 +97,10 @@ def to_attributes(*names: str) -> Adapter:
 
 
 def attribute_to_input(node: NodeConversion, name: str) -> ir.Value | None:
-    """Remove an attribute, and make a constant of its numbers; None if it is absent.
-
-    Before opset 12 no constant can hold an attribute of a function (TS512).
-    """
+    """Remove an attribute, and make a constant of its numbers; None if it is absent."""
     attribute = node.node.attributes.get(name)
     if attribute is None:
         return None
-    is_linked = attribute.is_ref() and attribute.type is ir.AttributeType.INTS
-    if is_linked and node.opset >= FIRST_WITH_VALUE_INT:
-        node.node.attributes.pop(name)
-        return node.make.linked("value_ints", attribute)
     is_float = attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS)
     return node.make.constant(node.take(name), np.float32 if is_float else np.int64)
 
@@ -119,10 +111,6 @@ def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:
     if value is None:
         return
     kind = schema(node.op_type, node.opset).attributes[name].type.name
-    link = link_of(value)
-    if link is not None and kind == "INTS":
-        node.node.attributes[name] = reference(name, link)
-        return
     array = node.needed(index, name)
     number: Any = int if kind.startswith("INT") else float
     held = [number(item) for item in array.ravel()] if kind[-1] == "S" else number(array.item())

@@ -18,6 +18,7 @@ from tensorsplit.model.convert.adapter_kinds import (
 )
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used
+from tensorsplit.model.graph.tensors import element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"
 _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
@@ -254,8 +255,7 @@ def _scales_of_groups(node: NodeConversion) -> None:
 
 def _sequence_asked_for(node: NodeConversion) -> None:
     """The output of the whole sequence had to be asked for before opset 7."""
-    whole = node.node.outputs[0]
-    if whole.name and is_used(whole):
+    if any(whole.name and is_used(whole) for whole in node.node.outputs[:1]):
         node.put(output_sequence=1)
 
 
@@ -267,14 +267,22 @@ def _cast_name_up(node: NodeConversion) -> None:
 
 
 def _cast_name_down(node: NodeConversion) -> None:
-    node.put(to=ir.DataType(node.take("to")).name)
+    node.put(to=_cast_to(node).name)
+
+
+def _cast_to(node: NodeConversion) -> ir.DataType:
+    number = node.attribute("to")
+    found = element_type_of(number)
+    if found is None:
+        raise node.refusal(f"it casts to {number!r}, which is no element type")
+    return found
 
 
 def _cast_plain(node: NodeConversion) -> None:
     """Rounding and saturation concern the narrowest floats only."""
-    to = node.attribute("to") if node.op_type == "Cast" else node.dtype(1)
+    to = _cast_to(node) if node.op_type == "Cast" else node.dtype(1)
     for name in ("saturate", "round_mode"):
-        if to is not None and not ir.DataType(to).name.startswith("FLOAT8"):
+        if to is not None and not to.name.startswith("FLOAT8"):
             node.take(name)
 
 

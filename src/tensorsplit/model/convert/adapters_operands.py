@@ -16,7 +16,7 @@ from tensorsplit.model.convert.adapter_kinds import (
     to_attributes,
     to_inputs,
 )
-from tensorsplit.model.convert.conversion import NodeConversion, link_of
+from tensorsplit.model.convert.conversion import NodeConversion
 
 _NEGATIVE_AXES = 11
 _FIRST_WITH_BROADCAST_MAX = 8
@@ -36,7 +36,7 @@ _FLOAT_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 def _axes_up(node: NodeConversion) -> None:
     """An empty list has always meant all axes."""
     axes = node.node.attributes.get("axes")
-    if axes is not None and not axes.is_ref() and not axes.value:
+    if axes is not None and not axes.value:
         node.take("axes")
     to_inputs("axes")(node)
 
@@ -45,7 +45,7 @@ def _reducer_down(node: NodeConversion) -> None:
     """No axes, or none in the list, mean all of them, or no reduction where the node says so."""
     noop = node.take("noop_with_empty_axes", 0)
     axes, known = node.input(1), node.known(1)
-    if noop and (axes is None or known is None or not known.size) and link_of(axes) is None:
+    if noop and (axes is None or known is None or not known.size):
         raise node.refusal(
             f"it reduces nothing where no axes are given, which is not expressible at opset"
             f" {node.opset}"
@@ -63,7 +63,7 @@ def count_from_front(node: NodeConversion) -> None:
     rank = node.rank()
     for name in ("axis", "axes"):
         attribute = node.node.attributes.get(name)
-        if attribute is None or attribute.is_ref() or rank is None:
+        if attribute is None or rank is None:
             continue
         given = attribute.value if name == "axes" else [attribute.value]
         whole = rank + len(given) if node.op_type == "Unsqueeze" else rank
@@ -112,7 +112,7 @@ def _slice_down(node: NodeConversion) -> None:
             raise node.refusal(f"its steps are {steps.tolist()}; at opset {node.opset} they are 1")
     to_attributes("starts", "ends", "axes")(node)
     rank, axes = node.rank(), node.node.attributes.get("axes")
-    if rank is not None and axes is not None and not axes.is_ref():
+    if rank is not None and axes is not None:
         node.put(axes=[axis + rank if axis < 0 else axis for axis in axes.value])
 
 
@@ -238,7 +238,10 @@ def _gemm_zero(node: NodeConversion) -> None:
     """Where C may not be left out it is a zero."""
     if node.input(2) is not None:
         return
-    zero = node.make.constant(0, node.needed_dtype().numpy())
+    dtype = node.needed_dtype()
+    if dtype == ir.DataType.STRING:
+        raise node.refusal("its data are strings")
+    zero = node.make.constant(0, dtype.numpy())
     node.set_inputs(node.input(0), node.input(1), zero)
 
 
@@ -246,6 +249,8 @@ def _constant_of_shape_down(node: NodeConversion) -> None:
     """One element, expanded to the shape."""
     value = node.take("value")
     array = np.zeros(1, np.float32) if value is None else value.numpy()
+    if array.size != 1:
+        raise node.refusal(f"its value has {array.size} elements")
     element = node.make.constant(array.reshape(()), array.dtype)
     node.replace(node.make.op("Expand", [element, node.input(0)]))
 

@@ -171,16 +171,9 @@ class NodeConversion:
         return value
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, else the default; TS512 if the function's caller gives it."""
+        """The value of an attribute, else the default."""
         attribute = self.node.attributes.get(name)
-        if attribute is None:
-            return default
-        if attribute.is_ref():
-            raise self.refusal(
-                f"its attribute '{name}' is known only where the function is called",
-                "set its value in the function",
-            )
-        return attribute.value
+        return default if attribute is None else attribute.value
 
     def take(self, name: str, default: Any = None) -> Any:
         """Remove an attribute; returns its value, or the default if it is absent."""
@@ -252,17 +245,3 @@ class NodeConversion:
                         facts.set(value, fact)
             ref = NodeRef(node, self.ref.path, here, self.ref.scope, self.ref.function)
             conversion.pending.append(NodeConversion(ref, conversion, self.origin))
-
-
-def link_of(value: ir.Value | None) -> ir.Attr | None:
-    """The attribute that makes a Constant hold an attribute of the function, if it does."""
-    producer = None if value is None else value.producer()
-    if producer is None or producer.op_type != "Constant":
-        return None
-    attribute = producer.attributes.get("value_ints")
-    return attribute if attribute is not None and attribute.is_ref() else None
-
-
-def reference(name: str, link: ir.Attr) -> ir.Attr:
-    """An attribute that stands for the one of the function that another one stands for."""
-    return ir.RefAttr(name, link.ref_attr_name or "", ir.AttributeType.INTS)

@@ -17,8 +17,7 @@ def replace_by_definition(node: NodeConversion) -> bool:
     """Replace a node by its operator's definition, if there is one that can be used."""
     own, names = node.node, node.conversion.names
     entry = schema(node.step.op_type, node.step.before)
-    linked = any(attribute.is_ref() for attribute in own.attributes.values())
-    proto = None if linked or any(bodies(own)) else _definition(node, entry)
+    proto = None if any(bodies(own)) else _definition(node, entry)
     if proto is None:
         return False
     formal = list(proto.output)
@@ -70,7 +69,10 @@ def _definition(node: NodeConversion, entry: Any) -> onnx.FunctionProto | None:
             return None
         opset = nearest(entry.context_dependent_function_opset_versions)
         message = as_proto(node.node).SerializeToString()
-        data = entry.get_context_dependent_function_with_opset_version(opset, message, types)
+        try:
+            data = entry.get_context_dependent_function_with_opset_version(opset, message, types)
+        except Exception:  # noqa: BLE001 - onnx raises of many kinds where it has none for a node
+            return None
     else:
         return None
     return onnx.FunctionProto.FromString(data) if data else None

@@ -13,15 +13,17 @@ from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_operands
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
-from tensorsplit.model.convert.family import convert_split, to_variadic
+from tensorsplit.model.convert.family import convert_split, needs_attributes, to_variadic
 from tensorsplit.model.convert.operator_versions import (
     check_node,
     fit,
+    keeps_attributes,
     next_step,
     schema,
     wrong_type,
 )
 from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calls import called_by, check_references, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
     NodeRef,
@@ -69,9 +71,12 @@ def _to_opset(model: ir.Model, target: int) -> bool:
     """Convert a model in place; whether anything was not at the target."""
     if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         model.opset_imports[""] = 1
-    imports = _imports(model)
-    if all(scope.opset_imports[name] == target for scope, name in imports):
+    if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
         return False
+    for ref in walk(model):
+        check_references(ref.node, None if ref.function is None else {}, ref.path)
+    specialise(model, lambda ref: _needs_attributes(ref, target))
+    imports = _imports(model)
     conversion = Conversion(model, target)
     constants: list[NodeConversion] = []
     for ref in _to_convert(model, target):
@@ -117,16 +122,35 @@ def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
     return found
 
 
+def _needs_attributes(ref: NodeRef, target: int) -> bool:
+    """Whether a node of a function can be converted only where its attributes are known."""
+    node, opset = ref.node, ref.opset
+    if node.domain != "" or opset == 0:
+        return False
+    if is_onnx_split(node):
+        try:
+            return needs_attributes(node, opset, target)
+        except SplitError:  # where it is not expressible, or is to be refused later
+            return True
+    if node.op_type == "Constant":  # other nodes may need it as an attribute
+        return target < opset
+    linked = {name for name, held in node.attributes.items() if held.is_ref()}
+    while (step := next_step(node.op_type, opset, target)) is not None:
+        if step in _ADAPTERS or not keeps_attributes(step, linked):
+            return True
+        opset = step.opset
+    return False
+
+
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
     """The nodes of ONNX's own domain that are not at the target; checks the inputs of all nodes."""
-    functions = {(domain_name(key[0]), key[1], key[2]) for key in model.functions}
+    functions = functions_of(model)
     for output in model.graph.outputs:
         _check_produced(output, "graph", "the output")
     for ref in walk(model, "converting"):
         for value in ref.node.inputs:
             _check_produced(value, ref.path, "its input")
-        key = (domain_name(ref.node.domain), ref.op_type, ref.node.overload or "")
-        if key[0] == "" and key not in functions:
+        if ref.node.domain == "" and called_by(ref.node) not in functions:
             if ref.opset == 0:
                 problem = "there is no opset import for ONNX's own domain"
                 raise malformed(problem, "import it", ref.path)

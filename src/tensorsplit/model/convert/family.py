@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 
 import onnx_ir as ir
@@ -21,20 +20,29 @@ from tensorsplit.model.convert.conversion import (
     FIRST_WITH_ANY_CONSTANT,
     Conversion,
     NodeConversion,
-    link_of,
-    reference,
 )
 from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.calculation import FIRST_WITH_VALUE_INT
+from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, walk
 
 _operands = attrgetter("operands", "lengths", "absent", "axis_default")
 """What two versions of an operator differ in, apart from types."""
 
 
+def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
+    """Whether a split node can be brought to an opset only where its attributes are known."""
+    old, new = in_force(node.op_type, opset), in_force(node.op_type, target)
+    if new is old or (new.negative_axis and _operands(new) == _operands(old)):
+        return False
+    if any(held.is_ref() for name, held in node.attributes.items() if name != old.axis):
+        return True
+    emission = emit(bind(node, opset), new)
+    return not new.negative_axis or AtRunTime.COMPUTED in emission.inputs.values()
+
+
 def convert_split(node: NodeConversion) -> None:
     """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
-    intent = _bound(node)
+    intent = bind(node.node, node.opset)
     target = in_force(node.op_type, node.conversion.target)
     data = node.dtype()
     if data is not None:
@@ -54,24 +62,9 @@ def convert_split(node: NodeConversion) -> None:
         _rewrite(node, intent, target, emission)
 
 
-def _bound(node: NodeConversion) -> Intent:
-    """What a split node asks for; an axis that a function's caller gives stands for any."""
-    intent = bind(node.node, node.opset)
-    return replace(intent, axis=0) if _linked(node, intent.operator.axis) else intent
-
-
-def _linked(node: NodeConversion, name: str) -> ir.Attr | None:
-    """The attribute, if a function's caller gives it."""
-    attribute = node.node.attributes.get(name)
-    return attribute if attribute is not None and attribute.is_ref() else None
-
-
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:
     """The operands at the target; None where only Slice nodes can do it."""
     is_attribute = target.attribute("split") is not None
-    link = _linked(node, "split") or link_of(node.input(1))
-    if intent.given is None and is_attribute and link is not None:
-        return Emission({}, {"split": AtRunTime.GIVEN})
     try:
         return emit(intent, target, _dimension(node, intent))
     except SplitError as error:
@@ -87,7 +80,7 @@ def _dimension(node: NodeConversion, intent: Intent) -> Dim:
     One that it can't split is left to the running model: a node that never runs may be so.
     """
     shape, axis = node.shape(), intent.axis
-    if shape is None or axis is None or _linked(node, "axis"):
+    if shape is None or axis is None:
         return None
     if not -len(shape) <= axis < len(shape):
         return None
@@ -103,7 +96,7 @@ def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
     """Put a Slice node in the place of each output; TS310 before opset 10."""
     make, data, outputs = node.make, node.input(0), node.node.outputs
     assert data is not None  # noqa: S101 - `bind` looked
-    axis = make.axis_of(node.node)
+    axis = intent.axis
     dim = dimension(data, axis)
     try:
         lengths = _run_time_lengths(node, intent, dim)
@@ -117,12 +110,11 @@ def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
 def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numbers:
     """The lengths of a dimension that only the running model knows, as the rule gives them."""
     given: Numbers | None = intent.given
-    count, link = len(node.node.outputs), _linked(node, "split")
+    count = len(node.node.outputs)
     if given is None and intent.rule in (ceil, equal):
         given = (count,)
     elif given is None:
-        held = node.make.linked("value_ints", link) if link else node.node.inputs[1]
-        given = fed(held, dim, count)
+        given = fed(node.node.inputs[1], dim, count)
     assert intent.rule is not None  # noqa: S101 - the version has one rule for its lengths
     sizes = intent.rule(dim, given)
     assert not isinstance(sizes, Chunks)  # noqa: S101 - a sequence stays a sequence
@@ -136,30 +128,21 @@ def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
     """
     make, given = node.make, node.input(1)
     if source is AtRunTime.COMPUTED:
-        dim, count = dimension(node.node.inputs[0], make.axis_of(node.node)), len(node.node.outputs)
+        dim, count = dimension(node.node.inputs[0], intent.axis), len(node.node.outputs)
         lengths = _run_time_lengths(node, intent, dim)
         made = make.make(fitting(dim, lengths, count, checks_sum=True))
         made.shape, made.type = ir.Shape([count]), ir.TensorType(ir.DataType.INT64)
         return made
     if given is not None and (source is AtRunTime.GIVEN or node.dtype(1) == ir.DataType.INT64):
         return given
-    link = _linked(node, "split")
-    return node.make.constant(source) if link is None else make.linked("value_ints", link)
+    return make.constant(source)
 
 
 def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: Emission) -> None:
     """Give the node the operands of its new version; what both have stays as it is written."""
     attributes, inputs = node.node.attributes, [node.input(0)]
-    link = _linked(node, "split") or link_of(node.input(1))
-    kept = {target.axis, *emission.attributes}
-    for name, source in emission.inputs.items():
-        if target.attribute(name) is None:
-            inputs.append(_lengths(node, intent, source))
-        else:
-            assert link is not None  # noqa: S101 - no attribute holds other run-time lengths
-            attributes[name] = reference(name, link)
-            kept.add(name)
-    for name in attributes.keys() - kept:
+    inputs += [_lengths(node, intent, source) for source in emission.inputs.values()]
+    for name in attributes.keys() - {target.axis, *emission.attributes}:
         del attributes[name]
     for name, value in emission.attributes.items():
         node.ref.put(name, list(value) if isinstance(value, tuple) else value)
@@ -170,9 +153,10 @@ def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: E
 
 def to_variadic(model: ir.Model) -> bool:
     """Make every split node a VariadicSplit (TS310 if it is not expressible); whether any was."""
-    found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
-    if not found:
+    if not any(is_onnx_split(ref.node) for ref in walk(model)):
         return False
+    specialise(model, lambda ref: is_onnx_split(ref.node))
+    found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
     conversion = Conversion(model, 0)
     for ref in found:
         conversion.target = ref.opset
@@ -187,7 +171,7 @@ def to_variadic(model: ir.Model) -> bool:
 
 
 def _make_variadic(node: NodeConversion) -> None:
-    intent = _bound(node)
+    intent = bind(node.node, node.opset)
     if intent.operator.is_sequence:
         raise SplitError(
             CANNOT_EXPRESS,
@@ -203,11 +187,7 @@ def _make_variadic(node: NodeConversion) -> None:
             f"convert to opset {FIRST_WITH_ANY_CONSTANT} or newer at the same time",
             operator=intent.operator.id,
         )
-    make, link = node.make, _linked(node, "axis")
-    if link is not None and make.opset >= FIRST_WITH_VALUE_INT:
-        axis = make.linked("value_int", link)
-    else:
-        axis = make.make(make.axis_of(node.node))
+    axis = node.make.make(intent.axis)
     if intent.rule in (ceil, equal) and intent.given == (1,):
         lengths = node.make.constant([-1])
     else:

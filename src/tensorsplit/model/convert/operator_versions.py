@@ -56,6 +56,14 @@ def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
     return None
 
 
+def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
+    """Whether a node surely has the attributes of these names after a step, as they are before."""
+    before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
+    if before is None or before.has_function or before.has_context_dependent_function:
+        return False  # its definition may replace it
+    return after is not None and not after.deprecated and names <= after.attributes.keys()
+
+
 def check_node(node: ir.Node, opset: int) -> None:
     """Refuse a node that its own opset does not allow (TS502)."""
     own = schema(node.op_type, opset)
@@ -97,8 +105,6 @@ def fit(node: ir.Node, step: VersionStep) -> str | None:
 def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
     """Why leaving an attribute out would change the meaning, if it would."""
     attribute = node.attributes[name]
-    if attribute.is_ref():
-        return f"its attribute '{name}' is given by the function"
     if name == "consumed_inputs":  # a hint for memory planning that results do not depend on
         return None
     if name == "dilations" and all(item == 1 for item in attribute.value):

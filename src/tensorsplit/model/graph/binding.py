@@ -1,15 +1,12 @@
 """Split nodes of a model: from a node and what is known of its inputs to what it asks for.
 
-Static checks and execution both bind here, and give the attributes of functions their values here,
-so that they can't disagree.
+Static checks and execution both bind here, so that they can't disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Sequence as Listed
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,13 +29,12 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import constant, record_of
 
 Known: TypeAlias = "Fact | np.ndarray[Any, Any] | list[Any] | None"
 """What is known of an input: a fact, an array, the list of a sequence, or None if it is absent."""
-
-Attributes: TypeAlias = Mapping[str, ir.Attr]
 
 
 def bind(
@@ -88,42 +84,6 @@ def bind(
 
 _bind_once = lru_cache(maxsize=256)(resolve.bind)
 """A model repeats the same few splits, and each is bound several times."""
-
-
-def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
-    """The attributes of a node in one call of the function around it.
-
-    One that refers to an attribute of the function has the value that is passed, and is left out
-    where none is. Where the calls are not known, it stays a reference.
-
-    Args:
-        node: The node.
-        passed: What `passed_to` a function; empty outside of functions, None if not known.
-    """
-    if passed is None or not any(attribute.is_ref() for attribute in node.attributes.values()):
-        return node.attributes
-    found: dict[str, ir.Attr] = {}
-    for name, attribute in node.attributes.items():
-        given = passed.get(attribute.ref_attr_name or "") if attribute.is_ref() else attribute
-        if given is not None:
-            is_own = given is attribute or given.is_ref()
-            found[name] = attribute if is_own else ir.Attr(name, given.type, given.value)
-    return found
-
-
-def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Attr]:
-    """The attributes of a function in one call: what the call gives, else the defaults."""
-    declared = function.attributes
-    defaults = {name: entry for name, entry in declared.items() if entry.value is not None}
-    return {**defaults, **attributes}
-
-
-def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
-    """What tells the calls of a function with different attributes apart."""
-    return tuple(
-        (name, b"" if held.is_ref() else ir.serde.serialize_attribute(held).SerializeToString())
-        for name, held in sorted(passed.items(), key=itemgetter(0))
-    )
 
 
 def _declared(value: ir.Value) -> Known:

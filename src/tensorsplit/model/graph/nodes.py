@@ -93,8 +93,13 @@ def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRe
     """
     yield from _walk(model.graph, "graph", model_opsets(model), what=what)
     for function in tuple(model.functions.values()):
-        opsets = domain_opsets(function.opset_imports)
-        yield from _walk(function, function_label(function), opsets, function)
+        yield from walk_function(function)
+
+
+def walk_function(function: ir.Function) -> Iterator[NodeRef]:
+    """As `walk`, the nodes of one function."""
+    opsets = domain_opsets(function.opset_imports)
+    yield from _walk(function, function_label(function), opsets, function)
 
 
 def _walk(

@@ -22,18 +22,25 @@ from tensorsplit.core.errors import (
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
-_MAX_RANK = 64
+MAX_RANK = 64
+"""Tensors of a higher rank are refused; NumPy has none."""
+
 _MAX_DENSE = 1 << 28
 
 ELEMENT_TYPES = frozenset(map(int, ir.DataType))
 """The numbers of the element types that onnx-ir knows, `UNDEFINED` among them."""
 
 
+def element_type_of(data_type: int) -> ir.DataType | None:
+    """The element type of a ``TensorProto.DataType``; None if unknown."""
+    is_known = data_type != TensorProto.UNDEFINED and data_type in ELEMENT_TYPES
+    return ir.DataType(data_type) if is_known else None
+
+
 def element_name(data_type: int) -> str | None:
-    """The element type of a ``TensorProto.DataType`` in the package's words; None if unknown."""
-    if data_type == TensorProto.UNDEFINED or data_type not in ELEMENT_TYPES:
-        return None
-    return ir.DataType(data_type).name.lower()
+    """As `element_type_of`, in the package's words."""
+    found = element_type_of(data_type)
+    return None if found is None else found.name.lower()
 
 
 def read_tensor(tensor: ir.TensorProtocol, name: str = "") -> Array:
@@ -127,9 +134,9 @@ def _checked_shape(name: str, tensor: TensorProto) -> tuple[int, ...]:
 
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
     shape = tuple(dims)
-    if any(dim < 0 for dim in shape) or len(shape) > _MAX_RANK:
+    if any(dim < 0 for dim in shape) or len(shape) > MAX_RANK:
         problem = f"its dimensions are {list(shape[:12])}"
-        raise _malformed(name, f"{problem}; they are at most {_MAX_RANK}, none below 0")
+        raise _malformed(name, f"{problem}; they are at most {MAX_RANK}, none below 0")
     return shape
 
 

@@ -16,8 +16,8 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.binding import Attributes, attributes_of, call_key, passed_to
 from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calls import Attributes, attributes_of, call_key, passed_to
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,

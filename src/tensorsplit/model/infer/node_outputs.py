@@ -20,10 +20,10 @@ from onnx.reference import ReferenceEvaluator
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import Dim, add, combine, is_known, times
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.binding import Attributes
+from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
-from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, held_by
-from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, check_schema, held_by
+from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 
 _INTEGERS = ("int", "uint", "bool")
 """What the names of those element types start with that operands may have."""
@@ -88,7 +88,14 @@ def _inferred(
 def _ask(
     proto: onnx.NodeProto, inputs: tuple[Fact | None, ...], opsets: Mapping[str, int]
 ) -> dict[str, onnx.TypeProto]:
-    schema = onnx.defs.get_schema(proto.op_type, opsets[proto.domain], proto.domain)
+    opset = opsets[proto.domain]
+    schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
+    attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
+    # onnx itself does not, and then reads memory that is not there
+    check_schema(schema, opset, attributes, len(proto.input), len(proto.output))
+    for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):
+        if name in attributes and not least <= attributes[name].as_int() <= most:
+            return {}
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
     for name, fact in zip(proto.input, inputs, strict=True):

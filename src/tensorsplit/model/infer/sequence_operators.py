@@ -17,6 +17,7 @@ from tensorsplit.model.graph.facts import (
     join_shapes,
     of_parts,
 )
+from tensorsplit.model.graph.tensors import element_type_of
 
 
 def _at(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
@@ -77,10 +78,8 @@ def _construct(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
 
 
 def _empty(node: ir.Node, _: list[Fact]) -> list[Fact]:
-    attribute = node.attributes.get("dtype")
-    if attribute is None:
-        return [of_parts(ir.DataType.FLOAT, [])]
-    return [of_parts(None if attribute.is_ref() else ir.DataType(attribute.as_int()), [])]
+    number = integer(node, "dtype", ir.DataType.FLOAT)
+    return [of_parts(None if number is None else element_type_of(number), [])]
 
 
 def _concat(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
@@ -110,7 +109,7 @@ def _total(sequence: Sequence, axis: int) -> Dim:
 
 
 def _identity(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    return inputs[:1] if isinstance(inputs[0], (Tensor, Sequence)) else None
+    return inputs[:1] if inputs and isinstance(inputs[0], (Tensor, Sequence)) else None
 
 
 POSITIONS: Mapping[str, int] = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}

@@ -16,7 +16,8 @@ from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, pla
 from tensorsplit.core.rules import explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.feeds import show_shape
-from tensorsplit.model.graph.binding import Attributes, bind
+from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,

@@ -219,9 +219,9 @@ def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) ->
 def _lower_loop(step: SequenceNode) -> bool:
     """Lower a Loop and its body; whether it was replaced."""
     node = step.node
-    body = next(body for _, body in bodies(node))
+    body = dict(bodies(node)).get("body")
     count = len(node.inputs) - 2
-    if count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
+    if body is None or count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
         raise refusal("the body does not fit the loop", "repair the model")
     starts, insides = node.inputs[2:], body.inputs[2:]
     passages = [_into_loop(step, body, index) for index in range(count)]

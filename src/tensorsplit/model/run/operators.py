@@ -44,8 +44,12 @@ def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
     # consumed_inputs told old engines which buffers to reuse; results do not depend on it
     attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
     call = _Call(step, inputs, attributes)
-    until, version = _OURS.get(step.op_type, (0, _Call.run))
-    return version(call) if step.domain == "" and step.opset < until else call.run()
+    until, version = _OURS.get(step.op_type, (0.0, _Call.run))
+    if step.domain != "" or step.opset >= until:
+        return call.run()
+    if not all(isinstance(value, np.ndarray) for value in inputs if value is not None):
+        raise node_failed("an input is no tensor", "give tensors")
+    return version(call)
 
 
 class _Call(NamedTuple):

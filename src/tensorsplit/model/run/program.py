@@ -17,14 +17,20 @@ import onnx_ir as ir
 from onnx import defs
 
 from tensorsplit.core.errors import NODE_FAILED, UNSUPPORTED_NODE, SplitError, show
-from tensorsplit.model.graph.binding import (
+from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calls import (
     Attributes,
+    Key,
     attributes_of,
-    bind,
     call_key,
+    called_by,
+    check_call,
+    check_references,
+    check_specialised,
+    functions_of,
     passed_to,
 )
-from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.nodes import (
     FAMILY,
@@ -32,7 +38,6 @@ from tensorsplit.model.graph.nodes import (
     bodies,
     check_depth,
     check_schema,
-    domain_name,
     domain_opsets,
     function_label,
     held_by,
@@ -47,9 +52,6 @@ from tensorsplit.model.graph.tensors import read_tensor
 
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
-
-_MAX_SPECIALISED = 1 << 12
-"""How many more specialisations of functions there may be than functions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +191,7 @@ class _Compiler:
 
     def _called(self, node: ir.Node) -> ir.Function | None:
         """The function that a node calls, or None if it is an operator."""
-        key = _key(node)
+        key = called_by(node)
         function = self._functions.get(key)
         if function is None and key[:2] in self._names:
             problem = f"the function {show(node.op_type)} has no overload {show(node.overload)}"
@@ -207,21 +209,14 @@ class _Compiler:
 
     def _function(self, function: ir.Function, call: Step, depth: int) -> Block:
         """A function specialised for the attributes and the omitted inputs of a call."""
-        for name in call.attributes:
-            if name not in function.attributes:
-                problem = f"the {function_label(function)} has no attribute {show(name)}"
-                known = ", ".join(map(show, sorted(function.attributes)[:12])) or "none"
-                raise malformed(problem, f"its attributes are {known}", call.path)
+        check_call(function, call.attributes, call.path)
         passed = passed_to(function, call.attributes)
         pairs = zip_longest(function.inputs, call.inputs)
         absent = frozenset(value for value, given in pairs if given is None)
         key = (function, absent, call_key(passed))
         if key in self._specialised:
             return self._specialised[key]
-        limit = len(self._functions) + _MAX_SPECIALISED
-        if len(self._specialised) >= limit:
-            problem = f"functions are called in more than {limit} different ways"
-            raise malformed(problem, "call them with fewer attributes", call.path)
+        check_specialised(len(self._specialised), len(self._functions), call.path)
         label = function_label(function)
         check_depth(depth, label)
         place = _Place(label, domain_opsets(function.opset_imports), passed, absent, depth)
@@ -258,7 +253,8 @@ class _Compiler:
         if opset is None:
             problem = f"there is no opset import for the domain {show(node.domain or 'ai.onnx')}"
             raise malformed(problem, "import it")
-        attributes = _resolved(node, place.passed)
+        check_references(node, place.passed, path)
+        attributes = attributes_of(node, place.passed)
         step = Step(node, path, opset, place.opsets, inputs, attributes)
         function = self._called(node)
         if function is not None:
@@ -313,37 +309,18 @@ def _plan_release(block: Block) -> None:
         needed |= used
 
 
-def _resolved(node: ir.Node, passed: Attributes | None) -> Attributes:
-    """The attributes of a node; references have the values of the call, or are omitted."""
-    for name, attribute in node.attributes.items():
-        if not attribute.is_ref():
-            continue
-        to = attribute.ref_attr_name or ""
-        if passed is None:
-            problem = f"the attribute {show(name)} refers to {show(to)} of a function"
-            raise malformed(f"{problem}, but the node is in none", "give its value")
-        if to in passed and passed[to].type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
-            raise SplitError(
-                UNSUPPORTED_NODE, "a body is passed to a function", "write the body in the function"
-            )
-    return attributes_of(node, passed)
-
-
-def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:
+def _functions(model: ir.Model) -> dict[Key, ir.Function]:
     """The functions of a model, none of which may call itself.
 
     None may redefine an operator of this package: engines disagree on which of the two holds.
     """
-    found = {
-        (domain_name(domain), name, overload): function
-        for (domain, name, overload), function in model.functions.items()
-    }
+    found = functions_of(model)
     for (domain, name, _), function in found.items():
         if domain == "" and name in FAMILY:
             problem = f"the function redefines the operator {name}"
             raise malformed(problem, "give it a domain of its own", function_label(function))
     calls = {
-        key: {_key(node) for scope in scopes_in(function) for node in scope} & found.keys()
+        key: {called_by(node) for scope in scopes_in(function) for node in scope} & found.keys()
         for key, function in found.items()
     }
     try:
@@ -352,10 +329,6 @@ def _functions(model: ir.Model) -> dict[tuple[str, str, str], ir.Function]:
         caller = function_label(found[error.args[1][0]])
         raise malformed("the function calls itself", "ONNX has no recursion", caller) from None
     return found
-
-
-def _key(node: ir.Node) -> tuple[str, str, str]:
-    return node.domain, node.op_type, node.overload
 
 
 def _check_node(step: Step) -> None:

@@ -1,0 +1,196 @@
+"""Functions of a model and their calls: the attributes that each call passes.
+
+Whatever has to know an attribute that a node of a function refers to finds its value here: the
+analysis and a run for one call after the other; conversion by making the function once for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    domain_name,
+    function_label,
+    malformed,
+    walk,
+    walk_function,
+)
+
+Attributes: TypeAlias = Mapping[str, ir.Attr]
+
+Key: TypeAlias = tuple[str, str, str]
+"""The domain, the name and the overload of a function."""
+
+_MAX_SPECIALISED = 1 << 12
+"""How many more specialisations of functions there may be than functions."""
+
+
+def functions_of(model: ir.Model) -> dict[Key, ir.Function]:
+    """The functions of a model, by what `called_by` gives for the nodes that call them."""
+    return {key_of(function): function for function in model.functions.values()}
+
+
+def key_of(function: ir.Function) -> Key:
+    """The key of a function."""
+    domain, name, overload = function.identifier()
+    return domain_name(domain), name, overload
+
+
+def called_by(node: ir.Node) -> Key:
+    """The function that a node calls, if the model has one of that key."""
+    return node.domain, node.op_type, node.overload or ""
+
+
+def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
+    """The attributes of a node in one call of the function around it.
+
+    One that refers to an attribute of the function has the value that is passed, and is left out
+    where none is. Where the calls are not known, it stays a reference.
+
+    Args:
+        node: The node.
+        passed: What `passed_to` a function; empty outside of functions, None if not known.
+    """
+    if passed is None or not any(attribute.is_ref() for attribute in node.attributes.values()):
+        return node.attributes
+    found: dict[str, ir.Attr] = {}
+    for name, attribute in node.attributes.items():
+        given = passed.get(attribute.ref_attr_name or "") if attribute.is_ref() else attribute
+        if given is not None:
+            is_own = given is attribute or given.is_ref()
+            found[name] = attribute if is_own else ir.Attr(name, given.type, given.value)
+    return found
+
+
+def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Attr]:
+    """The attributes of a function in one call: what the call gives, else the defaults."""
+    declared = function.attributes
+    defaults = {name: entry for name, entry in declared.items() if entry.value is not None}
+    return {**defaults, **attributes}
+
+
+def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
+    """What tells the calls of a function with different attributes apart."""
+    return tuple(
+        (name, b"" if held.is_ref() else ir.serde.serialize_attribute(held).SerializeToString())
+        for name, held in sorted(passed.items(), key=itemgetter(0))
+    )
+
+
+def check_call(function: ir.Function, attributes: Attributes, path: str) -> None:
+    """Refuse a call with an attribute that the function does not have (TS502)."""
+    for name in attributes:
+        if name not in function.attributes:
+            problem = f"the {function_label(function)} has no attribute {show(name)}"
+            known = ", ".join(map(show, sorted(function.attributes)[:12])) or "none"
+            raise malformed(problem, f"its attributes are {known}", path)
+
+
+def check_references(node: ir.Node, passed: Attributes | None, path: str) -> None:
+    """Refuse references that mean nothing outside of functions, where None is passed (TS502).
+
+    A body that is passed is refused too (TS509).
+    """
+    for name, attribute in node.attributes.items():
+        if not attribute.is_ref():
+            continue
+        to = attribute.ref_attr_name or ""
+        if passed is None:
+            problem = f"the attribute {show(name)} refers to {show(to)} of a function"
+            raise malformed(f"{problem}, but the node is in none", "give its value", path)
+        if to in passed and passed[to].type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            problem, fix = "a body is passed to a function", "write the body in the function"
+            raise SplitError(UNSUPPORTED_NODE, problem, fix, node=path)
+
+
+def check_specialised(count: int, functions: int, path: str) -> None:
+    """Refuse functions that are called in too many ways (TS502)."""
+    limit = functions + _MAX_SPECIALISED
+    if count >= limit:
+        problem = f"functions are called in more than {limit} different ways"
+        raise malformed(problem, "call them with fewer attributes", path)
+
+
+def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
+    """Make functions once for each combination of attributes that calls pass, where it is needed.
+
+    The first keeps the function's name. A function that no node calls can't be made so, and is
+    removed.
+
+    Args:
+        model: The model, which is changed.
+        needs: Whether the attributes of a node with references have to be known.
+
+    Raises:
+        SplitError: TS502 for a call that does not fit its function, or more calls than are taken.
+    """
+    functions = functions_of(model)
+    wanted = _wanted(model, functions, needs)
+    if not wanted:
+        return
+    made: dict[Key, dict[Any, ir.Function]] = {key: {} for key in wanted}
+    taken = {key[:2] for key in functions}
+    calls = [ref for ref in walk(model) if ref.function is None or key_of(ref.function) not in made]
+    while calls:
+        ref = calls.pop()
+        key = called_by(ref.node)
+        if key not in made:
+            continue
+        check_call(functions[key], ref.node.attributes, ref.path)
+        passed = passed_to(functions[key], ref.node.attributes)
+        mark = call_key(passed)
+        if mark not in made[key]:
+            check_specialised(sum(map(len, made.values())), len(functions), ref.path)
+            name, number = key[1], 0
+            while made[key] and (key[0], name) in taken:
+                number += 1
+                name = f"{key[1]}_{number}"
+            taken.add((key[0], name))
+            made[key][mark] = copy = _specialised(functions[key], passed, name)
+            calls += walk_function(copy)
+        ref.node.op_type = made[key][mark].name
+        ref.node.attributes.clear()
+    kept = [f for key, each in functions.items() for f in made.get(key, {"": each}).values()]
+    model.functions.clear()
+    model.functions.update((function.identifier(), function) for function in kept)
+
+
+def _wanted(
+    model: ir.Model, functions: Mapping[Key, ir.Function], needs: Callable[[NodeRef], bool]
+) -> set[Key]:
+    """The functions of which a node has to know its attributes, or passes them on to such a one."""
+    wanted: set[Key] = set()
+    callers: dict[Key, set[Key]] = {}
+    for ref in walk(model):
+        references = any(attribute.is_ref() for attribute in ref.node.attributes.values())
+        if ref.function is None or not references:
+            continue
+        if called_by(ref.node) in functions:
+            callers.setdefault(called_by(ref.node), set()).add(key_of(ref.function))
+        elif needs(ref):
+            wanted.add(key_of(ref.function))
+    pending = list(wanted)
+    while pending:
+        new = callers.get(pending.pop(), set()) - wanted
+        wanted |= new
+        pending += new
+    return wanted
+
+
+def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:
+    """A function for the calls that pass these attributes."""
+    copy = function.clone()
+    copy.name = name
+    copy.attributes.clear()
+    for ref in walk_function(copy):
+        check_references(ref.node, passed, ref.path)
+        known = dict(attributes_of(ref.node, passed))
+        ref.node.attributes.clear()
+        ref.node.attributes.update(known)
+    return copy
