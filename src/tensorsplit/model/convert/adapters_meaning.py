@@ -193,7 +193,7 @@ def _windows(node: NodeConversion) -> None:
 def _exponent(node: NodeConversion) -> None:
     """The attribute `p` was a float before opset 2."""
     value = node.attribute("p", 2)
-    if value != int(value):
+    if value % 1 != 0:  # of no number, too
         raise node.refusal(f"its attribute 'p' is {value}; since opset 2 it is a whole number")
     node.put(p=int(value) if node.step.up else float(value))
 
@@ -238,6 +238,8 @@ def _scales_of_groups(node: NodeConversion) -> None:
     """GroupNormalization: scale and bias were one for each group, and are one for each channel."""
     shape, groups = node.shape(), node.attribute("num_groups")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if groups < 1:
+        raise node.refusal(f"it has {groups} groups")
     if not is_known(channels):
         raise node.refusal(
             "it has a scale for each group and needs one for each channel, and the number of"

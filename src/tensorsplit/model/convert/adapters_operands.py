@@ -119,6 +119,8 @@ def _slice_down(node: NodeConversion) -> None:
 def _clip_up(node: NodeConversion) -> None:
     """The default limits were those of float; they are those of the data's type now."""
     dtype = node.needed_dtype()
+    if not dtype.is_floating_point():
+        raise node.refusal(f"its data is {dtype.name.lower()}, which opset {node.opset - 1} lacks")
     limits: list[ir.Value | None] = []
     for name, sign in (("min", -1), ("max", 1)):
         value = node.take(name)

@@ -23,7 +23,7 @@ from tensorsplit.model.convert.operator_versions import (
     wrong_type,
 )
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.calls import called_by, check_references, functions_of, specialise
+from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
     NodeRef,
@@ -73,8 +73,6 @@ def _to_opset(model: ir.Model, target: int) -> bool:
         model.opset_imports[""] = 1
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
         return False
-    for ref in walk(model):
-        check_references(ref.node, None if ref.function is None else {}, ref.path)
     specialise(model, lambda ref: _needs_attributes(ref, target))
     imports = _imports(model)
     conversion = Conversion(model, target)
@@ -189,7 +187,7 @@ def _convert_other(node: NodeConversion) -> None:
             f"there is no operator {node.op_type} at opset {node.opset}",
             "give it its own domain, if it is an engine's operator",
         )
-    if next_step(node.op_type, node.opset, target) is not None:
+    if node.op_type == "Constant" or next_step(node.op_type, node.opset, target) is not None:
         check_node(node.node, node.opset)
     while (step := next_step(node.op_type, node.opset, target)) is not None:
         node.step, node.opset = step, step.opset

@@ -128,8 +128,11 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
         needs: Whether the attributes of a node with references have to be known.
 
     Raises:
-        SplitError: TS502 for a call that does not fit its function, or more calls than are taken.
+        SplitError: TS502 for a call that does not fit its function, more calls than are taken, or a
+            reference outside of functions; TS509 for a body that is passed.
     """
+    for ref in walk(model):
+        check_references(ref.node, None if ref.function is None else {}, ref.path)
     functions = functions_of(model)
     wanted = _wanted(model, functions, needs)
     if not wanted:
