@@ -17,14 +17,24 @@ from tensorsplit import SplitError
 from tests.model.random_models import RandomModel, random_model
 from tests.oracle import same
 
-TARGETS = ("onnxruntime",)
+TARGETS = ("onnxruntime", "openvino", "portable")
 OPSETS = (7, 10, 11, 13, 18, 24)
-ENGINES = ("onnxruntime",)
+ENGINES = ("onnxruntime", "openvino")
 LACKING = {
-    "openvino": ("Model wasn't fully converted", "shape.rank().is_dynamic()"),
+    "openvino": (
+        "Model wasn't fully converted",  # it has no such operator
+        "shape.rank().is_dynamic()",  # it asks for a rank that nobody knows
+        # Plain tensors do the same: what a Loop carries is taken to keep its shape where nothing
+        # uses what comes out, or where there are no rounds
+        "'getShape().isCompatible(dims)' failed",
+        "of type Loop object is not initialized",
+        # Rows of a Scan, or of a Loop's further outputs, without elements
+        "to_shape was called on a dynamic shape",
+        "of type TensorIterator",
+    ),
     "onnxruntime": (),
 }
-"""What an engine says that has no such operator, or asks for a rank that nobody knows."""
+"""What an engine says of models that it can't run, whatever they split."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -51,6 +61,8 @@ def check_run(random: RandomModel, model: onnx.ModelProto, engine: str = "numpy"
     """The model gives what is expected."""
     got = ts.run(model, random.feeds, engine=engine)
     wrong = [name for name, value in random.expected.items() if not is_same(got[name], value)]
+    if engine == "openvino":  # it loses the shape of empty rows of a Scan, and of empty constants
+        wrong = [name for name in wrong if random.expected[name].size or got[name].size > 1]
     assert not wrong
 
 

@@ -59,6 +59,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "keepdims_0": "the parts drop the axis",
         "unknown_number_of_parts": "a sequence of which it is not known how many tensors it has",
         "runtime_sequence_index": "a position in a sequence that is known only at run time (D19)",
+        "no_parts": "a SplitToSequence that is known to give no tensors",
         "sequence_in_body": "an If, Loop or Scan that takes in or gives out a sequence",
         "identity_before_14": "an Identity of a sequence at an opset where it takes tensors only",
         "captured_sequence": "a node in a body that uses a sequence made outside of it",
@@ -181,13 +182,20 @@ def _of_intent(
         yield "dynamic_axis", True
         if intent.rule is equal:
             yield "equal_parts_on_dynamic_axis", True
+    if intent.operator.is_sequence:
+        yield from _of_parts(intent, dim, node, facts)
+
+
+def _of_parts(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
     if not intent.keepdims:
         yield "keepdims_0", True
     attribute = node.attributes.get(intent.operator.keepdims or "")
     if attribute is not None and intent.source is not None and attribute.value == 0:
         yield "keepdims_ignored", True
-    if intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
+    if not _has_known_count(intent, dim, node, facts):
         yield "unknown_number_of_parts", True
+    elif intent.rule in (chunk, ones) and dim == 0:
+        yield "no_parts", True
 
 
 def _of_count(

@@ -582,6 +582,61 @@ _SEQUENCES = [
         {"M": 2},
     ),
     Case(
+        "chunks_of_nothing",
+        13,
+        "g (float[0,3] x) => (int64 n, float[0,3] y) <int64 c = {2}> { s = SplitToSequence(x, c)"
+        "  n = SequenceLength(s)  y = Neg(x) }",
+    ),
+    Case(
+        "insert_of_another_shape",
+        13,
+        "g (float[N,3] x, float[2,5] w, int64 i) => (float[A,B] y, float[C,D] z, int64 n)"
+        " <int64 last = {-1}> { s = SplitToSequence(x)  t = SequenceInsert(s, w)"
+        "  y = SequenceAt(t, last)  z = SequenceAt(t, i)  n = SequenceLength(t) }",
+        feeds={"i": np.array(2)},
+    ),
+    Case(
+        "insert_of_another_shape_anywhere",
+        24,
+        "g (float[2,N,3] x, float[2,A,B] w, int64 i) => (float[2,C,D] y, float[2,E,F] z)"
+        " <int64 c = {2}> { s = SplitToSequence<axis=1>(x, c)  t = SequenceInsert(s, w, i)"
+        "  y = SequenceAt(t, i)  u = SequenceErase(t, i)  z = SequenceAt(u, i) }",
+        {"A": 5, "B": 0},
+        feeds={"i": np.array(-2)},
+    ),
+    Case(
+        "insert_of_another_shape_between_steps",
+        17,
+        "g (float[2,N,3] x, float[4,M] w, int64 i) => (float[C,D] y, float[E,F] z) {"
+        " s = SplitToSequence<axis=1, keepdims=0>(x)  t = SequenceInsert(s, w, i)"
+        "  y = SequenceAt(t, i)  u = SequenceErase(t, i)  z = SequenceAt(u, i) }",
+        feeds={"i": np.array(1)},
+    ),
+    Case(
+        "insert_of_strings_of_another_shape",
+        13,
+        "g (string[N,3] x, string[2,5] w, int64 i) => (string[A,B] y, string[C,D] z)"
+        " <int64 last = {-1}> { s = SplitToSequence(x)  t = SequenceInsert(s, w)"
+        "  y = SequenceAt(t, last)  z = SequenceAt(t, i) }",
+        feeds={"i": np.array(2)},
+    ),
+    Case(
+        "parts_of_any_shape_by_position",
+        13,
+        "g (float[N,M] x, float[M,N] w, int64 i) => (float[A,B] y)"
+        " { s = SequenceConstruct(x, w, x)  y = SequenceAt(s, i) }",
+        {"N": 3},
+        feeds={"i": np.array(1)},
+    ),
+    Case(
+        "join_on_another_axis",
+        13,
+        "g (float[N,4] x, float[N,M] w) => (float[A,B] y, float[C,D] z, float[E,4,F] u) {"
+        " s = SplitToSequence(x)  y = ConcatFromSequence<axis=1>(s)  r = SplitToSequence(w)"
+        "  t = SequenceInsert(r, w)  z = ConcatFromSequence<axis=0>(t)"
+        "  u = ConcatFromSequence<axis=-1, new_axis=1>(s) }",
+    ),
+    Case(
         "sequence_map",
         17,
         "g (float[6,2] x) => (float[6,2] y) <int64 c = {2}> { s ="
@@ -692,6 +747,42 @@ _CONTROL = [
         f" {{ s = SequenceConstruct(x)  t = Loop(trip, yes, s) <body = b ({_HEAD},"
         " seq(float[A,4]) z) => (bool go, seq(float[A,4]) v) { go = Identity(go_in)"
         "  v = SequenceInsert(z, w) }>  y = ConcatFromSequence<axis=0>(t) }",
+    ),
+    Case(
+        "loop_insert_of_other_shapes",
+        13,
+        "g (float[N,3] x, int64 trip, int64 i) => (float[A,B] y, int64 n) <bool yes = {1}>"
+        " { s = SplitToSequence(x)  t, v = Loop(trip, yes, s, x) <body = b (int64 j, bool go_in,"
+        " seq(float[A,B]) z, float[C,D] w) => (bool go, seq(float[A,B]) o, float[C,D] p)"
+        " { go = Identity(go_in)  q = Transpose(w)  o = SequenceInsert(z, q)"
+        "  p = Concat<axis=0>(w, w) }>  y = SequenceAt(t, i)  n = SequenceLength(t) }",
+        feeds={"trip": np.array(3), "i": np.array(-1)},
+    ),
+    Case(
+        "loop_that_collects_open_shapes",
+        17,
+        f"g (float[N,M] x, int64 trip) => (float[A,B] y) <bool yes = {{1}}>"
+        f" {{ e = SequenceEmpty()  t = Loop(trip, yes, e) <body = b ({_HEAD}, seq(float) z) =>"
+        " (bool go, seq(float) o) { go = Identity(go_in)  p = Neg(x)  o = SequenceInsert(z, p) }>"
+        "  y = ConcatFromSequence<axis=1>(t) }",
+        feeds={"trip": np.array(2)},
+    ),
+    Case(
+        "if_of_sequences_that_lie_in_different_ways",
+        17,
+        "g (float[N,M] x, float[K] w, bool yes, int64 i) => (float[A] y) <int64 c = {2}>"
+        " { s = If(yes) <then_branch = t () => (seq(float[A]) p)"
+        " { p = SplitToSequence<keepdims=0>(x) }, else_branch = e () => (seq(float[A]) q)"
+        " { q = SplitToSequence(w, c) }>  y = SequenceAt(s, i) }",
+        feeds={"yes": np.array(True), "i": np.array(2)},
+    ),
+    Case(
+        "if_of_no_tensors",
+        17,
+        "g (float[N] x, bool yes) => (int64 n) { s = If(yes) <then_branch = t () => (seq(float) p)"
+        " { p = SequenceEmpty() }, else_branch = e () => (seq(float) q) { q = SequenceEmpty() }>"
+        "  n = SequenceLength(s) }",
+        feeds={"yes": np.array(True)},
     ),
     Case(
         "loop_that_swaps_two_sequences",

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Maker, Number, Numbers, bounds, fitting, value
+from tensorsplit.core.arithmetic import (
+    Maker,
+    Number,
+    Numbers,
+    bounds,
+    dimension,
+    fitting,
+    maximum,
+    pick,
+    value,
+)
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.model.graph.building import Names
@@ -25,6 +35,8 @@ FIRST_WITH_VALUE_INT = 12
 
 _FIRST_WITH_INTEGER_MAX = 12
 _FIRST_WITH_AXES_AS_INPUT = 13
+_FIRST_WITH_EMPTY_SHAPES = 14
+_FIRST_WITH_AXES_TO_MULTIPLY = 18
 
 TO_THE_END = (1 << 31) - 1
 """An end of a slice that lies behind every dimension."""
@@ -282,6 +294,56 @@ class Calculation(Maker[ir.Value]):
         """Tensors one behind the other; a single one is given back as it is."""
         return values[0] if len(values) == 1 else self.op("Concat", values, {"axis": axis})
 
+    def moved(self, data: ir.Value, rank: int, start: int, end: int) -> ir.Value:
+        """A tensor of a rank with one axis moved."""
+        order = [axis for axis in range(rank) if axis != start % rank]
+        order.insert(end, start % rank)
+        if order == list(range(rank)):
+            return data
+        return self.op("Transpose", [data], {"perm": order})
+
+    def elements(self, data: ir.Value) -> ir.Value:
+        """The elements of a tensor as a list."""
+        return self.op("Reshape", [data, self.make(-1)])
+
+    def products(self, table: ir.Value) -> Number:
+        """The product of each row of a table."""
+        if self.opset >= _FIRST_WITH_AXES_TO_MULTIPLY:
+            return value(self.op("ReduceProd", [table, self.make(1)], {"keepdims": 0}))
+        return value(self.op("ReduceProd", [table], {"axes": [1], "keepdims": 0}))
+
+    def in_shape(
+        self,
+        elements: ir.Value,
+        shape: ir.Value,
+        rank: int,
+        element_type: ir.DataType | None,
+        *,
+        by_index: bool = False,
+    ) -> ir.Value:
+        """A list of elements as a tensor of a shape of known rank that it fits.
+
+        Before opset 14 a Reshape can't make a dimension of 0 wherever it is: there what is missing
+        is filled up, and the result cut.
+        """
+        if self.opset >= _FIRST_WITH_EMPTY_SHAPES:
+            return self.op("Reshape", [elements, shape], {"allowzero": 1})
+        if element_type is None:
+            raise SplitError(
+                CANNOT_EXPRESS,
+                f"a tensor of an unknown element type can't be made empty at opset {self.opset}",
+                f"convert to opset {_FIRST_WITH_EMPTY_SHAPES} or newer, or declare the type",
+            )
+        whole = self.make(maximum(value(shape), 1))
+        count = pick(self.products(self.unsqueeze(whole, [0])), 0)
+        missing = self.range(0, count - dimension(elements, 0))
+        zeros = self.op("Mul", [missing, self.make(0)])
+        filling = self.op("Gather", [self._filled([1], element_type), zeros])
+        made = self.op("Reshape", [self.concat([elements, filling], 0), whole])
+        for axis in range(rank):
+            made = self.slice(made, 0, pick(value(shape), axis), axis, by_index=by_index)
+        return made
+
     def squeeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
         """A tensor without axes of length 1."""
         return self._with_axes("Squeeze", value, axes)
@@ -302,9 +364,13 @@ class Calculation(Maker[ir.Value]):
         a Loop starts with for a sequence, and then fails.
         """
         one = [1 if place == axis else size for place, size in enumerate(shape)]
-        if element_type == ir.DataType.STRING:
-            held: ir.TensorProtocol = ir.StringTensor([b""] * prod(one), shape=ir.Shape(one))
-        else:
-            held = ir.tensor(np.zeros(one, element_type.numpy()), dtype=element_type)
-        nothing = self.op("Constant", [], {"value": held})
+        nothing = self._filled(one, element_type)
         return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)
+
+    def _filled(self, shape: list[int], element_type: ir.DataType) -> ir.Value:
+        """A constant of zeros, or of empty strings."""
+        if element_type == ir.DataType.STRING:
+            held: ir.TensorProtocol = ir.StringTensor([b""] * prod(shape), shape=ir.Shape(shape))
+        else:
+            held = ir.tensor(np.zeros(shape, element_type.numpy()), dtype=element_type)
+        return self.op("Constant", [], {"value": held})

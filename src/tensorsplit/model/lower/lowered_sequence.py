@@ -16,6 +16,7 @@ from tensorsplit.core.arithmetic import (
     as_formula,
     dimension,
     head,
+    joined,
     listed,
     minimum,
     pick,
@@ -27,7 +28,6 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks
-from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.lower.split_nodes import length_of
@@ -43,42 +43,51 @@ _DECLARE = "declare the shapes that are known, for example with infer_shapes"
 class Layout:
     """How a sequence lies in one tensor: along an axis, from the front where known.
 
-    If it is dropped, each part is one step along the axis, and lacks it.
+    If it is dropped, each part is one step along the axis, and lacks it. With the rank of the parts
+    given, they may differ in every dimension: the tensor is a list of their elements, and a table
+    beside it has a row for each part, its shape; both with the axis moved to the front.
     """
 
     axis: int
-    dropped: bool
+    dropped: bool = False
+    rank: int | None = None
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the tensor is a list of elements."""
+        return self.rank is not None
+
+    @property
+    def along(self) -> int:
+        """The axis of the tensor along which the parts follow each other."""
+        return 0 if self.is_flat else self.axis
 
     def around(self, part: Iterable[Dim], size: int | None) -> list[Dim]:
         """The shape of a tensor that holds parts of a shape."""
         shape = list(part)
+        if self.is_flat:
+            return [size]
         axis = self.axis % max(1, len(shape) + self.dropped)
         shape[axis : axis + (not self.dropped)] = [size]
         return shape
 
-    def tensor(self, fact: Sequence) -> Tensor:
-        """What is known of the tensor that holds a sequence."""
-        if fact.part is None:
-            return Tensor(fact.element_type)
-        part = (dim if is_known(dim) else None for dim in fact.part)
-        return Tensor(fact.element_type, tuple(self.around(part, None)))
+    def tensors(self, fact: Sequence) -> tuple[Tensor, ...]:
+        """What is known of the tensors that hold a sequence."""
+        shape = None if fact.part is None else tuple(self.around(fact.part, None))
+        held = Tensor(fact.element_type, shape)
+        if self.dropped:
+            return (held,)
+        beside = (None, self.rank) if self.is_flat else (None,)
+        return held, Tensor(ir.DataType.INT64, beside)
 
-    def check(self, parts: Iterable[Shape | None], data: Shape | None = None) -> None:
-        """Refuse parts that are known not to go into one tensor, with data that may be there."""
-        known = [tuple(self.around(part, None)) for part in parts if part is not None]
-        known += [data] if data is not None else []
-        rank = max(map(len, known), default=1)
-        fit = all(len(shape) == rank > self.axis for shape in known) and all(
-            len(set(filter(is_known, dims))) < 2 or axis == self.axis % rank
-            for axis, dims in enumerate(zip(*known, strict=False))
+    def fits(self, part: Shape, data: Shape | None) -> bool:
+        """Whether parts of which this is known are sure to go into one tensor, with data there."""
+        shape = self.around(part, 0)
+        there = shape if data is None else data
+        return len(there) == len(shape) and all(
+            is_known(dim) or (dim is not None and data is not None and dim == other)
+            for dim, other in zip(shape, there, strict=True)
         )
-        if not fit:
-            shown = " and ".join(dict.fromkeys(map(show_shape, known)))
-            raise refusal(
-                f"tensors of the shapes {shown} do not fit into one tensor, and a sequence of an"
-                " unknown number of tensors must",
-                "give it tensors of one shape",
-            )
 
 
 @dataclass
@@ -102,12 +111,22 @@ class PackedParts:
     def of(
         cls, point: InsertionPoint, data: ir.Value, layout: Layout, lengths: Numbers
     ) -> PackedParts:
-        """The parts of a tensor that was put together."""
-        dim: Number = dimension(data, layout.axis)
+        """The parts of a tensor that was put together; the lengths are a table if it is flat."""
+        dim: Number = dimension(data, layout.along)
+        if layout.is_flat:
+            return FlatParts(point, data, layout, dim, calculated(point, lengths))
         if not layout.dropped:
             return cls(point, data, layout, dim, calculated(point, lengths))
         count = len(lengths) if isinstance(lengths, tuple) else dim
         return cls(point, data, layout, count, Chunks(count, count, 1))
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of the parts, if it is known."""
+        shape = self.point.lowering.tensor(self.data).shape
+        if self.layout.is_flat or shape is None:
+            return self.layout.rank
+        return len(shape) - self.layout.dropped
 
     @cached_property
     def known_sizes(self) -> tuple[int, ...] | None:
@@ -132,7 +151,7 @@ class PackedParts:
     @cached_property
     def _parts(self) -> list[ir.Value]:
         """All parts where their sizes are known; they come from one node."""
-        lowering, axis, sizes = self.point.lowering, self.layout.axis, self.known_sizes
+        lowering, axis, sizes = self.point.lowering, self.layout.along, self.known_sizes
         assert sizes is not None  # noqa: S101 - the caller looked
         parts = self.point.split(self.data, axis, self.dim, sizes, len(sizes))
         for part, size in zip(parts, sizes, strict=True):
@@ -149,7 +168,11 @@ class PackedParts:
     def at(self, make: Calculation, place: Number) -> ir.Value:
         """The part at a position, which is in range."""
         if self.layout.dropped:
-            return make.take(self.data, place, self.layout.axis)
+            axis, held = self.layout.axis, self.point.lowering.tensor(self.data)
+            if held.element_type == ir.DataType.STRING and not self.by_index:
+                # onnxruntime gathers one string of each step
+                return make.squeeze(self._slice(make, place, place + 1), [axis])
+            return make.take(self.data, place, axis)
         start, end = self._bounds(place)
         if self.by_index and isinstance(self.sizes, Chunks):
             end = minimum(end, self._end)
@@ -157,14 +180,14 @@ class PackedParts:
 
     def before(self, make: Calculation, place: Number) -> Piece:
         """What comes before a position."""
-        return self._slice(make, 0, self._start(place)), head(self.lengths, place)
+        return self._slice(make, 0, self._start(place)), head(self.beside, place)
 
     def behind(self, make: Calculation, place: Number) -> Piece:
         """What comes from a position on."""
-        return self._slice(make, self._start(place), self._end), tail(self.lengths, place)
+        return self._slice(make, self._start(place), self._end), tail(self.beside, place)
 
     def _slice(self, make: Calculation, start: Number, end: Number) -> ir.Value:
-        return make.slice(self.data, start, end, self.layout.axis, by_index=self.by_index)
+        return make.slice(self.data, start, end, self.layout.along, by_index=self.by_index)
 
     def _bounds(self, place: Number) -> tuple[Number, Number]:
         """Where a part starts and ends; the end of the last chunk may lie behind the data's.
@@ -215,13 +238,62 @@ class PackedParts:
         starts = self.point.range(0, self._end, self.sizes.size)
         return calculated(self.point, minimum(self.dim - value(starts), self.sizes.size))
 
+    @property
+    def beside(self) -> Numbers:
+        """What says beside the data where each part is: the lengths."""
+        return self.lengths
+
     @cached_property
     def _ends(self) -> Numbers:
         return calculated(self.point, sums(self.lengths))
 
     def tensors(self) -> list[ir.Value]:
         """The tensors that hold the sequence: the data, and the lengths unless all are 1."""
-        return [self.whole] if self.layout.dropped else [self.whole, self.point.make(self.lengths)]
+        return [self.whole] if self.layout.dropped else [self.whole, self.point.make(self.beside)]
+
+    def flattened(self, layout: Layout, point: InsertionPoint) -> PackedParts:
+        """The same parts as a list of elements."""
+        data, axis, rank = self.whole, self.layout.axis, layout.rank or 0
+        if self.layout.dropped:
+            data = point.moved(data, rank + 1, axis, 0)
+            data = point.moved(data, rank + 1, layout.axis + 1, 1)
+        else:
+            data = point.moved(data, rank, axis, 0)
+        shape = point.make(tail(value(point.op("Shape", [data])), 1))
+        table = point.op("Expand", [shape, point.make(listed((self.count, 1)))])
+        if not self.layout.dropped:
+            table = point.concat([point.unsqueeze(point.make(self.lengths), [1]), table], 1)
+        element_type = point.lowering.tensor(self.data).element_type
+        data = point.elements(data)
+        point.lowering.facts.set(data, Tensor(element_type, (None,)))
+        return PackedParts.of(point, data, layout, value(table))
+
+
+class FlatParts(PackedParts):
+    """Parts in a list of elements; in the place of their lengths are their shapes, in a table."""
+
+    @cached_property
+    def count(self) -> Number:
+        """How many parts there are."""
+        return calculated(self.point, size_of(self.lengths))
+
+    @cached_property
+    def lengths(self) -> Numbers:
+        """How many elements each part has."""
+        return self.point.products(self.point.make(self.sizes))
+
+    @property
+    def beside(self) -> Numbers:
+        """What says beside the data where each part is: the shapes."""
+        return self.sizes
+
+    def at(self, make: Calculation, place: Number) -> ir.Value:
+        """The part at a position, which is in range."""
+        rank, axis = self.layout.rank or 0, self.layout.axis
+        shape = make.op("Reshape", [make.make(pick(self.beside, place)), make.make(rank)])
+        held = self.point.lowering.tensor(self.data).element_type
+        made = make.in_shape(super().at(make, place), shape, rank, held, by_index=self.by_index)
+        return make.moved(made, rank, 0, axis)
 
 
 Piece: TypeAlias = "tuple[ir.Value, Numbers]"
@@ -274,23 +346,35 @@ class LoweredSequence:
 
     def in_layout(self, layout: Layout, point: InsertionPoint) -> PackedParts:
         """The sequence laid out in one tensor, for a node that needs it."""
-        if self.packed is not None and self.packed.layout == layout:
-            return self.packed
-        if self.parts is None:
+        packed, axis = self.packed, layout.axis
+        if packed is not None and packed.layout == layout:
+            return packed
+        if packed is not None and self.parts is None:
+            old, rank = packed.layout, layout.rank or 1
+            if layout.is_flat and (old.dropped or (old.axis % rank == axis and not old.is_flat)):
+                return packed.flattened(layout, point)
             raise refusal("the sequence's tensors follow each other along another axis")
-        parts, axis = self.tensors(), layout.axis
-        layout.check(point.lowering.tensor(part).shape for part in parts)
+        parts = self.tensors()
+        lengths: Numbers = ()
         if not parts:
-            data = point.empty(*self._empty(layout))
+            data = self._empty(layout, point)
+        elif layout.is_flat:
+            pieces = [piece(point, part, layout) for part in parts]
+            data = point.concat([elements for elements, _ in pieces], 0)
+            lengths = joined(*(row for _, row in pieces))
         elif layout.dropped:
             data = point.concat([point.unsqueeze(part, [axis]) for part in parts], axis)
         else:
             data = point.concat(parts, axis)
-        lengths = tuple(length_of(point.lowering, part, axis) for part in parts)
+        if not layout.is_flat:
+            lengths = tuple(length_of(point.lowering, part, axis) for part in parts)
+        elif not parts:
+            lengths = value(point.empty([0, layout.rank or 0], 0, ir.DataType.INT64))
+        point.lowering.facts.set(data, layout.tensors(self.fact)[0])
         return PackedParts.of(point, data, layout, lengths)
 
-    def _empty(self, layout: Layout) -> tuple[list[int], int, ir.DataType]:
-        """The shape of a tensor that holds no tensors at all, the axis and the type."""
+    def _empty(self, layout: Layout, point: InsertionPoint) -> ir.Value:
+        """A tensor that holds no tensors at all."""
         part, element_type = self.fact.part, self.fact.element_type
         if part is None or element_type is None:
             raise refusal("an empty sequence has neither shape nor type", _DECLARE)
@@ -298,18 +382,52 @@ class LoweredSequence:
         if not are_known(shape):
             text = f"the shape {part} of an empty sequence's tensors is open"
             raise refusal(text, _DECLARE)
-        return shape, layout.axis, element_type
+        return point.empty(shape, layout.along, element_type)
 
 
-def layout_of(fact: Sequence) -> Layout:
-    """How tensors of which this is known can be laid out in one."""
-    if fact.part is None:
-        raise refusal("nothing is known of the rank of the sequence's tensors", _DECLARE)
-    vary = [axis for axis, dim in enumerate(fact.part) if not is_known(dim)]
-    if len(vary) > 1:
+def piece(point: InsertionPoint, tensor: ir.Value, layout: Layout) -> Piece:
+    """A tensor as it goes beside others into one tensor."""
+    axis = layout.axis
+    if layout.dropped:
+        return point.unsqueeze(tensor, [axis]), ()
+    if not layout.is_flat:
+        return tensor, (dimension(tensor, axis),)
+    rank = layout.rank or 0
+    moved = point.moved(tensor, rank, axis, 0)
+    row = point.op("Reshape", [point.op("Shape", [moved]), point.make((1, rank))])
+    return point.elements(moved), value(row)
+
+
+def layout_for(fact: Sequence, sequences: Iterable[LoweredSequence]) -> Layout:
+    """How sequences can be laid out in one tensor if this is known of all of them.
+
+    They stay as they lie where their tensors are sure to fit. Only those of a known number of
+    tensors can be laid out along another axis.
+    """
+    given = [(each, each.packed) for each in sequences if each.packed is not None]
+    bound = [packed for each, packed in given if each.parts is None]
+    lying = bound or [packed for _, packed in given]
+    layouts = {packed.layout for packed in lying}
+    known = {packed.rank for packed in lying} - {None}
+    if fact.part is None and not known and len(layouts) == 1:
+        return layouts.pop()
+    if fact.part is None or known - {len(fact.part)}:
         raise refusal(
-            f"the sequence's tensors may differ in the dimensions {vary}, so that no one tensor"
-            " can hold them all",
-            _DECLARE,
+            "a sequence of an unknown number of tensors must be in one tensor, and its tensors have"
+            " different ranks, or ranks that are not known",
+            "give it tensors of one rank, and declare the shapes",
         )
-    return Layout(vary[0], dropped=False) if vary else Layout(0, dropped=True)
+    fits = all(
+        packed.layout.fits(fact.part, packed.point.lowering.tensor(packed.data).shape)
+        for packed in lying
+    )
+    if len(layouts) == 1 and fits:
+        return layouts.pop()
+    rank = len(fact.part)
+    axes = {layout.axis % rank for layout in layouts if bound and not layout.dropped}
+    if len(axes) > 1:
+        raise refusal("sequences of unknown numbers of tensors are split along different axes")
+    vary = [axis for axis, dim in enumerate(fact.part) if not is_known(dim)]
+    if bound or len(vary) > 1:
+        return Layout(axes.pop() if axes else 0, rank=rank)
+    return Layout(vary[0]) if vary else Layout(0, dropped=True)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import Number, position
 from tensorsplit.model.features import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, bodies
-from tensorsplit.model.lower.lowered_sequence import LoweredSequence
+from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 
 
@@ -71,6 +72,36 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
         body = ir.Graph([], [part], nodes=inner.nodes, name=make.names.fresh(f"{make.stem}_body"))
         (made,) = _collecting_loop(make, make.scalar(packed.count), number, body, [kind])
     lowering.stand_in(old, made)
+
+
+def join_in_loop(
+    make: InsertionPoint, packed: PackedParts, axis: int, *, new_axis: bool
+) -> ir.Value:
+    """Join the parts of one tensor along any axis; the running model stops if there are none."""
+    kind = make.lowering.tensor(packed.data).element_type
+    if kind is None:
+        raise refusal("the type of the tensors to join is not known", "declare it")
+
+    def part(inside: Calculation, place: Number) -> ir.Value:
+        held = packed.at(inside, place)
+        return inside.unsqueeze(held, [axis]) if new_axis else held
+
+    first = part(make, position(0, packed.count, packed.count - 1))
+    start = make.slice(first, 0, 0, axis, by_index=packed.by_index)
+    inner, number = Calculation(make.names, make.opset, make.stem), _number(make)
+    going, so_far = (
+        ir.val(make.names.fresh(f"{make.stem}_{name}"), dtype)
+        for name, dtype in (("going", ir.DataType.BOOL), ("so_far", kind))
+    )
+    going.shape = ir.Shape([])
+    goes_on = inner.op("Identity", [going])
+    new = part(inner, inner.number(number, ir.DataType.INT64))
+    joined = inner.concat([so_far, new], axis)
+    goes_on.type, joined.type = going.type, so_far.type
+    name = make.names.fresh(f"{make.stem}_body")
+    body = ir.Graph([number, going, so_far], [goes_on, joined], nodes=inner.nodes, name=name)
+    always = make.constant(True, np.bool_)
+    return make.op("Loop", [make.scalar(packed.count), always, start], {"body": body})
 
 
 def _number(make: Calculation) -> ir.Value:

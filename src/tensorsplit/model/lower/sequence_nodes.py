@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -11,8 +12,9 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import (
     Formula,
     Number,
-    dimension,
+    at_least,
     fitting_zero,
+    guarded,
     head,
     joined,
     minimum,
@@ -32,9 +34,11 @@ from tensorsplit.model.lower.lowered_sequence import (
     PackedParts,
     Piece,
     calculated,
-    layout_of,
+    layout_for,
+    piece,
     resized,
 )
+from tensorsplit.model.lower.sequence_loops import join_in_loop
 from tensorsplit.model.lower.split_nodes import asked_for, sizes_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 
@@ -64,9 +68,7 @@ class SequenceNode:
 
     def packed(self, fact: Sequence) -> PackedParts:
         """The first input in one tensor, laid out as what is known of the sequence asks for."""
-        sequence = self.given
-        layout = sequence.packed.layout if sequence.packed else layout_of(fact)
-        return sequence.in_layout(layout, self.point)
+        return self.given.in_layout(layout_for(fact, [self.given]), self.point)
 
     @property
     def fact(self) -> Sequence:
@@ -162,14 +164,12 @@ def _insert(step: SequenceNode) -> Result:
     assert tensor is not None  # noqa: S101 - the input is required
     if parts is not None and place is not None:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
-    packed, make = step.packed(step.fact), step.point
-    axis, dropped = packed.layout.axis, packed.layout.dropped
-    data, added = (step.lowering.tensor(held).shape for held in (packed.data, tensor))
-    packed.layout.check([added], data)
-    new: Piece = make.unsqueeze(tensor, [axis]) if dropped else tensor, (dimension(tensor, axis),)
+    is_ranked = step.lowering.tensor(tensor).shape is not None
+    packed, make = step.packed(step.fact if is_ranked else step.given.fact), step.point
+    new = piece(make, tensor, packed.layout)
     where = step.position(packed.count, behind=1)
     if where is packed.count:
-        return _repacked(step, packed, [(packed.whole, packed.lengths), new])
+        return _repacked(step, packed, [(packed.whole, packed.beside), new])
     where = calculated(make, where)
     before, behind = packed.before(make, where), packed.behind(make, where)
     return _repacked(step, packed, [before, new, behind])
@@ -187,8 +187,8 @@ def _erase(step: SequenceNode) -> Result:
 def _repacked(step: SequenceNode, packed: PackedParts, pieces: list[Piece]) -> LoweredSequence:
     """The sequence put together from pieces, laid out as before."""
     lowering, layout = step.lowering, packed.layout
-    data = step.point.concat([piece for piece, _ in pieces], layout.axis)
-    lowering.facts.set(data, resized(lowering.tensor(packed.data), layout.axis, None))
+    data = step.point.concat([held for held, _ in pieces], layout.along)
+    lowering.facts.set(data, resized(lowering.tensor(packed.data), layout.along, None))
     lengths = joined(*(lengths for _, lengths in pieces))
     return LoweredSequence.of(PackedParts.of(step.point, data, layout, lengths), step.fact)
 
@@ -202,10 +202,9 @@ def _concat(step: SequenceNode) -> Result:
         became = _joined_at_once(step, sequence.packed, axis, new_axis=new_axis)
         if became is not None:
             return became
-    if sequence.parts is None:
-        raise refusal(
-            "an unknown number of tensors is joined along another axis than they were split on",
-        )
+        if sequence.parts is None:
+            step.result(join_in_loop(step.point, sequence.packed, axis, new_axis=new_axis))
+            return "Loop"
     if not sequence.parts:
         raise refusal("it joins no tensors", "give it at least one")
     parts = sequence.tensors()
@@ -225,17 +224,24 @@ def _joined_at_once(
     shape, here = step.lowering.tensor(packed.data).shape, packed.layout.axis
     rank = None if shape is None else len(shape)
     there = axis if rank is None else axis % rank
-    if new_axis == packed.layout.dropped and there == here >= 0:
-        step.result(packed.whole)
-        return "the data itself"
-    if rank is None or not packed.layout.dropped or (not new_axis and rank < 2):
+    is_whole = new_axis == packed.layout.dropped and there == here >= 0
+    is_stacked = rank is not None and packed.layout.dropped and (new_axis or rank > 1)
+    if packed.layout.is_flat or not (is_whole or is_stacked):
         return None
     make = step.point
+    if not is_known(packed.count):  # an empty sequence can't be joined
+        zero = packed.zero + guarded(0, at_least(1, packed.count))
+        packed = replace(packed, point=make, zero=zero)
+    whole = packed.whole
+    if is_whole:
+        step.result(whole)
+        return "the data itself"
+    assert rank is not None  # noqa: S101 - else nothing is stacked
     if new_axis:
-        step.result(_moved(make, packed.whole, rank, here, there))
+        step.result(make.moved(whole, rank, here, there))
         return "Transpose"
     end = axis % (rank - 1)
-    moved = _moved(make, packed.whole, rank, here, end)
+    moved = make.moved(whole, rank, here, end)
     dims = value(make.op("Shape", [moved]))
     before = [head(dims, end)] if end else []
     after = [tail(dims, end + 2)] if end + 2 < rank else []
@@ -243,15 +249,6 @@ def _joined_at_once(
     attributes = {"allowzero": 1} if make.opset >= 14 else {}
     step.result(make.op("Reshape", [moved, new], attributes))
     return "Transpose and Reshape"
-
-
-def _moved(make: InsertionPoint, data: ir.Value, rank: int, start: int, end: int) -> ir.Value:
-    """The data with one axis moved."""
-    order = [axis for axis in range(rank) if axis != start]
-    order.insert(end, start)
-    if order == list(range(rank)):
-        return data
-    return make.op("Transpose", [data], {"perm": order})
 
 
 HANDLERS: Mapping[str, Callable[[SequenceNode], Result]] = {

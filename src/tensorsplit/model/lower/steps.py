@@ -10,6 +10,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import value
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import SEQUENCE_OPERATORS, model_features
@@ -18,7 +19,12 @@ from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, domain_name, is_split, walk
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.lower.inlining import inline
-from tensorsplit.model.lower.lowered_sequence import Layout, LoweredSequence, PackedParts, layout_of
+from tensorsplit.model.lower.lowered_sequence import (
+    Layout,
+    LoweredSequence,
+    PackedParts,
+    layout_for,
+)
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
 from tensorsplit.model.lower.split_nodes import lower_split
@@ -145,9 +151,7 @@ class Passage:
     @classmethod
     def packed(cls, step: SequenceNode, fact: Sequence, layout: Layout) -> Passage:
         """The way of a sequence in one tensor, beside the lengths of its parts."""
-        held = layout.tensor(fact)
-        lengths = () if layout.dropped else (Tensor(ir.DataType.INT64, (None,)),)
-        return cls(step, fact, layout, (held, *lengths))
+        return cls(step, fact, layout, layout.tensors(fact))
 
     def given(self, held: ir.Value, point: InsertionPoint) -> list[ir.Value]:
         """What is handed in or out for a value."""
@@ -164,7 +168,8 @@ class Passage:
         made = []
         for fact in self.tensors:
             name = names.fresh(f"{old.name or 'sequence'}_tensor")
-            new = ir.val(name, fact.element_type, fact.shape)
+            shape = fact.shape and [dim if is_known(dim) else None for dim in fact.shape]
+            new = ir.val(name, fact.element_type, shape)
             facts.set(new, fact)
             made.append(new)
         return made
@@ -209,11 +214,7 @@ def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) ->
     if len(counts) == 1 and None not in counts and counts != {0}:
         count = len(sequences[0].parts or ())
         return Passage(step, fact, None, (Tensor(fact.element_type),) * count)
-    layouts = {each.packed.layout for each in sequences if each.packed is not None}
-    if len(layouts) > 1 and None in counts:
-        raise refusal("the branches split their sequences along different axes")
-    layout = layouts.pop() if len(layouts) == 1 else layout_of(fact)
-    return Passage.packed(step, fact, layout)
+    return Passage.packed(step, fact, layout_for(fact, sequences))
 
 
 def _lower_loop(step: SequenceNode) -> bool:
@@ -256,8 +257,7 @@ def _into_loop(step: SequenceNode, body: ir.Graph, index: int) -> Passage:
         step.sequences[inside] = step.sequences[old] = sequence
         return Passage(step, tensors=())
     fact = step.lowering.sequence(inside)
-    layout = sequence.packed.layout if sequence.packed else layout_of(fact)
-    return Passage.packed(step, fact, layout)
+    return Passage.packed(step, fact, layout_for(fact, [sequence]))
 
 
 def _passes(end: ir.Value, start: ir.Value) -> bool:
