@@ -14,7 +14,7 @@ from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
 from tensorsplit.core.differences import OperatorDiff, diff
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import SplitError, SplitWarning
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import operators
 
@@ -34,6 +34,7 @@ __all__ = [
     "SequenceShape",
     "SplitError",
     "SplitPlan",
+    "SplitWarning",
     "check",
     "convert",
     "diff",

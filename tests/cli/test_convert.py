@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto
@@ -139,3 +140,67 @@ def test_one_of_the_two_must_be_asked_for(tensorsplit: Command, source: Path) ->
     ended = tensorsplit("convert", source, "--dry-run")
     assert ended.status == 2
     assert "--to-variadic" in ended.err
+
+
+NORM = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 18]>'
+    " g (float[N,6] x, float[6] w) => (float[?,?] a, float[?,?] b, float[?,?] y, float[?,?] z)"
+    " {a, b = Split<axis=1, num_outputs=2>(x) y = LayerNormalization(x, w)"
+    " axes = Constant<value_ints=[0]>() s = ReduceMax(x, axes) z = CastLike(s, w)}"
+)
+
+
+@pytest.fixture
+def norm(tmp_path: Path, rng: np.random.Generator) -> list[object]:
+    """A model with a LayerNormalization, and inputs for it."""
+    path = tmp_path / "norm.onnx"
+    onnx.save(NORM, path)
+    words: list[object] = [path]
+    for name, shape in (("x", (5, 6)), ("w", (6,))):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal(shape).astype(np.float32))
+        words += ["--input", f"{name}={tmp_path / name}.npy"]
+    return words
+
+
+def test_every_rewritten_operator_is_told_as_exact_or_rounded(
+    tensorsplit: Command, norm: list[object]
+) -> None:
+    ended = tensorsplit("convert", norm[0], "--opset", 13, "--dry-run")
+    exact, rounded = ended.out.split("rewritten, up to rounding:\n")
+    assert exact.startswith("rewritten, exact:\n")
+    for each in ("Split (graph/Split[0])", "ReduceMax (graph/", "CastLike (graph/"):
+        assert f"  {each}" in exact
+    assert rounded.startswith("  LayerNormalization -> ")
+    assert "ReduceMean, " in rounded.splitlines()[0]
+
+
+def test_what_is_converted_is_verified(
+    tensorsplit: Command, norm: list[object], tmp_path: Path
+) -> None:
+    out = tmp_path / "out.onnx"
+    words = ("convert", *norm, "--opset", 13, "-o", out, "--verify")
+    ended = tensorsplit(*words)
+    assert (ended.status, ended.err) == (0, "")
+    assert "verified: on the inputs given, numpy gives the same bits" in ended.out
+    assert onnx.load(out) == convert(NORM, 13)
+    out.unlink()
+    exact = tensorsplit(*words, "--rtol", 0, "--atol", 0)
+    if "up to rounding of y\n" in ended.out:
+        assert (exact.status, out.exists()) == (1, False)
+        assert "NOT verified: numpy: output 'y': " in exact.out
+
+
+@pytest.mark.engine
+def test_both_models_run_on_another_engine(tensorsplit: Command, norm: list[object]) -> None:
+    pytest.importorskip("onnxruntime")
+    words = ("convert", *norm, "--opset", 17, "--dry-run", "--verify", "--engine", "onnxruntime")
+    ended = tensorsplit(*words)
+    assert ended.status == 0
+    assert "verified: on the inputs given, onnxruntime gives the same bits" in ended.out
+
+
+def test_an_engine_is_for_verifying(refused: Callable[..., str], norm: list[object]) -> None:
+    words = ("convert", *norm, "--opset", 17, "--dry-run")
+    refused("TS703", *words, "--engine", "onnxruntime")
+    refused("TS703", *words, "--atol", 1)
+    refused("TS601", *words, "--verify", "--engine", "nothing")

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
+from tensorsplit import engines
 from tensorsplit.model import profiles
 from tensorsplit.model.lower import lower as lower_model
 from tests.cli.conftest import Command
@@ -89,6 +91,72 @@ def test_a_shape_that_no_memory_holds_is_one_line(run: Command, save: Save) -> N
     assert ended == (2, "", "tensorsplit: error: out of memory\n")
 
 
+CALCULATES = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 18]>'
+    " g (float[N,64] x, float[64,64] w) => (float[?,?] a, float[?,?] b, float[?,?] y)"
+    " {a, b = Split<axis=1, num_outputs=2>(x) y = MatMul(x, w)}"
+)
+
+
+@pytest.fixture
+def calculating(tmp_path: Path, rng: np.random.Generator) -> list[object]:
+    """A model that splits and multiplies, and numbers whose products are rounded."""
+    onnx.save(CALCULATES, tmp_path / "model.onnx")
+    words: list[object] = [tmp_path / "model.onnx"]
+    for name, shape in (("x", (9, 64)), ("w", (64, 64))):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal(shape).astype(np.float32))
+        words += ["--input", f"{name}={tmp_path / name}.npy"]
+    return words
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_sums_may_be_rounded_otherwise(
+    run: Command, calculating: list[object], engine: str
+) -> None:
+    pytest.importorskip(engine)
+    words = (*calculating, "--for", engine, "--dry-run", "--verify")
+    ended = run(*words)
+    assert (ended.status, ended.err) == (0, "")
+    assert "verified: on the inputs given, numpy gives the same bits\n" in ended.out
+    assert f"verified: on the inputs given, {engine} gives the same bits" in ended.out
+    exact = run(*words, "--rtol", 0, "--atol", 0)
+    if "up to rounding of y\n" in ended.out:
+        assert f"{engine} gives the same bits of a, b, and the same up to" in ended.out
+        assert exact.status == 1
+        assert f"NOT verified: {engine}: output 'y': " in exact.out
+        assert "; --rtol 0 and --atol 0 ask for the same bits" in exact.out
+        assert f"the original model: {engine}: output 'y': " in exact.out
+
+
+def test_an_engine_that_is_not_installed_is_not_run(
+    run: Command, save: Save, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: None)
+    ended = run(save("split2"), "--for", "onnxruntime", "--dry-run", "--verify")
+    assert ended.status == 0
+    assert "onnxruntime is not installed, and was not run\n" in ended.out
+    assert "numpy gives the same bits" in ended.out
+
+
+def test_values_that_the_target_changes_are_told_on_standard_error(
+    run: Command, save: Save
+) -> None:
+    ended = run(save("split13_double"), "--for", "openvino", "--dry-run")
+    assert ended.status == 0
+    assert ended.err.startswith("tensorsplit: warning: openvino ")
+    assert ": every value that float32 does not hold becomes the nearest one" in ended.err
+    assert ended.err.count("\n") == 1
+    assert "D16" not in ended.out
+
+
+@pytest.mark.parametrize("sizes", [("--rtol", "nan"), ("--atol", "-1"), ("--rtol", "x")])
+def test_a_tolerance_is_a_size(run: Command, save: Save, sizes: tuple[str, ...]) -> None:
+    ended = run(save("split2"), "--for", "portable", "--dry-run", "--verify", *sizes)
+    assert ended.status == 2
+    assert f"Invalid value for '{sizes[0]}'" in ended.err
+
+
 @pytest.mark.engine
 def test_verify_runs_the_engine_that_a_profile_file_is_about(
     run: Command, save: Save, tmp_path: Path
@@ -120,12 +188,20 @@ def test_verify_takes_inputs_from_files(run: Command, save: Save, tmp_path: Path
 def test_a_mismatch_ends_with_1_and_writes_nothing(
     run: Command, save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorsplit.engines.compare.compare", lambda *_, **__: ["it differs"])
+    def wrong(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        outputs = engines.run(*args, **kwargs)
+        return {name: part + np.ones((), part.dtype) for name, part in outputs.items()}
+
+    monkeypatch.setattr("tensorsplit.engines.compare.run", wrong)
     out = tmp_path / "out.onnx"
-    ended = run(save("chunk_dynamic"), "--for", "portable", "-o", out, "--verify")
+    ended = run(save("chunk_dynamic"), "--for", "portable", "-o", out, "--verify", "--atol", "9")
     assert ended.status == 1
-    assert "NOT verified: it differs" in ended.out
+    assert "values differ, largest difference 1; the first at [0, 0] is" in ended.out
+    assert "it is only split and moved, so that every bit has to be the same" in ended.out
     assert not out.exists()
+    piped = run(save("chunk_dynamic"), "--for", "portable", "-o", "-", "--verify")
+    assert (piped.status, piped.out) == (1, "")
+    assert "tensorsplit: NOT verified: numpy: output '" in piped.err
 
 
 def test_random_inputs_that_do_not_fit_say_what_to_give(run: Command, save: Save) -> None:
@@ -140,6 +216,7 @@ def test_random_inputs_that_do_not_fit_say_what_to_give(run: Command, save: Save
         (("--for", "portable"), "TS703"),
         (("--for", "nothing", "--dry-run"), "TS601"),
         (("--dry-run",), "TS703"),
+        (("--for", "portable", "--dry-run", "--rtol", "1"), "TS703"),
         (("--for", "portable", "--dry-run", "--verify", "--input-shape", "x:a"), "TS703"),
         (("--for", "portable", "--dry-run", "--verify", "--input-shape", "z:1"), "TS703"),
     ],

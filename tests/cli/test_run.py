@@ -143,5 +143,36 @@ def test_a_tolerance_is_for_numbers(
     assert "output 'b': 6 values differ, largest difference 0.5" in ended.out
     near = tensorsplit(*words, "--tolerance", "0.6")
     assert near.status == 0
-    assert near.out.count("(within the tolerance)") == 2
+    assert near.out.count("; within --rtol 0 and --atol 0.6") == 2
     assert tensorsplit(*words, "--tolerance", "0.4").status == 1
+
+
+def test_tolerances_are_for_comparing(
+    refused: Callable[..., str], split: Path, tmp_path: Path, x: Any
+) -> None:
+    words = ("run", split, "-i", f"x={npy(tmp_path, x)}")
+    refused("TS703", *words, "--rtol", 1)
+    refused("TS703", *words, "--compare", "numpy", "--rtol", 1, "--tolerance", 1)
+    refused("TS703", *words, "--compare", "numpy", "--atol", "nan")
+
+
+def test_what_is_split_is_compared_by_its_bits(
+    tensorsplit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, x: Any
+) -> None:
+    def rounded(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        outputs = engines.run(*args, **kwargs)
+        return {name: part * np.float32(1 + 1e-6) for name, part in outputs.items()}
+
+    monkeypatch.setattr("tensorsplit.engines.compare.run", rounded)
+    nodes = [node("Split", "x", "a b", axis=1, num_outputs=2), node("Tanh", "x", "y")]
+    outputs = [value(name, FLOAT) for name in ("a", "b", "y")]
+    path = save(tmp_path, graph(nodes, [value("x", FLOAT)], outputs))
+    words = ("run", path, "-i", f"x={npy(tmp_path, x)}", "--compare", "onnx-reference")
+    ended = tensorsplit(*words, "--atol", 1)
+    assert ended.status == 1
+    assert ended.out.count("it is only split and moved, so that every bit has to be the same") == 2
+    assert "output 'y': " in ended.out
+    assert "within --rtol 0.0001 (the default) and --atol 1" in ended.out
+    all_near = tensorsplit(*words, "--tolerance", 1)
+    assert all_near.status == 0
+    assert "onnx-reference: the same as numpy up to rounding" in all_near.out

@@ -14,7 +14,7 @@ from onnx import TensorProto
 import tensorsplit as ts
 from tensorsplit.core.errors import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED, SplitError
 from tensorsplit.engines import compare as compare_module
-from tensorsplit.engines.compare import Difference, compare, differences
+from tensorsplit.engines.compare import Difference, Tolerance, compare, differences
 from tests.engines.models import model, node, split_model, tensor
 
 DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
@@ -206,3 +206,90 @@ def test_measured_differences_are_told() -> None:
     assert difference.aspect == "refused"
     with pytest.raises(ts.SplitError, match="TS601"):
         compare(source, {"x": x}, ["nothing"])
+
+
+CALCULATED = np.array([1000.0, -20.0, 3.0, 0.001], np.float32)
+
+
+def judged(found: Any, expected: Any, moved: tuple[str, ...] = (), **sizes: float) -> Difference:
+    """The only difference, by a tolerance."""
+    sides = {"engine": "it", "reference": "ours", "tolerance": Tolerance(**sizes)}
+    (difference,) = differences({"y": found}, {"y": expected}, moved=moved, **sides)  # type: ignore[arg-type]  # of three types
+    return difference
+
+
+def test_what_is_calculated_has_a_tolerance_and_what_is_moved_has_none() -> None:
+    found = CALCULATED * np.float32(1 + 1e-6)
+    near = judged(found, CALCULATED)
+    assert near.is_allowed
+    assert near.count == (found != CALCULATED).sum()
+    moved = judged(found, CALCULATED, moved=("y",), atol=1.0)
+    assert not moved.is_allowed
+    assert str(moved).endswith("; it is only split and moved, so that every bit has to be the same")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "near", "far"),
+    [
+        (np.float64, 1e-12, 1e-7),
+        (np.float32, 1e-6, 1e-3),
+        (np.float16, 2e-3, 5e-2),
+        (ml_dtypes.bfloat16, 1e-2, 0.2),
+        (ml_dtypes.float8_e4m3fn, 0.125, 0.5),
+        (np.complex64, 1e-6, 1e-3),
+    ],
+)
+def test_each_element_type_has_its_tolerance(dtype: Any, near: float, far: float) -> None:
+    expected = np.array([1, 2, 4, 8]).astype(dtype)
+    for distance, allowed in ((near, True), (far, False)):
+        found = (np.array([1, 2, 4, 8]) * (1 + distance)).astype(dtype)
+        assert judged(found, expected).is_allowed is allowed
+        assert not one(found, expected).is_allowed
+
+
+def test_what_sums_to_nearly_0_may_be_as_far_off_as_other_sums() -> None:
+    expected = np.append(CALCULATED, np.float32(1e-7))
+    found = expected.copy()
+    found[-1] = -2e-4
+    assert judged(found, expected).is_allowed
+    assert not judged(found[-1:], expected[-1:]).is_allowed
+    assert not judged(found, expected, atol=0.0).is_allowed
+
+
+def test_the_options_are_told_with_one_that_would_do() -> None:
+    found = CALCULATED + np.array([0, 0, 0.0301, 0], np.float32)
+    difference = judged(found, CALCULATED, rtol=1e-3, atol=0.01)
+    assert difference.count == 1
+    assert difference.judged == "beyond --rtol 0.001 and --atol 0.01; --atol 0.028 would allow it"
+    assert judged(found, CALCULATED, rtol=1e-3, atol=0.028).is_allowed
+    assert judged(found, CALCULATED).judged == (
+        "beyond --rtol 0.0001 (the default) and --atol 0.00115 (the default);"
+        " --atol 0.03 would allow it"
+    )
+
+
+def test_nan_and_infinity_are_near_themselves_only() -> None:
+    odd = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
+    same = np.array([-np.nan, np.inf, -np.inf, 0.0], np.float32)
+    assert judged(same, odd).is_allowed
+    for place, value in ((0, 1.0), (1, 3e38), (1, -np.inf), (3, np.nan)):
+        found = odd.copy()
+        found[place] = value
+        difference = judged(found, odd, atol=1.0)
+        assert (difference.is_allowed, difference.index, difference.count) == (False, (place,), 1)
+        assert difference.judged == "beyond --rtol 0.0001 (the default) and --atol 1"
+
+
+def test_every_bit_counts_if_both_are_0() -> None:
+    difference = judged(np.array([-0.0]), np.array([0.0]), rtol=0, atol=0)
+    assert not difference.is_allowed
+    assert difference.judged == "--rtol 0 and --atol 0 ask for the same bits"
+
+
+def test_integers_are_the_same_unless_an_option_says_otherwise() -> None:
+    expected = np.array([2**62, 7])
+    assert not judged(expected + 1, expected).is_allowed
+    assert judged(expected + 1, expected, atol=1).is_allowed
+    assert judged(expected + 3, expected, rtol=0, atol=1).judged.endswith("--atol 3 would allow it")
+    text = judged(np.array(["a"], object), np.array(["b"], object), atol=9)
+    assert not text.is_allowed

@@ -13,20 +13,25 @@ import click
 
 from tensorsplit import __version__
 from tensorsplit.cli.files import PIPE, Output, source_of
-from tensorsplit.cli.input_files import (
-    INPUT_SHAPE_OPTION,
-    input_option,
-    random_feeds,
-    read_feeds,
-    read_input_shapes,
+from tensorsplit.cli.input_files import INPUT_SHAPE_OPTION, read_input_shapes
+from tensorsplit.cli.screen import (
+    FINDINGS,
+    examples,
+    format_option,
+    note,
+    progress_of,
+    say,
+    show,
+    write,
 )
-from tensorsplit.cli.screen import FINDINGS, examples, format_option, progress_of, say, show, write
-from tensorsplit.core.errors import SplitError, printable
+from tensorsplit.cli.verifying import Verification, verifies
+from tensorsplit.core.errors import printable
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
     from rich.table import Table
 
+    from tensorsplit.model.convert.conversion import ConversionReport
     from tensorsplit.model.graph.reading import OnnxModel
     from tensorsplit.model.lower import LoweringReport
 
@@ -156,6 +161,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     epilog=examples(
         "convert model.onnx --opset 18 -o model.onnx",
         "convert model.onnx --opset 11 --dry-run",
+        "convert model.onnx --opset 13 -o model.onnx --verify --engine onnxruntime",
         "convert model.onnx --to-variadic -o variadic.onnx",
         "convert - --opset 13 -o - < model.onnx > converted.onnx",
     )
@@ -169,28 +175,79 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     help="Convert every Split to OpenVINO's VariadicSplit, in the domain org.openvinotoolkit;"
     " `lower` goes the way back.",
 )
+@verifies(
+    "Run both models and compare their outputs; nothing is written if they differ by more than is"
+    " allowed."
+)
+@click.option(
+    "--engine",
+    "engines",
+    metavar="ENGINE",
+    multiple=True,
+    help="With --verify, run both models with this engine too, beside our own operators; may be"
+    " repeated.",
+)
 @_writes_model
-def convert(*, model: str, opset: int | None, to_variadic: bool, output: Output) -> None:
+def convert(
+    *,
+    model: str,
+    opset: int | None,
+    to_variadic: bool,
+    engines: Sequence[str],
+    verification: Verification | None,
+    output: Output,
+) -> int:
     """Convert an ONNX model to another opset, up or down.
 
     With --to-variadic, convert its splits to OpenVINO's operator; both may be asked for at once.
-    Bodies and functions are converted too.
+    Bodies and functions are converted too. What is rewritten is listed: most of it is exact; an
+    operator that becomes several others that calculate is equal up to rounding.
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
-    fine; 2 something is not expressible at that opset, or the input can't be read.
+    fine; 1 the results differ (--verify); 2 something is not expressible at that opset, or the
+    input can't be read.
     """
     if opset is None and not to_variadic:
         raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
+    if engines and verification is None:
+        raise click.UsageError("--engine needs --verify")
+    from tensorsplit.engines import check_engine
     from tensorsplit.model.convert.driver import open_converted
 
+    for engine in engines:
+        check_engine(engine)
     with progress_of("converting"):
-        opened, changed = open_converted(source_of(model), opset, variadic=to_variadic)
-        made = opened.proto(changed)
+        opened, report = open_converted(source_of(model), opset, variadic=to_variadic)
+        made = opened.proto(report.is_changed)
+    verdict, same = _verdict(verification, opened, made, engines)
     if output.has_report:
-        if not changed:
+        if not report.is_changed:
             already = "has no Split" if opset is None else f"is at opset {opset} already"
             say(f"{model} {already}")
+        _list_rewritten(report)
         show(_summary(opened.original, made))
-    output.write(made)
+    _say_verdict(output, verdict)
+    if same:
+        output.write(made)
+    return 0 if same else FINDINGS
+
+
+def _list_rewritten(report: ConversionReport) -> None:
+    """Every operator that was rewritten, and whether that is exact."""
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for each in report.changes:
+        became = f" -> {', '.join(dict.fromkeys(each.became))}" if each.became else ""
+        groups.setdefault((each.is_exact, f"{each.operator}{became}"), []).append(each.node)
+    for is_exact, title in ((True, "rewritten, exact:"), (False, "rewritten, up to rounding:")):
+        found = [(what, nodes) for (exact, what), nodes in groups.items() if exact == is_exact]
+        if found:
+            say(title)
+            say(*(f"  {what} ({_counted(nodes)})" for what, nodes in found[:_MOST_CHANGES]))
+        if len(found) > _MOST_CHANGES:
+            say(f"  and {len(found) - _MOST_CHANGES} more operators")
+
+
+def _counted(nodes: Sequence[str]) -> str:
+    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes, the first is {nodes[0]}"
 
 
 @click.command(
@@ -209,22 +266,16 @@ def convert(*, model: str, opset: int | None, to_variadic: bool, output: Output)
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
     " lengths, axes from the front).",
 )
-@click.option(
-    "--verify",
-    is_flag=True,
-    help="Run the model with our own operators and the lowered one with the engine, and compare"
-    " the bits; nothing is written if they differ.",
+@verifies(
+    "Run both models with our own operators, and with the engine where it is installed, and compare"
+    " their outputs; nothing is written if they differ by more than is allowed."
 )
-@input_option("What to verify with, as `run` takes it; inputs that are not given are random.")
-@INPUT_SHAPE_OPTION
 @_writes_model
 def lower(
     *,
     model: str,
     target: str,
-    verify: bool,
-    written: Sequence[str],
-    shapes: Sequence[str],
+    verification: Verification | None,
     output: Output,
 ) -> int:
     """Rewrite the splits and sequences of an ONNX model for an engine.
@@ -240,18 +291,15 @@ def lower(
         opened = open_model(source_of(model))
         report = lower_graph(opened.model, target)
         made = opened.proto(bool(report.changes))
-    verdict: list[str] = []
-    same = True
-    if verify:
-        lowered = replace(opened, original=made, path=None)
-        verdict, same = _verify(replace(opened), lowered, target, written, shapes)
+    others = [] if verification is None else _engine_of(target)
+    verdict, same = _verdict(verification, opened, made, others)
     if output.has_report:
         _tell(report, opened.original, made)
-        say(*verdict)
-    if not same:
-        return FINDINGS
-    output.write(made)
-    return 0
+    note(*(f"warning: {warning}" for warning in report.warnings))
+    _say_verdict(output, verdict)
+    if same:
+        output.write(made)
+    return 0 if same else FINDINGS
 
 
 def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None:
@@ -270,32 +318,26 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
     say(*(f"note: {note}" for note in report.notes))
 
 
-def _verify(
-    source: OnnxModel, made: OnnxModel, target: str, written: Sequence[str], shapes: Sequence[str]
-) -> tuple[list[str], bool]:
-    """Run both models; what was found, and whether they agree."""
-    from tensorsplit import engines
-    from tensorsplit.engines.compare import compare
+def _engine_of(target: str) -> list[str]:
+    """The engine that a target is about, if it is one."""
+    from tensorsplit.engines import ENGINES
     from tensorsplit.model.profiles import load
 
-    named = load(target).engine
-    engine = named if named in engines.ENGINES else "numpy"
-    engines.check_engine(engine)
-    declared = source.inputs
-    given = read_feeds(written, declared)
-    feeds = random_feeds(declared, given, read_input_shapes(shapes, declared))
-    try:
-        expected = engines.run(source, feeds)
-    except SplitError as error:
-        if not written or len(given) < len(declared):
-            fix = "give inputs that fit the model with --input NAME=FILE"
-            error.fix = "; ".join(filter(None, (error.fix, fix)))
-        raise
-    found = compare(made, feeds, [engine], reference=expected)
-    if found:
-        return [f"NOT verified: {difference}" for difference in found], False
-    inputs = "the inputs given" if len(given) == len(feeds) else "random inputs"
-    return [f"verified: on {inputs}, {engine} gives the same bits"], True
+    return [name for name in (load(target).engine,) if name in ENGINES]
+
+
+def _verdict(
+    verification: Verification | None, opened: OnnxModel, made: ModelProto, others: Sequence[str]
+) -> tuple[list[str], bool]:
+    """What --verify finds, and whether all is well; nothing where it was not asked for."""
+    if verification is None:
+        return [], True
+    return verification.run(replace(opened), replace(opened, original=made, path=None), others)
+
+
+def _say_verdict(output: Output, verdict: Sequence[str]) -> None:
+    """Say what --verify found; on standard error where standard output holds the model."""
+    (say if output.has_report else note)(*verdict)
 
 
 def _summary(before: ModelProto, after: ModelProto) -> Table:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -23,7 +23,11 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import Writer, write_files
 from tensorsplit.cli.input_files import Array, input_option, read_feeds
 from tensorsplit.cli.screen import FINDINGS, examples, say
+from tensorsplit.cli.verifying import SIZE, tolerance_options
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
+
+if TYPE_CHECKING:
+    from tensorsplit.model.graph.reading import OnnxModel
 
 ARCHIVE = "outputs.npz"
 
@@ -62,12 +66,13 @@ _LONGEST_LINE = 400
     multiple=True,
     help="Run this engine too and say where it differs; may be repeated.",
 )
+@tolerance_options
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="The largest difference allowed between engines; 0 compares bits.",
+    metavar="A",
+    type=SIZE,
+    help="The largest difference allowed in any output, in place of --rtol and --atol; 0 compares"
+    " the bits of all.",
 )
 @click.option(
     *("-o", "--output", "folder"),
@@ -87,20 +92,27 @@ def run(
     written: Sequence[str],
     engine: str,
     compare: Sequence[str],
-    tolerance: float,
+    rtol: float | None,
+    atol: float | None,
+    tolerance: float | None,
     folder: Path | None,
     style: str | None,
 ) -> int:
     """Run a model, ONNX or OpenVINO IR (.xml), and show or write its outputs.
 
-    With --compare, other engines run it too; the exit status is 1 if one of them differs.
+    With --compare, other engines run it too; the exit status is 1 if one of them differs by more
+    than is allowed.
     """
     from tensorsplit import engines
-    from tensorsplit.engines.compare import compare as compare_engines
     from tensorsplit.model.graph.reading import read_model
 
     if style is not None and folder is None:
         raise click.UsageError("--format needs -o DIR")
+    if (rtol, atol) != (None, None):
+        if not compare:
+            raise click.UsageError("--rtol and --atol need --compare ENGINE")
+        if tolerance is not None:
+            raise click.UsageError("give --tolerance, or --rtol and --atol")
     for name in (engine, *compare):
         engines.check_engine(name)
     source = read_model(model)
@@ -119,19 +131,34 @@ def run(
             f"give --input NAME=FILE for {'; '.join(wanted)}",
             parameter=", ".join(entry.name for entry in missing),
         )
+    from tensorsplit.engines.compare import compare as compare_engines
+
     outputs = engines.run(source, feeds, engine=engine)
     verdicts: list[str] = []
     same = True
+    judging = _judging(source, rtol, atol, tolerance) if compare else {}
     for other in dict.fromkeys(compare):
-        found = compare_engines(source, feeds, [other], reference=outputs)
-        verdicts += [] if found else [f"{other}: the same as {engine}"]
-        for difference in found:
-            near = difference.largest is not None and float(difference.largest) <= tolerance > 0
-            within = " (within the tolerance)" if near else ""
-            verdicts.append(f"{replace(difference, reference=engine)}{within}")
-            same = same and near
+        found = compare_engines(source, feeds, [other], reference=outputs, **judging)
+        found = [replace(difference, reference=engine) for difference in found]
+        if all(difference.is_allowed for difference in found):
+            verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")
+        else:
+            same = False
+        verdicts += map(str, found)
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
     return 0 if same else FINDINGS
+
+
+def _judging(
+    source: OnnxModel, rtol: float | None, atol: float | None, tolerance: float | None
+) -> dict[str, Any]:
+    """How outputs are compared, as arguments of `compare`."""
+    from tensorsplit.engines.compare import Tolerance
+    from tensorsplit.model.exactness import moved_outputs
+
+    if tolerance is not None:
+        return {"tolerance": Tolerance(0, tolerance) if tolerance else None}
+    return {"tolerance": Tolerance(rtol, atol), "moved": moved_outputs(source)}
 
 
 def _described(outputs: Mapping[str, Any]) -> Iterator[str]:

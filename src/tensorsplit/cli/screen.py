@@ -90,6 +90,12 @@ def complain(message: str) -> None:
         sys.stderr.write(f"tensorsplit: error: {line}\n")
 
 
+def note(*lines: str) -> None:
+    """Write lines to standard error that are no errors."""
+    if sys.stderr is not None:
+        sys.stderr.write("".join(f"tensorsplit: {printable(line)}\n" for line in lines))
+
+
 def silence() -> None:
     """Discard the rest of standard output: its reader is gone."""
     try:

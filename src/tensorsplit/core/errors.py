@@ -289,6 +289,13 @@ class SplitError(ValueError):
         return f"{message}; {self.fix}" if self.fix else message
 
 
+class SplitWarning(UserWarning):
+    """What was done is right, and an engine will silently make something else of it.
+
+    Turn it into an exception with ``warnings.simplefilter("error", SplitWarning)``.
+    """
+
+
 def _rebuild(
     error: type[SplitError], code: str, problem: str, fix: str, place: dict[str, str | None]
 ) -> SplitError:

@@ -1,8 +1,9 @@
-"""Where engines differ on the same model and inputs."""
+"""Where engines differ on the same model and inputs, and whether a difference is allowed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -30,8 +31,10 @@ class Difference:
         expected: What the reference has, as text.
         found: What the engine has, as text; for a refusal or a crash its message.
         index: The first index at which the values differ.
-        count: How many values differ.
+        count: How many values differ: by more than is allowed, if any does, else in any bit.
         largest: The largest difference of two numbers, as text; None for strings.
+        is_allowed: Whether all values lie within the tolerance.
+        judged: By what the values were judged, in words.
     """
 
     engine: str
@@ -43,6 +46,8 @@ class Difference:
     index: tuple[int, ...] | None = None
     count: int = 0
     largest: str | None = None
+    is_allowed: bool = False
+    judged: str = ""
 
     def __str__(self) -> str:
         if not self.output:
@@ -55,11 +60,73 @@ class Difference:
         return (
             f"{where}: {self.count} value{'s differ' if self.count != 1 else ' differs'}{largest};"
             f" the first at [{index}] is {self.found}, but {self.reference} has {self.expected}"
+            f"{self.judged and '; '}{self.judged}"
         )
+
+
+RELATIVE: Mapping[str, float] = {
+    "double": 1e-9,
+    "float": 1e-4,
+    "float16": 1e-2,
+    "bfloat16": 5e-2,
+    "float8e4m3fn": 0.25,
+    "float8e4m3fnuz": 0.25,
+    "float8e5m2": 0.5,
+    "float8e5m2fnuz": 0.5,
+    "float4e2m1": 0.5,
+    "complex64": 1e-4,
+    "complex128": 1e-9,
+}
+"""The relative tolerance of each element type, unless one is given; of all others it is 0.
+
+Wide enough for what many operations after one another round, and far too narrow for other data.
+"""
+
+_LEAST_SIZE = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far numbers may be from those that are expected: ``atol + rtol * |expected|``.
+
+    NaN is as good as NaN, and 0.0 as -0.0. If both are 0, every bit counts.
+
+    Attributes:
+        rtol: The relative tolerance; None for that of the element type in `RELATIVE`.
+        atol: The absolute tolerance; None for the relative one times what is usual in the tensor:
+            the median of the sizes of all numbers but 0, or 0.01 if that is more. For what sums to
+            nearly 0 is as far off as the terms of its sum are.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether every bit counts."""
+        return self.rtol == 0 == self.atol
+
+    def of(self, expected: Array) -> tuple[float, float]:
+        """The relative and the absolute tolerance for a tensor."""
+        rtol = RELATIVE.get(element_type(expected), 0.0) if self.rtol is None else self.rtol
+        if self.atol is not None or not rtol:
+            return rtol, self.atol or 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            sizes = np.abs(_wide(expected))
+        usual = sizes[np.isfinite(sizes) & (sizes > 0)]
+        return rtol, rtol * max(float(np.median(usual)) if usual.size else 0.0, _LEAST_SIZE)
+
+    def words(self, rtol: float, atol: float) -> str:
+        """Both options with their values, and which of them were not given."""
+        pairs = (("--rtol", rtol, self.rtol), ("--atol", atol, self.atol))
+        texts = (f"{n} {v:.3g}{' (the default)' if given is None else ''}" for n, v, given in pairs)
+        return " and ".join(texts)
 
 
 _TEXT = "OUST"
 _Make: TypeAlias = Callable[..., Difference]
+_MOVED = "it is only split and moved, so that every bit has to be the same"
+_BITS_ASKED = "--rtol 0 and --atol 0 ask for the same bits"
 
 
 def compare(
@@ -68,6 +135,8 @@ def compare(
     engines: Sequence[str],
     *,
     reference: str | Mapping[str, Any] = "numpy",
+    tolerance: Tolerance | None = None,
+    moved: Container[str] = (),
 ) -> list[Difference]:
     """Run a model with several engines and say where they differ.
 
@@ -76,11 +145,14 @@ def compare(
         inputs: As `run` takes them.
         engines: The engines to compare with the reference.
         reference: An engine, or outputs that `run` returned.
+        tolerance: How far numbers may be apart; None if every bit counts.
+        moved: The outputs that have no tolerance, such as `model.exactness.moved_outputs`.
 
     Returns:
-        The differences, in the order of the engines and outputs; of each pair of arrays the
-        first that is found of shape, element type and values. Bits decide for floating-point
-        numbers, so that NaN payloads and the sign of zero count; values for all others.
+        The differences, in the order of the engines and outputs, those that are allowed too; of
+        each pair of arrays the first that is found of shape, element type and values. Where there
+        is no tolerance bits decide for floating-point numbers, so that NaN payloads and the sign
+        of zero count; values for all others.
 
     Raises:
         SplitError: TS601 and TS602 for an engine that there is not; whatever the reference
@@ -100,19 +172,27 @@ def compare(
             aspect = "crashed" if error.kind is ENGINE_CRASHED else "refused"
             found.append(Difference(engine, name, "", aspect, found=str(error)))
         else:
-            found.extend(differences(outputs, expected, engine=engine, reference=name))
+            sides = {"engine": engine, "reference": name}
+            found += differences(outputs, expected, **sides, tolerance=tolerance, moved=moved)
     return found
 
 
 def differences(
-    outputs: Mapping[str, Any], expected: Mapping[str, Any], *, engine: str, reference: str
+    outputs: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    *,
+    engine: str,
+    reference: str,
+    tolerance: Tolerance | None = None,
+    moved: Container[str] = (),
 ) -> list[Difference]:
-    """Compare the outputs of an engine with those of the reference."""
+    """Compare the outputs of an engine with those of the reference, as `compare` does."""
     make = partial(Difference, engine, reference)
     found: list[Difference] = []
     for name in dict.fromkeys((*expected, *outputs)):
         if name in outputs and name in expected:
-            found.extend(_values(make, name, expected[name], outputs[name]))
+            judging = _Judging(tolerance, name in moved)
+            found.extend(_values(make, judging, name, expected[name], outputs[name]))
         else:
             there, here = (
                 "such an output" if name in side else "none" for side in (expected, outputs)
@@ -121,7 +201,43 @@ def differences(
     return found
 
 
-def _values(make: _Make, name: str, expected: Any, found: Any) -> Iterator[Difference]:
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """By what the tensors of an output are judged."""
+
+    tolerance: Tolerance | None
+    is_moved: bool
+
+    def __call__(self, expected: Array, found: Array) -> tuple[Array, str]:
+        """For each of two flat arrays' elements whether it is allowed, and by what, in words."""
+        none = np.zeros(expected.size, np.bool_)
+        if self.tolerance is None or expected.dtype.kind in _TEXT:
+            return none, ""
+        if self.is_moved or self.tolerance.is_none:
+            return none, _MOVED if self.is_moved else _BITS_ASKED
+        rtol, atol = self.tolerance.of(expected)
+        gaps = _gaps(expected, found)
+        with np.errstate(invalid="ignore", over="ignore"):
+            excess = gaps - rtol * np.abs(_wide(expected))  # inf - inf: compared in the next line
+        allowed = (excess <= atol) & np.isfinite(gaps) | (gaps == 0)
+        words = self.tolerance.words(rtol, atol)
+        if allowed.all():
+            return allowed, f"within {words}"
+        needed = float(np.max(np.where(allowed, 0, excess)))
+        offer = f"; --atol {_rounded_up(needed)} would allow it" if math.isfinite(needed) else ""
+        return allowed, f"beyond {words}{offer}"
+
+
+def _rounded_up(number: float) -> str:
+    """A number with two digits that is no smaller."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    text = f"{math.ceil(number / step) * step:.2g}"
+    return text if float(text) >= number else f"{(math.ceil(number / step) + 1) * step:.2g}"
+
+
+def _values(
+    make: _Make, judging: _Judging, name: str, expected: Any, found: Any
+) -> Iterator[Difference]:
     kinds = [_kind(side) for side in (expected, found)]
     if kinds[0] != kinds[1]:
         yield make(name, "kind", *kinds)
@@ -129,9 +245,9 @@ def _values(make: _Make, name: str, expected: Any, found: Any) -> Iterator[Diffe
         if len(expected) != len(found):
             yield make(name, "length", str(len(expected)), str(len(found)))
         for place, pair in enumerate(zip(expected, found, strict=False)):
-            yield from _values(make, f"{name}[{place}]", *pair)
+            yield from _values(make, judging, f"{name}[{place}]", *pair)
     elif expected is not None:
-        yield from _arrays(make, name, np.asarray(expected), np.asarray(found))
+        yield from _arrays(make, judging, name, np.asarray(expected), np.asarray(found))
 
 
 def _kind(value: Any) -> str:
@@ -140,7 +256,9 @@ def _kind(value: Any) -> str:
     return "a sequence" if isinstance(value, (list, tuple)) else "a tensor"
 
 
-def _arrays(make: _Make, name: str, expected: Array, found: Array) -> Iterator[Difference]:
+def _arrays(
+    make: _Make, judging: _Judging, name: str, expected: Array, found: Array
+) -> Iterator[Difference]:
     if expected.shape != found.shape:
         yield make(name, "shape", str(expected.shape), str(found.shape))
         return
@@ -148,22 +266,30 @@ def _arrays(make: _Make, name: str, expected: Array, found: Array) -> Iterator[D
     if types[0] != types[1]:
         yield make(name, "element type", *types)
         return
-    places = np.flatnonzero(_differ(expected.reshape(-1), found.reshape(-1)))
-    if places.size:
-        first = np.unravel_index(places[0], expected.shape)
-        texts = [str(side[first]) for side in (expected, found)]
-        if expected.dtype.kind in _TEXT:
-            texts = list(map(repr, texts))
-        if texts[0] == texts[1]:
-            texts = [f"{side[first]} (bits {_bits(side[first])})" for side in (expected, found)]
-        yield make(
-            name,
-            "values",
-            *texts,
-            index=tuple(map(int, first)),
-            count=int(places.size),
-            largest=_largest(expected.reshape(-1)[places], found.reshape(-1)[places]),
-        )
+    left, right = expected.reshape(-1), found.reshape(-1)
+    places = np.flatnonzero(_differ(left, right))
+    if not places.size:
+        return
+    allowed, words = judging(left, right)
+    beyond = places[~allowed[places]]
+    is_allowed = not beyond.size
+    places = places if is_allowed else beyond
+    first = np.unravel_index(places[0], expected.shape)
+    texts = [str(side[first]) for side in (expected, found)]
+    if expected.dtype.kind in _TEXT:
+        texts = list(map(repr, texts))
+    if texts[0] == texts[1]:
+        texts = [f"{side[first]} (bits {_bits(side[first])})" for side in (expected, found)]
+    yield make(
+        name,
+        "values",
+        *texts,
+        index=tuple(map(int, first)),
+        count=int(places.size),
+        largest=_largest(left[places], right[places]),
+        is_allowed=is_allowed,
+        judged=words,
+    )
 
 
 def _differ(expected: Array, found: Array) -> Array:
@@ -192,14 +318,24 @@ def _largest(expected: Array, found: Array) -> str | None:
     if expected.dtype.kind in _TEXT:
         return None
     if _is_float(expected.dtype):
-        wide = np.complex128 if expected.dtype.kind == "c" else np.longdouble
-        # A signalling NaN is invalid to convert, infinities are invalid to subtract from each
-        # other, and either gives the NaN that is wanted; huge numbers far apart give inf.
-        with np.errstate(invalid="ignore", over="ignore"):
-            left: Any = expected.astype(wide)
-            right: Any = found.astype(wide)
-            gaps = np.abs(left - right)
-        equal = np.isnan(gaps) & (np.isnan(left) == np.isnan(right))
-        return f"{np.max(np.where(equal, 0, gaps)):g}"
+        return f"{np.max(_gaps(expected, found)):g}"
     pairs = zip(expected.astype(object), found.astype(object), strict=True)
     return str(max(abs(int(left) - int(right)) for left, right in pairs))
+
+
+def _gaps(expected: Array, found: Array) -> Array:
+    """How far numbers are apart; 0 for two NaNs, NaN for a single one."""
+    # A signalling NaN is invalid to convert, infinities are invalid to subtract from each other,
+    # and either gives the NaN that is wanted; huge numbers far apart give inf.
+    with np.errstate(invalid="ignore", over="ignore"):
+        left, right = _wide(expected), _wide(found)
+        gaps = np.abs(left - right)
+    equal = (left == right) | (np.isnan(left) & np.isnan(right))
+    return np.asarray(np.where(equal, 0, gaps))
+
+
+def _wide(array: Array) -> Array:
+    """Numbers in a type that holds all of them, but for complex ones that are wider still."""
+    kind = np.complex128 if array.dtype.kind == "c" else np.longdouble
+    with np.errstate(invalid="ignore"):
+        return array.astype(kind)

@@ -7,6 +7,7 @@ wrongly. Checking and lowering both look at a model through them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -23,6 +24,7 @@ from tensorsplit.model.graph.nodes import (
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
+    scopes,
 )
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -141,6 +143,14 @@ def model_features(model: ir.Model) -> Features:
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def data_features(model: ir.Model, facts: Facts) -> Features:
+    """The features of the data that any node works on: whether there are doubles (D16)."""
+    nodes = chain.from_iterable(scopes(model))
+    values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
+    types = (_of_type(facts.of(value)).get("wide_values") for value in values)
+    return {"wide_values": "double"} if "double" in types else {}
 
 
 def _of_split(ref: NodeRef, facts: Facts) -> Features:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,9 +11,10 @@ import onnx
 import onnx_ir as ir
 import pytest
 
-from tensorsplit import SplitError
+from tensorsplit import SplitError, SplitWarning
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import compare
+from tensorsplit.model.check.checker import check
 from tensorsplit.model.features import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.lower import lower, lower_graph
@@ -241,7 +243,7 @@ def test_the_report_says_what_why_and_what_remains() -> None:
     model = ir.from_proto(BY_NAME["split13_int64"].model)
     report = lower_graph(model, "openvino")
     assert report.changes == []
-    assert any("D16" in note for note in report.notes)
+    assert any("D16" in warning for warning in report.warnings)
     assert not any("D23" in note for note in report.notes)
     report = lower_graph(ir.from_proto(BY_NAME["captured_in_if"].model), "openvino")
     assert any("D23" in note for note in report.notes)
@@ -306,3 +308,30 @@ def test_bits_survive(kind: str) -> None:
     outputs = run(lower(case.model, target="portable"), feeds)
     assert outputs["a"].tolist() == feeds["x"][:3].tolist()
     assert outputs["b"].tolist() == feeds["x"][6:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("split13_double", "every value that float32 does not hold becomes the nearest one"),
+        ("sequence_double", "every value that float32 does not hold becomes the nearest one"),
+        ("split13_int64", "every value that int32 does not hold changes"),
+    ],
+)
+def test_values_that_openvino_changes_are_warned_of(case: str, told: str) -> None:
+    with pytest.warns(SplitWarning, match=told) as caught:
+        lower(BY_NAME[case].model, target="openvino")
+    assert [entry.filename for entry in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SplitWarning)
+        lower(BY_NAME[case].model, target="onnxruntime")
+        lower(BY_NAME[case].model, target="portable")
+
+
+def test_doubles_are_warned_of_wherever_they_are() -> None:
+    text = "g (float[4] x) => (float[4] y) {d = Cast<to=11>(x) e = Exp(d) y = Cast<to=1>(e)}"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> {text}')
+    with pytest.warns(SplitWarning, match="double in float32"):
+        lower(model, target="openvino")
+    (finding,) = check(model, "openvino")
+    assert (finding.code, finding.severity, finding.node) == ("TS843", "warning", "graph")

@@ -20,7 +20,7 @@ from tensorsplit.model import profiles
 from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
 from tensorsplit.model.check.node_checks import findings_of
-from tensorsplit.model.features import features_of, layer_features, model_features
+from tensorsplit.model.features import data_features, features_of, layer_features, model_features
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.message import lone_nodes
@@ -102,6 +102,9 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     findings += chain.from_iterable(refused.values())
     if profile is not None:
         findings += _of_model(profile, model, is_layer=is_layer)
+        told = {finding.message for finding in findings}
+        data = of_features(profile, data_features(model, facts), "graph")
+        findings += [finding for finding in data if finding.message not in told]
     return gathered(findings, count)
 
 
@@ -133,6 +136,7 @@ _ORDINARY = ("all", "some")
 """The extents that affect ordinary inputs."""
 
 _LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine}"
+_OTHER_ENGINE = "run it in another engine, if these values matter"
 
 
 def _of_node(profile: Profile, ref: NodeRef, facts: Facts, *, is_layer: bool) -> Iterator[Finding]:
@@ -163,7 +167,9 @@ def of_features(
         value, seen = features[entry.feature], entry.feature.replace("_", " ")
         if value is not True:
             seen = f"{seen} {value}"
-        if entry.extent != "all":
+        if entry.extent == "values":
+            fix = _OTHER_ENGINE
+        elif entry.extent != "all":
             seen = f"{seen}; not in every case"
         message = f"{profile.name}: {entry.note} ({seen})"
         operator = features.get("version")

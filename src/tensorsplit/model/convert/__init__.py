@@ -27,6 +27,9 @@ def convert(
     are not expressible at the target, nodes that calculate them take their place. A function of
     which a node has to know the attributes is made once for each combination that calls pass.
 
+    Splits, moves and casts stay exact. An operator that becomes several others that calculate, such
+    as LayerNormalization before opset 17, is equal up to rounding; the command line tells which.
+
     Args:
         model: A path, or a model in memory, which is left as it is. External data is not read.
         opset: The opset, from 1 on; with `variadic` it may be None, which leaves it as it is.
@@ -43,5 +46,5 @@ def convert(
             are wrong, TS310 and TS201 for those not expressible at the opset, TS512 for other
             operators that are not, TS501, TS502 for what is no well-formed model.
     """
-    opened, changed = open_converted(model, opset, variadic=variadic)
-    return opened.back(changed)
+    opened, report = open_converted(model, opset, variadic=variadic)
+    return opened.back(report.is_changed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,49 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError
 from tensorsplit.model.convert.operator_versions import VersionStep
+from tensorsplit.model.exactness import is_exact
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, constant
+from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.node_outputs import infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
 """Before this opset constants hold floats and nothing else."""
+
+
+@dataclass(slots=True)
+class ConvertedNode:
+    """A node of the model, and what was made of it.
+
+    Attributes:
+        node: Its path, such as ``graph/loop_1.body/norm``.
+        operator: What it was.
+        opset: The opset that it was written for.
+        became: The operators that stand in its place; empty if it has other operands only.
+        is_exact: Whether every bit of its results is the same, but for NaNs and the sign of zero;
+            else they are equal up to rounding, as other operators calculate them.
+    """
+
+    node: str
+    operator: str
+    opset: int
+    became: list[str] = field(default_factory=list)
+    is_exact: bool = True
+
+
+@dataclass(slots=True)
+class ConversionReport:
+    """Everything that a conversion did.
+
+    Attributes:
+        is_changed: Whether anything of the model is another, if only its opset.
+        changes: The nodes that were rewritten, in the order in which that was done.
+    """
+
+    is_changed: bool = False
+    changes: list[ConvertedNode] = field(default_factory=list)
 
 
 class Conversion:
@@ -30,14 +66,17 @@ class Conversion:
         facts: What is known of its values.
         pending: Nodes still to be converted.
         edits: What is replaced and removed.
+        report: What was rewritten.
     """
 
-    def __init__(self, model: ir.Model, target: int) -> None:
+    def __init__(self, model: ir.Model, target: int, report: ConversionReport) -> None:
+        self.report = report
         self.model, self.target, self.facts = model, target, analyse(model)
         self.names, self.edits = Names(model), Edits()
         self.pending: list[NodeConversion] = []
         self._wrong = {error.node: error for error in reversed(self.facts.errors)}
         self._maybe_unused: dict[ir.Value, None] = {}
+        self._rewritten: dict[int, ConvertedNode] = {}
 
     def started(self, ref: NodeRef) -> NodeConversion:
         """The model's own node; a wrong one is refused.
@@ -62,6 +101,10 @@ class Conversion:
             return None
         return np.array(tensor.constant, tensor.element_type.numpy()).reshape(tensor.shape)
 
+    def note(self, node: ConvertedNode) -> None:
+        """Have a node reported as rewritten."""
+        self._rewritten[id(node)] = node
+
     def drop_unused(self, values: Iterable[ir.Value | None]) -> None:
         """Have constants removed that a node read, unless something else reads them."""
         self._maybe_unused.update((value, None) for value in values if value is not None)
@@ -84,6 +127,7 @@ class Conversion:
         """Remove what was replaced or is no longer needed."""
         self.drop_constants()
         self.edits.finish()
+        self.report.changes += self._rewritten.values()
 
 
 class NodeConversion:
@@ -91,24 +135,35 @@ class NodeConversion:
 
     Attributes:
         opset: The opset that it is written for at the moment.
-        origin: The operator and opset of the model's own node, for which it may have been made.
+        origin: The model's own node, for which it may have been made.
         step: The step that it is taking.
     """
 
     step: VersionStep
 
     def __init__(
-        self, ref: NodeRef, conversion: Conversion, origin: tuple[str, int] | None = None
+        self, ref: NodeRef, conversion: Conversion, origin: ConvertedNode | None = None
     ) -> None:
         self.ref, self.node, self.input, self.conversion = ref, ref.node, ref.input, conversion
-        self.opset, self.origin = ref.opset, origin or (ref.op_type, ref.opset)
+        self.opset = ref.opset
+        self.origin = origin or ConvertedNode(ref.path, ref.op_type, ref.opset)
         self._made_as = ref.op_type
+        self._before = self._written() if origin is None else None
         self._made: Calculation | None = None
 
     @property
     def op_type(self) -> str:
         """The operator."""
         return self.node.op_type
+
+    def _written(self) -> tuple[object, ...]:
+        attributes = ((name, id(entry)) for name, entry in self.node.attributes.items())
+        return (self.op_type, *attributes, *map(id, self.node.inputs))
+
+    def finish(self) -> None:
+        """Have a node of the model reported if it is written otherwise than before."""
+        if self._before not in (None, self._written()):
+            self.conversion.note(self.origin)
 
     @property
     def is_replaced(self) -> bool:
@@ -117,7 +172,7 @@ class NodeConversion:
 
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """TS512 for this node."""
-        (operator, opset), made_as = self.origin, self._made_as
+        operator, opset, made_as = self.origin.operator, self.origin.opset, self._made_as
         became = "" if operator == made_as else f"it is replaced by {made_as} and others, and "
         return SplitError(
             NO_ADAPTER,
@@ -201,6 +256,7 @@ class NodeConversion:
         """Replace all inputs; what was made is inserted before the node."""
         if self._made is not None:
             self.ref.scope.insert_before(self.node, self._made.nodes)
+            self._note_made(self._made)
             self._queue(self._made)
             self._made = None
         self.conversion.drop_unused(self.node.inputs)
@@ -226,22 +282,43 @@ class NodeConversion:
             new.shape = new.shape if old.shape is None else old.shape
             conversion.edits.replace(old, new)
         self.ref.scope.insert_after(self.node, made.nodes)
+        became = self.origin.became
+        if self._before is None and self.op_type in became:
+            became.remove(self.op_type)
+        became += (node.op_type for node in made.nodes if node.op_type != "Constant")
+        self._note_made(made)
         conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs([])
         conversion.edits.retire(self.node)
         self._queue(made)
+
+    def _note_made(self, made: Calculation) -> None:
+        """Note what stands in its place or before it; what splits are made of is exact."""
+        self.conversion.note(self.origin)
+        if self.origin.operator in FAMILY or not self.origin.is_exact:
+            return
+        exact = partial(is_exact, facts=self.conversion.facts)
+        if not all(map(exact, made.nodes)):
+            self._infer(made)
+            self.origin.is_exact = all(map(exact, made.nodes))
+
+    def _infer(self, made: Calculation) -> None:
+        """Find what is known of new values: what is made of them may have to know."""
+        here, facts = {"": made.opset}, self.conversion.facts
+        for node in made.nodes:
+            if node.op_type != "Constant":
+                found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
+                for value, fact in zip(node.outputs, found, strict=False):
+                    if facts.of(value) in (UNKNOWN, Tensor()):
+                        facts.set(value, fact)
 
     def _queue(self, made: Calculation) -> None:
         """Have new nodes converted, unless they are as the target has them."""
         conversion = self.conversion
         if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:
             return
-        here, facts = {"": made.opset}, conversion.facts
+        self._infer(made)
+        here = {"": made.opset}
         for node in made.nodes:
-            if node.op_type != "Constant":  # what it gives its own conversion may have to know
-                found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
-                for value, fact in zip(node.outputs, found, strict=False):
-                    if facts.of(value) in (UNKNOWN, Tensor()):
-                        facts.set(value, fact)
             ref = NodeRef(node, self.ref.path, here, self.ref.scope, self.ref.function)
             conversion.pending.append(NodeConversion(ref, conversion, self.origin))

@@ -11,7 +11,7 @@ from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_operands
-from tensorsplit.model.convert.conversion import Conversion, NodeConversion
+from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.family import convert_split, needs_attributes, to_variadic
 from tensorsplit.model.convert.operator_versions import (
@@ -44,14 +44,16 @@ _NEWEST = min(NEWEST_OPSET, int(defs.onnx_opset_version()))
 @collector_paused()
 def open_converted(
     model: Source, opset: object, *, variadic: bool = False
-) -> tuple[OnnxModel, bool]:
-    """The model as `tensorsplit.convert` makes it, and whether anything was converted."""
+) -> tuple[OnnxModel, ConversionReport]:
+    """The model as `tensorsplit.convert` makes it, and what was done."""
     target = None if opset is None and variadic else _checked(opset)
     opened = open_model(model)
-    changed = target is not None and _to_opset(opened.model, target)
+    report = ConversionReport()
+    if target is not None:
+        _to_opset(opened.model, target, report)
     if variadic:
-        changed |= to_variadic(opened.model)
-    return opened, changed
+        to_variadic(opened.model, report)
+    return opened, report
 
 
 def _checked(opset: object) -> int:
@@ -67,15 +69,16 @@ def _checked(opset: object) -> int:
     return number
 
 
-def _to_opset(model: ir.Model, target: int) -> bool:
-    """Convert a model in place; whether anything was not at the target."""
+def _to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
+    """Convert a model in place, unless all of it is at the target."""
     if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         model.opset_imports[""] = 1
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
-        return False
+        return
+    report.is_changed = True
     specialise(model, lambda ref: _needs_attributes(ref, target))
     imports = _imports(model)
-    conversion = Conversion(model, target)
+    conversion = Conversion(model, target, report)
     constants: list[NodeConversion] = []
     for ref in _to_convert(model, target):
         conversion.pending.append(conversion.started(ref))
@@ -95,7 +98,6 @@ def _to_opset(model: ir.Model, target: int) -> bool:
     imported = [helper.make_opsetid("", target)]
     needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
     model.ir_version = max(model.ir_version, needed)
-    return True
 
 
 def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
@@ -171,6 +173,7 @@ def _convert(node: NodeConversion) -> None:
             convert_split(node)
         else:
             _convert_other(node)
+        node.finish()
     except SplitError as error:
         raise error.located(node=node.ref.path) from None
     except Exception as error:  # attributes and constants may hold anything

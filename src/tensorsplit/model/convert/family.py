@@ -19,6 +19,7 @@ from tensorsplit.model.convert.adapters_operands import count_from_front
 from tensorsplit.model.convert.conversion import (
     FIRST_WITH_ANY_CONSTANT,
     Conversion,
+    ConversionReport,
     NodeConversion,
 )
 from tensorsplit.model.graph.binding import bind
@@ -151,23 +152,26 @@ def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: E
     node.set_inputs(*inputs)
 
 
-def to_variadic(model: ir.Model) -> bool:
-    """Make every split node a VariadicSplit (TS310 if it is not expressible); whether any was."""
+def to_variadic(model: ir.Model, report: ConversionReport) -> None:
+    """Make every split node a VariadicSplit (TS310 if it is not expressible)."""
     if not any(is_onnx_split(ref.node) for ref in walk(model)):
-        return False
+        return
+    report.is_changed = True
     specialise(model, lambda ref: is_onnx_split(ref.node))
     found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
-    conversion = Conversion(model, 0)
+    conversion = Conversion(model, 0, report)
     for ref in found:
         conversion.target = ref.opset
         try:
-            _make_variadic(conversion.started(ref))
+            node = conversion.started(ref)
+            _make_variadic(node)
+            node.origin.became.append(node.op_type)
+            conversion.note(node.origin)
         except SplitError as error:
             raise error.located(node=ref.path) from None
         owner = model if ref.function is None else ref.function
         owner.opset_imports[DOMAIN] = VENDOR_SPLIT.since_version
     conversion.finish()
-    return True
 
 
 def _make_variadic(node: NodeConversion) -> None:

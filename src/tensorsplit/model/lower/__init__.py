@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
+from tensorsplit.core.errors import SplitWarning
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.reading import open_model
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport
@@ -18,7 +20,7 @@ __all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 
 @collector_paused()
 def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target: str) -> Any:
-    """Make an equal model that an engine runs.
+    """Make an equal model that an engine runs: its splits and moves are exact.
 
     Only what the target was measured not to run, or to run wrongly, is changed; see
     `model.profiles`. Where the parts of a sequence are chosen at run time, an index out of range
@@ -36,7 +38,13 @@ def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target:
     Raises:
         SplitError: TS501 to TS504 for the model; TS601 for the target; TS1xx to TS3xx for a split
             node that is wrong; TS513 for what can't be lowered, with the reason and the node.
+
+    Warns:
+        SplitWarning: If the target silently changes some values of the data, such as those of
+            double that float32 does not hold, on OpenVINO.
     """
     opened = open_model(model)
     report = lower_graph(opened.model, target)
+    for text in report.warnings:
+        warnings.warn(text, SplitWarning, stacklevel=3)  # `collector_paused` is in between
     return opened.back(bool(report.changes))

@@ -46,16 +46,19 @@ class LoweringReport:
         target: The profile that was lowered for, such as ``onnxruntime 1.31.1``.
         changes: In the order of the model.
         notes: What the target may still refuse or do wrongly for some inputs, each once.
+        warnings: What the target does to some values of the data silently, each once.
     """
 
     target: str
     changes: list[LoweredNode] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
-    def note(self, text: str) -> None:
-        """Add a note that is not there yet."""
-        if text not in self.notes:
-            self.notes.append(text)
+    def note(self, text: str, *, warns: bool = False) -> None:
+        """Add a note or a warning that is not there yet."""
+        texts = self.warnings if warns else self.notes
+        if text not in texts:
+            texts.append(text)
 
 
 class Lowering:
@@ -129,8 +132,9 @@ class Lowering:
         self.edits.replace(old, new)
 
     def note(self, entry: Limitation) -> None:
-        """Note what the target may do wrongly of the lowered model."""
-        self.report.note(f"{self.profile.name}: {entry.note}")
+        """Note what the target may do wrongly of the lowered model; warn of values it changes."""
+        text = f"{self.profile.name}: {entry.note}"
+        self.report.note(text, warns=entry.extent == "values")
 
     def changed(self, ref: NodeRef, became: str, reason: str) -> None:
         """Note a change."""

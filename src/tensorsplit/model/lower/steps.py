@@ -13,7 +13,7 @@ from tensorsplit.core.arithmetic import value
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features import SEQUENCE_OPERATORS, model_features
+from tensorsplit.model.features import SEQUENCE_OPERATORS, data_features, model_features
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, domain_name, is_split, walk
@@ -86,6 +86,8 @@ def _check(lowering: Lowering) -> None:
             )
         if not must_go(entry):
             lowering.note(entry)
+    for entry in profile.about(data_features(lowering.model, lowering.facts)):
+        lowering.note(entry)
     for node, entries in lowering.limitations.items():
         for entry in entries:
             if entry.feature == "element_type" and not entry.operators:

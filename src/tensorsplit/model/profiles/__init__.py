@@ -30,7 +30,7 @@ out."""
 
 EXTENTS = ("all", "some", "edge", "values")
 """How much is affected: everything; ordinary inputs among others; only inputs that are rare or
-wrong, such as a dimension of 0; only elements of large values, whatever operator moves them."""
+wrong, such as a dimension of 0; only elements of some values, whatever operator moves them."""
 
 
 @dataclass(frozen=True, slots=True)

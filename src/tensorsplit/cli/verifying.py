@@ -1,0 +1,214 @@
+"""Comparing what models give: the tolerances of ``run --compare``, and ``--verify``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tensorsplit.cli.input_files import (
+    INPUT_SHAPE_OPTION,
+    input_option,
+    random_feeds,
+    read_feeds,
+    read_input_shapes,
+)
+from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
+
+if TYPE_CHECKING:
+    from tensorsplit.engines.compare import Difference
+    from tensorsplit.model.graph.reading import OnnxModel
+
+OURS = "numpy"
+_MOST_NAMES = 6
+
+
+class _Size(click.FloatRange):
+    """A number that is not below 0."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number; not a number is none."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail("nan is no size", param, ctx)
+        return number
+
+
+SIZE = _Size(min=0)
+
+
+def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``--rtol`` and ``--atol``, passed on as numbers or None."""
+    atol = click.option(
+        "--atol",
+        metavar="A",
+        type=SIZE,
+        help="The absolute difference allowed beside it; by default R times a usual value of the"
+        " output.",
+    )
+    rtol = click.option(
+        "--rtol",
+        metavar="R",
+        type=SIZE,
+        help="The relative difference allowed in outputs that are calculated: by default 1e-9 for"
+        " double, 1e-4 for float, 1e-2 for float16, 5e-2 for bfloat16, 0 for integers. What is only"
+        " split and moved has to be the same in every bit.",
+    )
+    return rtol(atol(command))
+
+
+def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of a command that can verify what it made, which it gets as one, `verification`.
+
+    It is None where nothing is to be verified. `text` says what ``--verify`` does.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option("--verify", is_flag=True, help=text)
+        @tolerance_options
+        @input_option("What to verify with, as `run` takes it; other inputs are random.")
+        @INPUT_SHAPE_OPTION
+        @wraps(command)
+        def with_verification(
+            *,
+            verify: bool,
+            rtol: float | None,
+            atol: float | None,
+            written: Sequence[str],
+            shapes: Sequence[str],
+            **options: Any,
+        ) -> Any:
+            if not verify:
+                for name, value in (("--rtol", rtol), ("--atol", atol)):
+                    if value is not None:
+                        raise click.UsageError(f"{name} needs --verify")
+            made = Verification(written, shapes, rtol, atol) if verify else None
+            return command(verification=made, **options)
+
+        return with_verification
+
+    return add
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a model and its rewriting are run with, and how their outputs are compared."""
+
+    written: Sequence[str]
+    shapes: Sequence[str]
+    rtol: float | None
+    atol: float | None
+
+    def run(
+        self, source: OnnxModel, made: OnnxModel, others: Sequence[str]
+    ) -> tuple[list[str], bool]:
+        """Run both models with our own operators, and with other engines.
+
+        What each engine makes of the rewritten model is compared with what our own operators make
+        of the original.
+
+        Returns:
+            What was found, as lines, and whether everything is as it has to be.
+        """
+        from tensorsplit import engines
+        from tensorsplit.engines.compare import Tolerance
+        from tensorsplit.model.exactness import moved_outputs
+
+        declared = source.inputs
+        given = read_feeds(self.written, declared)
+        feeds = random_feeds(declared, given, read_input_shapes(self.shapes, declared))
+        lines = [f"{name} is not installed, and was not run" for name in missing(others)]
+        first, *rest = dict.fromkeys([OURS, *(name for name in others if not missing([name]))])
+        try:
+            expected = engines.run(source, feeds)
+        except SplitError as error:
+            if error.kind is UNSUPPORTED_NODE and rest:
+                lines.append(f"numpy does not run it: {error}")
+                first, *rest = rest
+                expected = engines.run(source, feeds, engine=first)
+            else:
+                raise self._explained(error, len(given) < len(declared)) from None
+        inputs = "the inputs given" if len(given) == len(feeds) else "random inputs"
+        judging = {"tolerance": Tolerance(self.rtol, self.atol), "moved": moved_outputs(source)}
+        comparison = _Comparison(source, made, feeds, judging, inputs, first, expected)
+        same = comparison.add(lines, first)
+        for name in rest:
+            same = comparison.add(lines, name) and same
+        return lines, same
+
+    def _explained(self, error: SplitError, may_not_fit: bool) -> SplitError:
+        if not self.written or may_not_fit:
+            fix = "give inputs that fit the model with --input NAME=FILE"
+            error.fix = "; ".join(filter(None, (error.fix, fix)))
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Two models that are to give the same."""
+
+    source: OnnxModel
+    made: OnnxModel
+    feeds: dict[str, Any]
+    judging: dict[str, Any]
+    inputs: str
+    reference: str
+    expected: dict[str, Any]
+
+    def add(self, lines: list[str], engine: str) -> bool:
+        """Add what an engine makes of both models; whether the rewritten one is right there."""
+        found = self._differences(self.made, engine)
+        wrong = [difference for difference in found if not difference.is_allowed]
+        lines += [f"NOT verified: {difference}" for difference in wrong]
+        if not wrong:
+            lines.append(
+                f"verified: on {self.inputs}, {engine} gives {same_as(found, self.expected)}"
+            )
+            lines += [f"  {difference}" for difference in found]
+        if engine != self.reference:
+            before = self._differences(self.source, engine)
+            lines += [f"the original model: {each}" for each in before if not each.is_allowed]
+        return not wrong
+
+    def _differences(self, model: OnnxModel, engine: str) -> list[Difference]:
+        from tensorsplit.engines.compare import compare
+
+        found = compare(model, self.feeds, [engine], reference=self.expected, **self.judging)
+        return [replace(difference, reference=self.reference) for difference in found]
+
+
+def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
+    """What is the same in every bit, and what up to rounding, if no difference counts."""
+    names = (difference.output for difference in found)
+    rounded = {name if name in expected else name.rpartition("[")[0]: None for name in names}
+    rest = [name for name in expected if name not in rounded]
+    if not rounded:
+        return "the same bits"
+    bits = f"the same bits of {_listed(rest)}, and " if rest else ""
+    return f"{bits}the same up to rounding of {_listed(list(rounded))}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def missing(engines: Iterable[str]) -> list[str]:
+    """Those of the engines that are not installed."""
+    from tensorsplit.engines import check_engine
+
+    found = []
+    for engine in engines:
+        try:
+            check_engine(engine)
+        except SplitError as error:
+            if error.kind is not ENGINE_MISSING:
+                raise
+            found.append(engine)
+    return found

@@ -1,0 +1,129 @@
+"""Which outputs have bits that follow from what is fed, because they are only split and moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onnx.parser import parse_model
+
+from tensorsplit.model.exactness import moved_outputs
+from tensorsplit.model.graph.reading import read_model
+from tests.model.ir_files import cut_file
+
+MODELS = {
+    "what is calculated is not moved": (
+        (
+            "(float[N,6] x) => (float[N,3] a, float[N,3] b, float[N,3] c)"
+            " {a, b = Split<axis=1, num_outputs=2>(x) c = Add(a, b)}"
+        ),
+        "a b",
+    ),
+    "nor are parts of what is calculated": (
+        (
+            "(float[4,6] x, float[6,6] w) => (float[2,6] a, float[2,6] b)"
+            " {y = MatMul(x, w) a, b = Split<axis=0, num_outputs=2>(y)}"
+        ),
+        "",
+    ),
+    "lengths may be calculated from shapes": (
+        (
+            "(float[N,6] x, float[6,6] w) => (float[?,?] a, float[?,?] b, float[?] c)"
+            " {two = Constant<value_ints=[2, 1]>() y = MatMul(x, w) s = Shape(y) t = Mul(s, two)"
+            " u = Div(t, two) a = Reshape(x, u) b = Reshape(y, u) c = ConstantOfShape(s)}"
+        ),
+        "a c",
+    ),
+    "positions may be found by comparing": (
+        (
+            "(float[N] x) => (float[?] y, float[?] z)"
+            " {i = ArgMax<axis=0>(x) y = Gather(x, i) e = Exp(x) j = ArgMax<axis=0>(e)"
+            " z = Gather(x, j)}"
+        ),
+        "y",
+    ),
+    "a Scatter may add": (
+        (
+            "(float[4] x, int64[4] i) => (float[4] y, float[4] z) {y = ScatterElements(x, i, x)"
+            ' z = ScatterElements<reduction="add">(x, i, x)}'
+        ),
+        "y",
+    ),
+    "sequences hold parts": (
+        (
+            "(float[4] x) => (seq(float[2]) s, float[?] y)"
+            " {two = Constant<value_int=2>() s = SplitToSequence(x, two)"
+            " y = ConcatFromSequence<axis=0>(s)}"
+        ),
+        "s y",
+    ),
+    "both branches count": (
+        (
+            "(float[4] x, bool c) => (float[?] y, float[?] z) {y, z = If(c) <"
+            "then_branch = t () => (float[?] a, float[?] b)"
+            " {a, b = Split<axis=0, num_outputs=2>(x)},"
+            "else_branch = e () => (float[?] u, float[?] v) {u = Identity(x) v = Exp(x)}>}"
+        ),
+        "y",
+    ),
+    "any round of a loop counts": (
+        (
+            "(float[4] x, int64 n, bool c) => (float[4] y, float[4] z, float[?,?] w)"
+            " {y, z, w = Loop(n, c, x, x) <body = b"
+            " (int64 i, bool k, float[4] p, float[4] q)"
+            " => (bool k2, float[4] p2, float[4] q2, float[4] s)"
+            " {k2 = Identity(k) p2 = Identity(p) q2 = Add(p, q) s = Identity(q)}>}"
+        ),
+        "y",
+    ),
+    "a loop that ends at a value that is rounded": (
+        (
+            "(float[4] x, int64 n, bool c, float t) => (float[4] y) {y = Loop(n, c, x) <body = b"
+            " (int64 i, bool k, float[4] p) => (bool k2, float[4] p2)"
+            " {e = Exp(t) k2 = Less(e, t) p2 = Identity(p)}>}"
+        ),
+        "",
+    ),
+    "what a scan moves": (
+        (
+            "(float[4] x, float[3,4] d) => (float[4] y, float[3,4] z) {y, z = Scan"
+            " <num_scan_inputs = 1, body = b (float[4] p, float[4] q) => (float[4] p2, float[4] s)"
+            " {p2 = Add(p, q) s = Identity(q)}>(x, d)}"
+        ),
+        "z",
+    ),
+    "integers are moved, or calculated exactly": (
+        (
+            "(int64[4] x) => (int64[2] a, int64[2] b, int64[2] c)"
+            " {a, b = Split<axis=0, num_outputs=2>(x) c = Add(a, b)}"
+        ),
+        "a b",
+    ),
+    "operators of others may do anything": (
+        "(float[4] x) => (float[4] y) {y = other.Identity(x)}",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_moved(name: str) -> None:
+    text, moved = MODELS[name]
+    model = parse_model(f'<ir_version: 10, opset_import: ["": 18, "other": 1]> g {text}')
+    assert moved_outputs(read_model(model)) == set(moved.split())
+
+
+def test_a_function_moves_what_it_is_given() -> None:
+    model = parse_model(
+        '<ir_version: 10, opset_import: ["": 18, "own": 1]>'
+        " g (float[4] x) => (float[2] y, float[2] z)"
+        " {e = Exp(x) y, r = own.Halves(x) z, s = own.Halves(e)}"
+        ' <domain: "own", opset_import: ["": 18]> Halves (x) => (a, b)'
+        " {a, b = Split<axis=0, num_outputs=2>(x)}"
+    )
+    assert moved_outputs(read_model(model)) == {"y"}
+
+
+def test_parts_of_an_openvino_model_are_moved(tmp_path: Path) -> None:
+    model = read_model(cut_file((2, -1)).save(tmp_path))
+    assert moved_outputs(model) == set(model.output_names)
