@@ -205,9 +205,11 @@ def test_a_mismatch_ends_with_1_and_writes_nothing(
 
 
 def test_random_inputs_that_do_not_fit_say_what_to_give(run: Command, save: Save) -> None:
-    ended = run(save("sequence_runtime_index"), "--for", "portable", "--dry-run", "--verify")
+    shape = ("--input-shape", "x:6,4")
+    words = ("--for", "portable", "--dry-run", "--verify", *shape)
+    ended = run(save("split2"), *words)
     assert ended.status == 2
-    assert "--input NAME=FILE" in ended.err
+    assert "--input-shape x:6 " in ended.err or "--input x=FILE" in ended.err
 
 
 @pytest.mark.parametrize(

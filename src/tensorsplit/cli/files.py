@@ -6,17 +6,21 @@ import contextlib
 import os
 import shutil
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
+
+import numpy as np
 
 from tensorsplit.core.errors import UNREADABLE_MODEL, UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Writer: TypeAlias = Callable[[IO[bytes]], object]
 """Writes the content of one file."""
 
@@ -179,3 +183,27 @@ def _locations(made: ModelProto, folder: Path) -> list[str]:
     for tensor in outside:
         check_external(tensor, folder)
     return sorted({e.value for t in outside for e in t.external_data if e.key == "location"})
+
+
+def storable(array: Array) -> Array | None:
+    """The array as NumPy's own formats can hold it without pickling; None if they can't."""
+    if array.dtype.kind in "OT":
+        items = array.ravel().tolist()
+        for text, kind in ((str, "U"), (bytes, "S")):
+            if all(type(item) is text and item[-1:] not in ("\0", b"\0") for item in items):
+                return array.astype(object).astype(kind)
+        return None
+    return array if array.dtype.type.__module__ == "numpy" else None
+
+
+def write_array(array: Array, file: IO[bytes]) -> None:
+    """Write an ``.npy``."""
+    np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def write_archive(members: Mapping[str, Array], file: IO[bytes]) -> None:
+    """An ``.npz``; `numpy.savez` can't have a member called ``file``."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                write_array(array, member)

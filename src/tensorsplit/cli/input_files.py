@@ -1,9 +1,10 @@
-"""What a model is fed: files (.npy, .npz, ONNX tensors and sequences as .pb), or random values."""
+"""What a model is fed from files: .npy, .npz, and ONNX tensors and sequences as .pb."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 import numpy as np
 
+from tensorsplit.cli.files import Array
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
@@ -19,11 +21,8 @@ from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 
-OPEN_DIMENSION = 7
-"""What a dimension is that neither the model nor ``--input-shape`` fixes."""
+Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 
 INPUT_SHAPE_OPTION = click.option(
     "--input-shape",
@@ -36,8 +35,7 @@ INPUT_SHAPE_OPTION = click.option(
 _HEADER = 4096
 _MAGIC = b"\x93NUMPY"
 _FLOAT8 = (b"'descr': '<f1'", b"'descr': '|V1'")
-_SEQUENCE_LENGTH = 3
-_LARGEST = 100
+_ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 
 def input_option(text: str) -> Callable[[Command], Command]:
@@ -50,10 +48,12 @@ def read_feeds(
 ) -> dict[str, Array | list[Array]]:
     """Read everything that is given with ``--input``, by name, not yet checked.
 
-    Each is ``NAME=FILE``, or ``FILE`` alone: an ``.npz`` that holds inputs by name, or the only
-    input that a model needs. A sequence is given as a ``.pb``, as the arrays of an ``.npz``, or by
-    naming it once for each element. TS701 for a file that is no readable array, TS703 for a name
-    given twice.
+    Each is ``NAME=FILE``, or ``FILE`` alone: an ``.npz`` that holds inputs by name (``s[0]`` and
+    so on for the elements of a sequence), or the only input that a model needs. A sequence is given
+    as a ``.pb``, as the arrays of an ``.npz``, or by naming it once for each element.
+
+    Raises:
+        SplitError: TS701 for a file that is no readable array, TS703 for a name given twice.
     """
     entries = {entry.name: entry for entry in declared}
     values: dict[str, Array | list[Array]] = {}
@@ -62,7 +62,7 @@ def read_feeds(
         given: dict[str, list[Array]] = {} if name is None else {name: []}
         with _reading(path):
             for key, array in _load(path, is_sequence=_is_sequence(entries.get(name or ""))):
-                target = key if name is None else name
+                target = _target(key, entries) if name is None else name
                 given.setdefault(target, []).append(_typed(array, entries.get(target)))
         for key, arrays in given.items():
             if _is_sequence(entries.get(key)):
@@ -101,6 +101,12 @@ def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | 
         f" {', '.join(entry.name for entry in declared) or 'none'}",
         parameter="input",
     )
+
+
+def _target(key: str, entries: Mapping[str, DeclaredInput]) -> str:
+    """The input that a member of an archive is for: ``s[0]`` is an element of the sequence s."""
+    found = None if key in entries else _ELEMENT.fullmatch(key)
+    return found[1] if found and _is_sequence(entries.get(found[1])) else key
 
 
 def _is_sequence(entry: DeclaredInput | None) -> bool:
@@ -178,7 +184,7 @@ def _typed(array: Array, entry: DeclaredInput | None) -> Array:
     """Give elements their type that NumPy wrote as nameless bytes, as it does for bfloat16."""
     if array.dtype.kind != "V":
         return array
-    wanted = None if entry is None else _dtype(entry.element_type)
+    wanted = None if entry is None else dtype_of(entry.element_type)
     size = array.dtype.itemsize
     if wanted is not None and not wanted.hasobject and wanted.itemsize == size:
         return array.view(wanted)
@@ -186,7 +192,7 @@ def _typed(array: Array, entry: DeclaredInput | None) -> Array:
     raise ValueError(f"its elements are {size} nameless bytes each, and the input {declared}")
 
 
-def _dtype(element_type: str | None) -> np.dtype[Any] | None:
+def dtype_of(element_type: str | None) -> np.dtype[Any] | None:
     """NumPy's type of an element type; None where there is none, or none is declared."""
     import onnx_ir as ir
 
@@ -218,49 +224,3 @@ def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput])
             )
         shapes[name] = sizes
     return shapes
-
-
-def random_feeds(
-    declared: Sequence[DeclaredInput], given: Mapping[str, Any], shapes: Shapes
-) -> dict[str, Any]:
-    """What is given, and random values for every other input that has no default.
-
-    `shapes` are for inputs whose declared shape is open. The values are small whole numbers, which
-    every engine holds exactly in every type.
-    """
-    rng = np.random.default_rng(0)
-    named: dict[str | int | None, int] = {}
-    for entry in declared:
-        fixed = shapes.get(entry.name, getattr(given.get(entry.name), "shape", ()))
-        named.update(zip(entry.shape or (), fixed, strict=False))
-    feeds = dict(given)
-    for entry in declared:
-        if entry.name in feeds or (entry.has_default and entry.name not in shapes):
-            continue
-        declared_shape = tuple(
-            dim if isinstance(dim, int) else named.get(dim or "", OPEN_DIMENSION)
-            for dim in entry.shape or ()
-        )
-        shape = shapes.get(entry.name, declared_shape)
-        if entry.kind.startswith("optional"):
-            feeds[entry.name] = None
-        elif entry.kind == "sequence":
-            feeds[entry.name] = [_random(rng, entry, shape) for _ in range(_SEQUENCE_LENGTH)]
-        else:
-            feeds[entry.name] = _random(rng, entry, shape)
-    return feeds
-
-
-def _random(rng: np.random.Generator, entry: DeclaredInput, shape: tuple[int, ...]) -> Array:
-    try:
-        numbers = rng.integers(1, _LARGEST, shape)
-    except ValueError:  # more bytes than can be counted
-        raise MemoryError from None
-    name = entry.element_type or "float"
-    if name == "string":
-        texts = [f"s{number}" for number in numbers.reshape(-1).tolist()]
-        return np.array(texts, object).reshape(shape)
-    dtype = _dtype(name)
-    if dtype == np.bool_:
-        return np.asarray(numbers % 2 == 0)
-    return np.asarray(numbers).astype(dtype)

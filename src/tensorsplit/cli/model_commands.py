@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tensorsplit.model.graph.reading import OnnxModel
     from tensorsplit.model.lower import LoweringReport
 
+_Status = TypeVar("_Status", bound="int | None")
+
 _MOST_CHANGES = 40
 _MOST_NAMES = 6
 _STYLES = {
@@ -47,7 +49,7 @@ _STYLES = {
 """How the lines of the findings are shown: nodes and the summary, severities, and fixes."""
 
 
-def _writes_model(command: Callable[..., int | None]) -> Callable[..., int | None]:
+def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     """MODEL, and the options of a command that writes one, which it gets as one, `output`."""
 
     @click.argument("model")
@@ -63,7 +65,7 @@ def _writes_model(command: Callable[..., int | None]) -> Callable[..., int | Non
     @wraps(command)
     def with_output(
         *, model: str, out: str | None, dry_run: bool, copy_external_data: bool, **options: Any
-    ) -> int | None:
+    ) -> _Status:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
         output = Output(model, None if dry_run else out, copy_external_data)

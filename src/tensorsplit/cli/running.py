@@ -8,20 +8,19 @@ an .npy or .npz was asked for.
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.cli.files import Writer, write_files
-from tensorsplit.cli.input_files import Array, input_option, read_feeds
+from tensorsplit.cli.files import Array, Writer, storable, write_archive, write_array, write_files
+from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.cli.verifying import SIZE, tolerance_options
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
@@ -44,11 +43,12 @@ _LONGEST_LINE = 400
         "run model.onnx --input x=x.npy",
         "run model.onnx --input inputs.npz -o out",
         "run model.onnx --input x=x.pb --compare onnxruntime --compare openvino",
+        "run model.onnx --compare onnxruntime --seed 7 --save-inputs failing.npz",
         "run model.xml --input x=x.npy --engine openvino",
     )
 )
 @click.argument("model")
-@input_option(
+@input_options(
     "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
     " sequence once for each element."
 )
@@ -89,7 +89,7 @@ _LONGEST_LINE = 400
 def run(
     *,
     model: str,
-    written: Sequence[str],
+    choice: InputChoice,
     engine: str,
     compare: Sequence[str],
     rtol: float | None,
@@ -101,7 +101,7 @@ def run(
     """Run a model, ONNX or OpenVINO IR (.xml), and show or write its outputs.
 
     With --compare, other engines run it too; the exit status is 1 if one of them differs by more
-    than is allowed.
+    than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
     """
     from tensorsplit import engines
     from tensorsplit.model.graph.reading import read_model
@@ -118,9 +118,11 @@ def run(
     source = read_model(model)
     engine = engines.resolved(engine, source)
     declared = source.inputs
-    feeds = read_feeds(written, declared)
+    is_random = bool(compare) or choice.asks_for_random
+    inputs = choice.completed(source) if is_random else choice.given(source)
+    feeds = inputs.feeds
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
-    if missing and not written:
+    if missing and not choice.written:
         wanted = (
             f"{entry.name}: {entry}{' (has a default)' if entry.has_default else ''}"
             for entry in declared
@@ -128,12 +130,13 @@ def run(
         raise SplitError(
             MISSING_INPUT,
             "the model has inputs that are not given",
-            f"give --input NAME=FILE for {'; '.join(wanted)}",
+            f"give --input NAME=FILE, or --seed N for random values, for {'; '.join(wanted)}",
             parameter=", ".join(entry.name for entry in missing),
         )
     from tensorsplit.engines.compare import compare as compare_engines
 
-    outputs = engines.run(source, feeds, engine=engine)
+    with inputs.explained():
+        outputs = engines.run(source, feeds, engine=engine)
     verdicts: list[str] = []
     same = True
     judging = _judging(source, rtol, atol, tolerance) if compare else {}
@@ -145,6 +148,7 @@ def run(
         else:
             same = False
         verdicts += map(str, found)
+    verdicts += [] if same else inputs.failing()
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
     return 0 if same else FINDINGS
 
@@ -199,10 +203,10 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
     members: dict[str, Array] = {}
     files: dict[Path, Writer | bytes | str] = {}
     if style == "npz":
-        files[folder / ARCHIVE] = partial(_write_archive, members)
+        files[folder / ARCHIVE] = partial(write_archive, members)
     places: list[tuple[str, Path]] = []
     for label, name, value in _pieces(outputs, whole_sequences=style == "pb"):
-        stored = None if style == "pb" else _storable(value)
+        stored = None if style == "pb" else storable(value)
         if stored is None and style in ("npy", "npz"):
             raise SplitError(
                 UNWRITABLE,
@@ -219,7 +223,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
             members[file] = stored
         else:
             path = folder / f"{file}.npy"
-            files[path] = partial(_write_array, stored)
+            files[path] = partial(write_array, stored)
         places.append((label, path))
     write_files(files)
     yield from (f"{label}: {path}" for label, path in places)
@@ -254,29 +258,6 @@ def _file_name(name: str, taken: set[str]) -> str:
     found = next(name for name in names if name.casefold() not in taken)
     taken.add(found.casefold())
     return found
-
-
-def _storable(array: Array) -> Array | None:
-    """The array as NumPy's own formats can hold it without pickling; None if they can't."""
-    if array.dtype.kind in "OT":
-        items = array.ravel().tolist()
-        for text, kind in ((str, "U"), (bytes, "S")):
-            if all(type(item) is text and item[-1:] not in ("\0", b"\0") for item in items):
-                return array.astype(object).astype(kind)
-        return None
-    return array if array.dtype.type.__module__ == "numpy" else None
-
-
-def _write_array(array: Array, file: IO[bytes]) -> None:
-    np.lib.format.write_array(file, array, allow_pickle=False)
-
-
-def _write_archive(members: Mapping[str, Array], file: IO[bytes]) -> None:
-    """An ``.npz``; `numpy.savez` can't have a member called ``file``."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, array in members.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                _write_array(array, member)
 
 
 def _message(name: str, value: Array | list[Array]) -> bytes:

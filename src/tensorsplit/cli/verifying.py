@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tensorsplit.cli.input_files import (
-    INPUT_SHAPE_OPTION,
-    input_option,
-    random_feeds,
-    read_feeds,
-    read_input_shapes,
-)
+from tensorsplit.cli.random_inputs import InputChoice, ModelInputs, input_options
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
 
 if TYPE_CHECKING:
@@ -72,23 +66,22 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option("--verify", is_flag=True, help=text)
         @tolerance_options
-        @input_option("What to verify with, as `run` takes it; other inputs are random.")
-        @INPUT_SHAPE_OPTION
+        @input_options("What to verify with, as `run` takes it; other inputs are random.")
         @wraps(command)
         def with_verification(
             *,
             verify: bool,
             rtol: float | None,
             atol: float | None,
-            written: Sequence[str],
-            shapes: Sequence[str],
+            choice: InputChoice,
             **options: Any,
         ) -> Any:
             if not verify:
-                for name, value in (("--rtol", rtol), ("--atol", atol)):
+                needing = {"--rtol": rtol, "--atol": atol, "--save-inputs": choice.save_to}
+                for name, value in needing.items():
                     if value is not None:
                         raise click.UsageError(f"{name} needs --verify")
-            made = Verification(written, shapes, rtol, atol) if verify else None
+            made = Verification(choice, rtol, atol) if verify else None
             return command(verification=made, **options)
 
         return with_verification
@@ -100,8 +93,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 class Verification:
     """What a model and its rewriting are run with, and how their outputs are compared."""
 
-    written: Sequence[str]
-    shapes: Sequence[str]
+    choice: InputChoice
     rtol: float | None
     atol: float | None
 
@@ -120,33 +112,24 @@ class Verification:
         from tensorsplit.engines.compare import Tolerance
         from tensorsplit.model.exactness import moved_outputs
 
-        declared = source.inputs
-        given = read_feeds(self.written, declared)
-        feeds = random_feeds(declared, given, read_input_shapes(self.shapes, declared))
+        inputs = self.choice.completed(source)
         lines = [f"{name} is not installed, and was not run" for name in missing(others)]
         first, *rest = dict.fromkeys([OURS, *(name for name in others if not missing([name]))])
-        try:
-            expected = engines.run(source, feeds)
-        except SplitError as error:
-            if error.kind is UNSUPPORTED_NODE and rest:
+        with inputs.explained():
+            try:
+                expected = engines.run(source, inputs.feeds)
+            except SplitError as error:
+                if error.kind is not UNSUPPORTED_NODE or not rest:
+                    raise
                 lines.append(f"numpy does not run it: {error}")
                 first, *rest = rest
-                expected = engines.run(source, feeds, engine=first)
-            else:
-                raise self._explained(error, len(given) < len(declared)) from None
-        inputs = "the inputs given" if len(given) == len(feeds) else "random inputs"
+                expected = engines.run(source, inputs.feeds, engine=first)
         judging = {"tolerance": Tolerance(self.rtol, self.atol), "moved": moved_outputs(source)}
-        comparison = _Comparison(source, made, feeds, judging, inputs, first, expected)
+        comparison = _Comparison(source, made, inputs, judging, first, expected)
         same = comparison.add(lines, first)
         for name in rest:
             same = comparison.add(lines, name) and same
-        return lines, same
-
-    def _explained(self, error: SplitError, may_not_fit: bool) -> SplitError:
-        if not self.written or may_not_fit:
-            fix = "give inputs that fit the model with --input NAME=FILE"
-            error.fix = "; ".join(filter(None, (error.fix, fix)))
-        return error
+        return lines + ([] if same else inputs.failing()), same
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +138,8 @@ class _Comparison:
 
     source: OnnxModel
     made: OnnxModel
-    feeds: dict[str, Any]
+    inputs: ModelInputs
     judging: dict[str, Any]
-    inputs: str
     reference: str
     expected: dict[str, Any]
 
@@ -179,7 +161,7 @@ class _Comparison:
     def _differences(self, model: OnnxModel, engine: str) -> list[Difference]:
         from tensorsplit.engines.compare import compare
 
-        found = compare(model, self.feeds, [engine], reference=self.expected, **self.judging)
+        found = compare(model, self.inputs.feeds, [engine], reference=self.expected, **self.judging)
         return [replace(difference, reference=self.reference) for difference in found]
 
 

@@ -205,7 +205,8 @@ def _counted(operator: Operator, outputs: int | None) -> tuple[int, ...]:
 def _axis(operator: Operator, known: Known) -> int | None:
     for (name, _), operand in known.items():
         if name == operator.axis:
-            return None if operand.values is None else int(operand.values[0])
+            values = operand.values
+            return int(values[0]) if values is not None and is_known(values[0]) else None
     return operator.axis_default
 
 

@@ -46,25 +46,48 @@ def infer_outputs(
         opsets: The opset of each domain; ONNX's own is ``""``.
         attributes: Its attributes, as for `binding.bind`.
     """
-    domain, held = node.domain, node.attributes if attributes is None else attributes
-    tensor = held_by(held) if (domain, node.op_type) == ("", "Constant") else None
+    held = node.attributes if attributes is None else attributes
+    tensor = held_by(held) if (node.domain, node.op_type) == ("", "Constant") else None
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]
+    asked = _asked(node, inputs, held)
+    if asked is None:
+        return [UNKNOWN] * len(node.outputs)
+    return list(_inferred(*asked, tuple(opsets.items())))
+
+
+def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
+    """Why onnx's inference refuses a node on what is known of its inputs; empty if it does not."""
+    asked = _asked(node, inputs, node.attributes)
+    try:
+        if asked is not None:
+            _ask(onnx.NodeProto.FromString(asked[0]), asked[1], opsets)
+    except onnx.shape_inference.InferenceError as error:
+        return str(error)
+    except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
+        return ""
+    return ""
+
+
+def _asked(
+    node: ir.Node, inputs: list[Fact], held: Attributes
+) -> tuple[bytes, tuple[Fact | None, ...]] | None:
+    """A node and what is known of its inputs, as onnx is asked; None where it can't be."""
     given = tuple(
         None if value is None or fact is ABSENT else fact
         for value, fact in zip(node.inputs, inputs, strict=True)
     )
     # onnx would look at the split nodes in a body, and may abort
     if any(attribute.is_ref() or attribute.type in _BODIES for attribute in held.values()):
-        return [UNKNOWN] * len(node.outputs)
+        return None
     message = onnx.NodeProto(
         op_type=node.op_type,
-        domain=domain,
+        domain=node.domain,
         input=["" if fact is None else f"i{index}" for index, fact in enumerate(given)],
         output=[f"o{index}" if value.name else "" for index, value in enumerate(node.outputs)],
         attribute=map(ir.serde.serialize_attribute, held.values()),
     )
-    return list(_inferred(message.SerializeToString(), given, tuple(opsets.items())))
+    return message.SerializeToString(), given
 
 
 _BODIES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
@@ -252,7 +275,7 @@ def _wide(output: Tensor, found: Any) -> tuple[Dim, ...] | None:
 
 _FIRST, _ALL = slice(1), slice(None)
 
-_MOVED: Mapping[str, slice] = {
+MOVED: Mapping[str, slice] = {
     "Concat": _ALL,
     "Where": slice(1, 3),
     **dict.fromkeys(("Expand", "Gather", "Identity", "Reshape", "Slice"), _FIRST),
@@ -270,7 +293,7 @@ _CALCULATED = (
 
 def _evaluated(node: _Computed) -> tuple[Dim, ...] | None:
     """What onnx's reference makes of numbers; elements that are moved are numbered for it."""
-    moving = range(len(node.inputs))[_MOVED.get(node.proto.op_type, slice(0))]
+    moving = range(len(node.inputs))[MOVED.get(node.proto.op_type, slice(0))]
     if not moving and node.output.element_type not in _NUMPY:
         return None
     moved: list[Dim] = []
@@ -296,6 +319,6 @@ _VALUES: Mapping[str, Callable[[_Computed], tuple[Dim, ...] | None]] = {
     "Size": _size,
     "Cast": _cast,
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
-    **dict.fromkeys((*_MOVED, *_CALCULATED), _evaluated),
+    **dict.fromkeys((*MOVED, *_CALCULATED), _evaluated),
 }
 """How the elements of an output follow, by operator."""

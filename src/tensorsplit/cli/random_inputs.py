@@ -1,0 +1,257 @@
+"""What a model is fed: what is given, and random values that fit the model for the rest."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from tensorsplit.cli.files import Array, storable, write_archive, write_files
+from tensorsplit.cli.input_files import (
+    INPUT_SHAPE_OPTION,
+    Shapes,
+    dtype_of,
+    input_option,
+    read_feeds,
+    read_input_shapes,
+)
+from tensorsplit.core.errors import (
+    EXTERNAL_DATA,
+    MALFORMED_MODEL,
+    UNSUPPORTED_NODE,
+    UNWRITABLE,
+    SplitError,
+    short_name,
+)
+
+if TYPE_CHECKING:
+    from tensorsplit.model.feeds import DeclaredInput
+    from tensorsplit.model.graph.reading import OnnxModel
+    from tensorsplit.model.infer.fitting_inputs import FittingInputs
+
+_LARGEST = 100
+_MOST_NAMED = 4
+_WHATEVER_IS_FED = (EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
+"""Refusals for which no input is to blame."""
+
+
+def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options that say what a model is fed, passed on as one, `choice`."""
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @input_option(text)
+        @INPUT_SHAPE_OPTION
+        @click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Which random inputs to take; the same ones for the same number. By default 0.",
+        )
+        @click.option(
+            "--save-inputs",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Where the results differ, write the inputs to this .npz, which --input takes.",
+        )
+        @wraps(command)
+        def with_inputs(
+            *,
+            written: Sequence[str],
+            shapes: Sequence[str],
+            seed: int | None,
+            save_inputs: Path | None,
+            **options: Any,
+        ) -> int:
+            if save_inputs is not None and save_inputs.suffix != ".npz":
+                raise click.UsageError("--save-inputs writes an .npz; give it such a name")
+            choice = InputChoice(written, shapes, seed, save_inputs)
+            return command(choice=choice, **options)
+
+        return with_inputs
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class InputChoice:
+    """What the options say of the inputs; see `input_options`."""
+
+    written: Sequence[str]
+    shapes: Sequence[str]
+    seed: int | None
+    save_to: Path | None
+
+    @property
+    def asks_for_random(self) -> bool:
+        """Whether one of the options is about random inputs."""
+        return self.seed is not None or bool(self.shapes)
+
+    def given(self, source: OnnxModel) -> ModelInputs:
+        """What ``--input`` gives, and nothing else."""
+        return ModelInputs(source, read_feeds(self.written, source.inputs), save_to=self.save_to)
+
+    def completed(self, source: OnnxModel) -> ModelInputs:
+        """What ``--input`` gives, and random values for other inputs that have no default.
+
+        Raises:
+            SplitError: TS1xx to TS3xx, TS511 if no random inputs fit; TS701, TS703 for the options.
+        """
+        made = self.given(source)
+        shapes = read_input_shapes(self.shapes, source.inputs)
+        wanted = [
+            entry
+            for entry in source.inputs
+            if entry.name not in made.feeds and (not entry.has_default or entry.name in shapes)
+        ]
+        if not wanted:
+            return made
+        made.seed = self.seed or 0
+        fit = _fit(source, wanted, made.feeds, shapes, made.seed)
+        made.random = fit.shapes
+        if fit.problem is not None and shapes:
+            other = _fit(source, wanted, made.feeds, {}, made.seed)
+            made.random = fit.shapes if other.problem else other.shapes
+        rng = np.random.default_rng(made.seed)
+        made.feeds.update((entry.name, _value(rng, entry, fit)) for entry in wanted)
+        with made.explained():
+            if fit.problem is not None:
+                raise fit.problem
+        return made
+
+
+@dataclass
+class ModelInputs:
+    """What a model is fed.
+
+    Attributes:
+        random: The shapes of the inputs that are random.
+        seed: The seed of these; None if there are none.
+    """
+
+    source: OnnxModel
+    feeds: dict[str, Any]
+    random: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    seed: int | None = None
+    save_to: Path | None = None
+
+    def __str__(self) -> str:
+        return "the inputs given" if self.seed is None else "random inputs"
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Say in a refusal how to give other inputs, where they are random; and save them."""
+        try:
+            yield
+        except SplitError as error:
+            if self.seed is not None and error.kind not in _WHATEVER_IS_FED:
+                error.fix = "; ".join(filter(None, (error.fix, self._advice())))
+            for line in self._saved():
+                error.fix = "; ".join(filter(None, (error.fix, line)))
+            raise
+
+    def _advice(self) -> str:
+        """The options that give other inputs, as they would be written."""
+        shaped = [(name, shape) for name, shape in self.random.items() if shape]
+        shapes = [
+            f"--input-shape {short_name(name)}:{','.join(map(str, shape))}"
+            for name, shape in shaped[:_MOST_NAMED]
+        ]
+        files = [f"--input {short_name(name)}=FILE" for name in list(self.random)[:_MOST_NAMED]]
+        ways = [f"give shapes, as in {' '.join(shapes)}"] if shapes else []
+        ways.append(f"give values with {' '.join(files)}")
+        return f"the inputs are random (--seed {self.seed}): {', or '.join(ways)}"
+
+    def failing(self) -> list[str]:
+        """Save the inputs that results differ on, where that is asked for; what to say of them."""
+        lines = [] if self.seed is None else [f"the random inputs are those of --seed {self.seed}"]
+        return lines + self._saved()
+
+    def _saved(self) -> list[str]:
+        lines: list[str] = []
+        if self.save_to is not None and self.feeds:
+            members = dict(_members(self.feeds))
+            write_files({self.save_to: partial(write_archive, members)})
+            lines.append(f"the inputs are in {self.save_to}")
+        return lines
+
+
+def _members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
+    """Inputs as members of an archive that `read_feeds` takes."""
+    for name, value in feeds.items():
+        if isinstance(value, (list, tuple)):
+            yield from _members({f"{name}[{place}]": item for place, item in enumerate(value)})
+        elif value is not None:
+            array = np.asarray(value)
+            stored = storable(array)
+            if stored is None and array.dtype.kind not in "OT":
+                stored = array.view(f"V{array.dtype.itemsize}")
+            if stored is None:
+                problem = "an .npz file can't hold its strings"
+                raise SplitError(UNWRITABLE, problem, "leave out --save-inputs", parameter=name)
+            yield name, stored
+
+
+def _fit(
+    source: OnnxModel,
+    wanted: Sequence[DeclaredInput],
+    given: Mapping[str, Any],
+    shapes: Shapes,
+    seed: int,
+) -> FittingInputs:
+    """Shapes, and values where they matter, that the model does not refuse."""
+    from tensorsplit.model.feeds import check_feeds
+    from tensorsplit.model.infer.fitting_inputs import fit_inputs
+
+    entries = {entry.name: entry for entry in source.inputs}
+    fed = check_feeds([entries[name] for name in given if name in entries], given)
+    sizes: dict[str, int] = {}
+    for name, entry in entries.items():
+        fixed = shapes.get(name, getattr(fed.get(name), "shape", ()))
+        pairs = zip(entry.shape or (), fixed, strict=False)
+        sizes.update((dim, size) for dim, size in pairs if isinstance(dim, str))
+    fixed_ones = [
+        entry._replace(shape=shapes[entry.name], ranges=None) if entry.name in shapes else entry
+        for entry in wanted
+    ]
+    return fit_inputs(source.model, fixed_ones, fed, sizes, np.random.default_rng(seed))
+
+
+def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -> Any:
+    """A random value for an input.
+
+    The values are small whole numbers, which every engine holds exactly in every type.
+    """
+    shape = fit.shapes[entry.name]
+    if entry.kind.startswith("optional"):
+        return None
+    if entry.kind == "sequence":
+        return [_random(rng, entry, shape, fit) for _ in range(fit.counts[entry.name])]
+    return _random(rng, entry, shape, fit)
+
+
+def _random(
+    rng: np.random.Generator, entry: DeclaredInput, shape: tuple[int, ...], fit: FittingInputs
+) -> Array:
+    numbers: Any
+    if entry.name in fit.elements:
+        numbers = np.array(fit.elements[entry.name]).reshape(shape)
+    else:
+        fitting = fit.ranges.get(entry.name, range(1, _LARGEST))
+        try:
+            numbers = rng.integers(fitting.start, min(fitting.stop, _LARGEST), shape)
+        except ValueError:  # more bytes than can be counted
+            raise MemoryError from None
+    name = entry.element_type or "float"
+    if name == "string":
+        texts = [f"s{number}" for number in numbers.reshape(-1).tolist()]
+        return np.array(texts, object).reshape(shape)
+    dtype = dtype_of(name)
+    if dtype == np.bool_ and entry.name not in fit.elements:
+        return np.asarray(numbers % 2 == 0)
+    return np.asarray(numbers).astype(dtype)

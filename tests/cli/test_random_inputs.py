@@ -1,0 +1,210 @@
+"""Random inputs respect what is known of the model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from tests.cli.conftest import Command, process
+
+Save = Callable[[str], Path]
+
+_SPLIT = "a, b = Split<axis=0>(x, s)"
+_TWO_THREE = "s = Constant<value=int64[2] {2,3}>()"
+
+_A_B = "(float[?] a, float[?] b)"
+_A_B_2 = "(float[?,?] a, float[?,?] b)"
+_A_B_C = "(float[?] a, float[?] b, float[?] c)"
+
+FIT: dict[str, str] = {
+    "constant lengths": f"g (float[N,2] x) => {_A_B_2} {{ {_TWO_THREE} {_SPLIT} }}",
+    "no name": f"g (float[?,?] x) => {_A_B_2} {{ {_TWO_THREE} {_SPLIT} }}",
+    "no rank": f"g (float[] x) => (float[] a, float[] b) {{ {_TWO_THREE} {_SPLIT} }}",
+    "odd names": f'g (float["a b/c[0]","batch-size"] x) => {_A_B_2} {{ {_TWO_THREE} {_SPLIT} }}',
+    "large": f"g (float[B,C] x) => {_A_B_2}"
+    " { s = Constant<value=int64[2] {768,1536}>() a, b = Split<axis=-1>(x, s) }",
+    "fed lengths": f"g (float[N,2] x, int64[2] s) => {_A_B_2} {{ {_SPLIT} }}",
+    "fed lengths of a short axis": f"g (float[1] x, int64[3] s) => {_A_B_C}"
+    " { a, b, c = Split<axis=0>(x, s) }",
+    "as many lengths as outputs": f"g (float[N] x, int64[K] s) => {_A_B_C}"
+    " { a, b, c = Split<axis=0>(x, s) }",
+    "lengths without a rank": f"g (float[N] x, int64[] s) => {_A_B} {{ {_SPLIT} }}",
+    "lengths in two inputs": f"g (float[N] x, int64[1] p, int64[1] q) => {_A_B}"
+    f" {{ s = Concat<axis=0>(p, q) {_SPLIT} }}",
+    "calculated lengths": f"g (float[N] x, int64[2] t) => {_A_B}"
+    f" {{ two = Constant<value=int64 {{2}}>() s = Mul(t, two) {_SPLIT} }}",
+    "lengths of a sequence": "g (float[N] x, int64[K] s) => (seq(float[?]) a)"
+    " { a = SplitToSequence<axis=0>(x, s) }",
+    "chunk": "g (float[N] x, int64 c) => (seq(float[?]) a) { a = SplitToSequence<axis=0>(x, c) }",
+    "position": "g (float[N] x, int64 i) => (float[?] a) { c = Constant<value=int64 {3}>()"
+    " s = SplitToSequence<axis=0>(x, c) a = SequenceAt(s, i) }",
+    "positions": "g (float[N] x, int64 i, int64 j) => (float[?] a)"
+    " { c = Constant<value=int64 {3}>() s = SplitToSequence<axis=0>(x, c)"
+    " t = SequenceInsert(s, x, i) u = SequenceErase(t, j) a = ConcatFromSequence<axis=0>(u) }",
+    "position in an input": "g (seq(float[N]) s) => (float[?] a)"
+    " { i = Constant<value=int64 {4}>() a = SequenceAt(s, i) }",
+    "indices": "g (float[3,2] x, int64[B,S] i) => (float[?,?,?] a) { a = Gather<axis=0>(x, i) }",
+    "index": "g (float[N,2] x, int64 i) => (float[?] a) { a = Gather<axis=1>(x, i) }",
+    "indices of elements": "g (float[3,4] x, int64[2,4] i) => (float[?,?] a)"
+    " { a = GatherElements<axis=0>(x, i) }",
+    "indices of rows": "g (float[3,2] x, int64[K,2] i) => (float[?] a) { a = GatherND(x, i) }",
+    "calculated indices": "g (float[5,3] x, int64[V] p) => (float[?,?] a)"
+    " { o = Constant<value=int64 {1}>() q = Add(p, o) a = Gather(x, q) }",
+    "divisible": "g (float[2,M] x) => (float[?,?] a, float[?,?] b, float[?,?] c)"
+    " { a, b, c = Split<axis=1>(x) }",
+    "divisible by two numbers": "g (float[N] x) => (float[?] a, float[?] b, float[?] c, float[?] d,"
+    " float[?] e) { a, b = Split<axis=0>(x) c, d, e = Split<axis=0>(x) }",
+    "condition": "g (bool c, float[N] x) => (float[?] y) { y = If(c)"
+    "<then_branch = t () => (float[?] a) { s = Constant<value=int64[2] {2,3}>()"
+    " a, b = Split<axis=0>(x, s) }, else_branch = e () => (float[?] a2)"
+    " { s2 = Constant<value=int64[2] {4,4}>() a2, b2 = Split<axis=0>(x, s2) }> }",
+    "one branch fits": "g (bool c, float[5] x) => (float[?] y) { y = If(c)"
+    "<then_branch = t () => (float[?] a) { s = Constant<value=int64[2] {4,4}>()"
+    " a, b = Split<axis=0>(x, s) }, else_branch = e () => (float[?] a2)"
+    " { s2 = Constant<value=int64[2] {1,4}>() a2, b2 = Split<axis=0>(x, s2) }> }",
+    "shared name": "g (float[N,2] x, float[N,3] y) => (float[?,?] a, float[?,?] b, float[?,?] z)"
+    f" {{ {_TWO_THREE} {_SPLIT} z = Concat<axis=1>(x, y) }}",
+    "name in an expression": 'g (float[P] x, float["P + 1"] y) => (float[?] a, float[?] b,'
+    f" float[?] c, float[?] d) {{ {_TWO_THREE} {_SPLIT} c, d = Split<axis=0>(y) }}",
+    "other operators": f"g (float[N,K] x) => {_A_B_2}"
+    " { w = Constant<value=float[3,4] {1,2,3,4,5,6,7,8,9,1,2,3}>() y = MatMul(x, w)"
+    " a, b = Split<axis=1>(y) }",
+    "behind a convolution": "g (float[1,1,H,W] x) => (float[?,?,?,?] a, float[?,?,?,?] b)"
+    " { w = Constant<value=float[1,1,3,3] {1,2,3,4,5,6,7,8,9}>() y = Conv<strides=[2,2]>(x, w)"
+    f" {_TWO_THREE} a, b = Split<axis=2>(y, s) }}",
+    "behind a reshape": "g (float[B,T] x) => (float[?,?,?] a, float[?,?,?] b)"
+    f" {{ r = Constant<value=int64[3] {{0,-1,3}}>() y = Reshape(x, r) {_TWO_THREE}"
+    " a, b = Split<axis=1>(y, s) }",
+    "fed shape": "g (float[N,S] x, int64[2] r) => (float[?,?] a) { a = Reshape(x, r) }",
+    "count of the largest": "g (float[2,5] x, int64[1] k) => (float[?,?] a, int64[?,?] b)"
+    " { a, b = TopK(x, k) }",
+    "in a function": f"g (float[N] x, float[M] y) => {_A_B}"
+    ' { a = c.F(x) b = c.F(y) }\n<domain: "c", opset_import: ["" : 13]> F (v) => (p)'
+    " { s = Constant<value=int64[2] {2,3}>() p, q = Split<axis=0>(v, s) }",
+    "strings": f"g (string[N] x) => (string[?] a, string[?] b) {{ {_TWO_THREE} {_SPLIT} }}",
+    "bfloat16": f"g (bfloat16[N] x) => (bfloat16[?] a, bfloat16[?] b) {{ {_TWO_THREE} {_SPLIT} }}",
+}
+"""Models that seven elements on every axis, or any value from 1 to 99, do not fit."""
+
+TWO_SPLITS = (
+    f"g (float[N] x) => (float[?] a, float[?] b, float[?] c, float[?] d) {{ {_TWO_THREE} {_SPLIT}"
+    " t = Constant<value=int64[2] {4,4}>() c, d = Split<axis=0>(x, t) }"
+)
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    def _save(text: str) -> Path:
+        imports = '"" : 13' + (', "c" : 1' if "c.F" in text else "")
+        head = f"<ir_version: 8, opset_import: [{imports}]>\n"
+        path = tmp_path / "model.onnx"
+        onnx.save(onnx.parser.parse_model(head + text), path)
+        return path
+
+    return _save
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", FIT)
+def test_random_inputs_fit(tensorsplit: Command, save: Save, name: str, seed: int) -> None:
+    ended = tensorsplit("run", save(FIT[name]), "--seed", seed)
+    assert (ended.status, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["constant lengths", "fed lengths", "position", "indices"])
+def test_every_command_makes_inputs_that_fit(tensorsplit: Command, save: Save, name: str) -> None:
+    path = save(FIT[name])
+    ended = tensorsplit("lower", path, "--for", "portable", "--dry-run", "--verify")
+    assert ended.status == 0, ended
+    assert "verified: on random inputs" in ended.out
+    assert tensorsplit("run", path, "--compare", "numpy").status == 0
+
+
+def test_what_is_given_is_kept(tensorsplit: Command, save: Save, tmp_path: Path) -> None:
+    path = save(FIT["fed lengths"])
+    np.save(tmp_path / "s.npy", np.array([3, 6]))
+    ended = tensorsplit("run", path, "--seed", 0, "--input", f"s={tmp_path / 's.npy'}")
+    assert "a: float (3, 2)" in ended.out
+    ended = tensorsplit("run", path, "--input-shape", "x:4,2")
+    lengths = [int(found) for found in re.findall(r"float \((\d+), 2\)", ended.out)]
+    assert sum(lengths) == 4
+
+
+def test_splits_that_contradict_each_other_are_named(
+    refused: Callable[..., str], save: Save
+) -> None:
+    said = refused("TS302", "run", save(TWO_SPLITS), "--seed", 0)
+    assert "the dimension N must be 5 for 'graph/Split[1]' and 8 for 'graph/Split[3]'" in said
+
+
+def test_the_message_offers_a_shape_that_fits(refused: Callable[..., str], save: Save) -> None:
+    path = save(FIT["constant lengths"])
+    said = refused("TS302", "run", path, "--input-shape", "x:7,2")
+    assert "--input-shape x:5,2" in said
+    assert "--input x=FILE" in said
+
+
+def test_what_no_name_tells_offers_shapes_and_files(
+    refused: Callable[..., str], save: Save
+) -> None:
+    text = (
+        f"g (float[B,3] x) => {_A_B_2} {{ n = NonZero(x)"
+        " y = Transpose<perm=[1,0]>(n) z = Cast<to=1>(y)"
+        f" {_TWO_THREE} a, b = Split<axis=0>(z, s) }}"
+    )
+    for words in (("run", "--seed", 3), ("lower", "--for", "portable", "--dry-run", "--verify")):
+        said = refused("TS302", words[0], save(text), *words[1:])
+        assert re.search(r"--input-shape x:\d+,3\b.*--input x=FILE", said)
+
+
+def test_a_seed_gives_the_same_inputs_in_every_process(save: Save) -> None:
+    path = save(FIT["divisible by two numbers"])
+    ended = [
+        process("run", path, "--seed", seed, env={"PYTHONHASHSEED": hashing})
+        for seed, hashing in ((5, "1"), (5, "2"), (6, "1"))
+    ]
+    assert ended[0].status == 0
+    assert ended[0] == ended[1] != ended[2]
+
+
+@pytest.mark.parametrize("name", ["fed lengths", "strings", "bfloat16", "position in an input"])
+def test_inputs_of_a_failing_comparison_are_saved(
+    tensorsplit: Command, save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path, archive = save(FIT[name]), tmp_path / "failing.npz"
+    words = ("run", path, "--seed", 9, "--compare", "numpy", "--save-inputs", archive)
+    same = tensorsplit(*words)
+    assert same.status == 0
+    assert not archive.exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("tensorsplit.engines.compare.run", lambda *_, **__: {})
+        ended = tensorsplit(*words)
+    assert ended.status == 1
+    assert "--seed 9" in ended.out
+    assert str(archive) in ended.out
+    again = tensorsplit("run", path, "--input", archive)
+    assert again.status == 0, again
+    assert again.out == same.out.replace("numpy: the same as numpy\n", "")
+
+
+def test_inputs_that_a_model_refuses_are_saved_too(
+    refused: Callable[..., str], save: Save, tmp_path: Path
+) -> None:
+    text = "g (float[4] x, int64[2] t) => (float[?] a, float[?] b)"
+    text += f" {{ n = Constant<value=int64[2] {{9,9}}>() s = Max(t, n) {_SPLIT} }}"
+    archive = tmp_path / "failing.npz"
+    said = refused("TS302", "run", save(text), "--seed", 1, "--save-inputs", archive)
+    assert str(archive) in said
+    assert sorted(np.load(archive).files) == ["t", "x"]
+
+
+def test_an_archive_has_its_ending(refused: Callable[..., str], save: Save) -> None:
+    path = save(FIT["chunk"])
+    refused("TS703", "run", path, "--seed", 1, "--save-inputs", "inputs.txt")
+    refused("TS703", "run", path, "--seed", "-1")
