@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from onnx.parser import parse_model
 
+from tensorsplit.model.convert.driver import open_converted
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.graph.reading import read_model
 from tests.model.ir_files import cut_file
@@ -127,3 +128,52 @@ def test_a_function_moves_what_it_is_given() -> None:
 def test_parts_of_an_openvino_model_are_moved(tmp_path: Path) -> None:
     model = read_model(cut_file((2, -1)).save(tmp_path))
     assert moved_outputs(model) == set(model.output_names)
+
+
+CONVERTED = {
+    "(float[2,3,4] x) => (float[2,3,4] y) {y = Softmax<axis = -1>(x)}": (11, "Softmax", True),
+    "(float[2,3,4] x) => (float[2,3,4] y) {y = Softmax<axis = 1>(x)}": (11, "Softmax", False),
+    "(float[6,4] x) => (float[?,?] y) {n = Constant<value_ints = [3, 5]>() y = CenterCropPad(x, n)"
+    "}": (13, "CenterCropPad", True),
+    "(float[4] x) => (bool[4] y) {y = GreaterOrEqual(x, x)}": (11, "GreaterOrEqual", True),
+    "(float[4] x, float l) => (float[4] y) {y = Clip(x, l)}": (10, "Clip", True),
+    "(float[4] x) => (float[4] y) {y = HardSwish(x)}": (13, "HardSwish", False),
+    "(float[2,4] x, float[4] w) => (float[2,4] y) {y = LayerNormalization(x, w)}": (
+        13,
+        "LayerNormalization",
+        False,
+    ),
+    "(float[7] x) => (float[4] a, float[3] b) {a, b = Split<axis = -1, num_outputs = 2>(x)}": (
+        10,
+        "Split",
+        True,
+    ),
+    "(float[N] x) => (float[?] a, float[?] b) {a, b = Split<axis = 0, num_outputs = 2>(x)}": (
+        11,
+        "Split",
+        True,
+    ),
+    "(float[4] x, bool c) => (float[4] y) {y = If(c) <"
+    "then_branch = t () => (float[4] a) {a = HardSwish(x)},"
+    "else_branch = e () => (float[4] b) {b = Identity(x)}>}": (13, "HardSwish", False),
+}
+"""A model, the opset that it is converted to, and what is rewritten: which operator, how."""
+
+
+@pytest.mark.parametrize("text", CONVERTED)
+def test_convert_reports_what_is_exact(text: str) -> None:
+    opset, operator, is_exact = CONVERTED[text]
+    model = parse_model(f'<ir_version: 10, opset_import: ["": 18]> g {text}')
+    _, report = open_converted(model, opset)
+    (changed,) = report.changes
+    assert report.is_changed
+    assert (changed.operator, changed.opset, changed.is_exact) == (operator, 18, is_exact)
+
+
+def test_nothing_is_reported_where_nothing_is_rewritten() -> None:
+    model = parse_model(
+        '<ir_version: 10, opset_import: ["": 18]> g (float[4] x) => (float[4] y) {y = Exp(x)}'
+    )
+    for opset, is_changed in ((18, False), (13, True)):
+        _, report = open_converted(model, opset)
+        assert (report.is_changed, report.changes) == (is_changed, [])

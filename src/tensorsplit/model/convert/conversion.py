@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -156,13 +158,14 @@ class NodeConversion:
         """The operator."""
         return self.node.op_type
 
-    def _written(self) -> tuple[object, ...]:
-        attributes = ((name, id(entry)) for name, entry in self.node.attributes.items())
-        return (self.op_type, *attributes, *map(id, self.node.inputs))
+    def _written(self) -> list[object]:
+        attributes = chain.from_iterable(self.node.attributes.items())
+        return [self.op_type, *attributes, *self.node.inputs]
 
     def finish(self) -> None:
         """Have a node of the model reported if it is written otherwise than before."""
-        if self._before not in (None, self._written()):
+        before, now = self._before, self._written()
+        if before is not None and (len(before) != len(now) or any(map(is_not, before, now))):
             self.conversion.note(self.origin)
 
     @property
@@ -306,11 +309,10 @@ class NodeConversion:
         """Find what is known of new values: what is made of them may have to know."""
         here, facts = {"": made.opset}, self.conversion.facts
         for node in made.nodes:
-            if node.op_type != "Constant":
-                found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
-                for value, fact in zip(node.outputs, found, strict=False):
-                    if facts.of(value) in (UNKNOWN, Tensor()):
-                        facts.set(value, fact)
+            found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
+            for value, fact in zip(node.outputs, found, strict=False):
+                if facts.of(value) in (UNKNOWN, Tensor()):
+                    facts.set(value, fact)
 
     def _queue(self, made: Calculation) -> None:
         """Have new nodes converted, unless they are as the target has them."""
