@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs, helper
 
 from tests.model.build import sequence, untyped, value
 
 Kind = AttributeProto.AttributeType
+
+Attributes: TypeAlias = dict[str, tuple[Any, Any]]
+"""The type and the value of attributes, by name."""
 
 _OPTIONAL = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
 
@@ -23,6 +27,17 @@ INPUTS = (
     helper.make_value_info("o", _OPTIONAL),
 )
 """What the nodes read: tensors of several types, one of unknown rank, a sequence, an optional."""
+
+FEEDS = {
+    "x": np.ones((2, 3), np.float32),
+    "i": np.array([0, 1]),
+    "b": np.array(True),
+    "t": np.array([["a", "b"], ["c", "d"]], object),
+    "u": np.ones(2, np.float32),
+    "s": [np.ones(2, np.float32)],
+    "o": None,
+}
+"""Something for each of them."""
 
 SAMPLES: dict[Any, tuple[Any, ...]] = {
     Kind.INT: (0, -7, 1 << 40),
@@ -46,7 +61,7 @@ SAMPLES: dict[Any, tuple[Any, ...]] = {
 
 
 def schemas() -> list[defs.OpSchema]:
-    """The newest version of every operator, and what was the newest one before it left."""
+    """The newest version of every operator, also of those that are gone."""
     newest: dict[tuple[str, str], defs.OpSchema] = {}
     for schema in defs.get_all_schemas_with_history():
         key = schema.domain, schema.name
@@ -58,8 +73,8 @@ def schemas() -> list[defs.OpSchema]:
 def nodes(schema: defs.OpSchema) -> Iterator[NodeProto]:
     """Nodes of an operator: each has one thing wrong, or is as good as a guess gets."""
     least, most = schema.min_input, min(schema.max_input, schema.min_input + 3)
-    right = {
-        name: SAMPLES[entry.type][-1]
+    right: Attributes = {
+        name: (entry.type, SAMPLES[entry.type][-1])
         for name, entry in schema.attributes.items()
         if entry.required and entry.type in SAMPLES
     }
@@ -73,30 +88,26 @@ def nodes(schema: defs.OpSchema) -> Iterator[NodeProto]:
     yield _node(schema, ["", *["x"] * (least - 1)], outputs, right)
     yield _node(schema, ["x"] * least, 0, right)
     yield _node(schema, ["x"] * least, min(schema.max_output, 8) + 2, right)
-    yield _node(schema, ["x"] * least, outputs, {**right, "no_such": 1})
+    yield _node(schema, ["x"] * least, outputs, {**right, "no_such": (Kind.INT, 1)})
     for name in right:
         kept = {key: held for key, held in right.items() if key != name}
         yield _node(schema, ["x"] * least, outputs, kept)
     for name, entry in schema.attributes.items():
         for kind, samples in SAMPLES.items():
             for sample in samples if kind == entry.type else samples[-1:]:
-                yield _node(schema, ["x", *["i"] * (least - 1)], outputs, {**right, name: sample})
+                given = {**right, name: (kind, sample)}
+                yield _node(schema, ["x", *["i"] * (least - 1)], outputs, given)
         linked = _node(schema, ["x"] * least, outputs, right)
         linked.attribute.add(name=name, ref_attr_name="nowhere", type=Kind.INT)
         yield linked
 
 
 def _node(
-    schema: defs.OpSchema, inputs: list[str], outputs: int, attributes: dict[str, Any]
+    schema: defs.OpSchema, inputs: list[str], outputs: int, attributes: Attributes
 ) -> NodeProto:
-    made = NodeProto(op_type=schema.name, domain=schema.domain, input=inputs)
-    made.output.extend(f"y{index}" for index in range(outputs))
-    for name, held in attributes.items():
-        kind = (
-            next(kind for kind, samples in SAMPLES.items() if any(held is s for s in samples))
-            if not isinstance(held, int)
-            else Kind.INT
-        )
+    names = [f"y{index}" for index in range(outputs)]
+    made = helper.make_node(schema.name, inputs, names, domain=schema.domain)
+    for name, (kind, held) in attributes.items():
         made.attribute.append(helper.make_attribute(name, held, attr_type=kind))
     return made
 

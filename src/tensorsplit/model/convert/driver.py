@@ -167,7 +167,6 @@ def _check_produced(value: ir.Value | None, path: str, what: str) -> None:
 
 def _convert(node: NodeConversion) -> None:
     """Bring a node to the target."""
-    op_type = node.op_type
     try:
         if is_onnx_split(node.node):
             convert_split(node)
@@ -177,9 +176,9 @@ def _convert(node: NodeConversion) -> None:
     except SplitError as error:
         raise error.located(node=node.ref.path) from None
     except Exception as error:  # attributes and constants may hold anything
-        problem = f"the node can't be understood ({type(error).__name__}: {show(str(error))})"
-        refusal = malformed(problem, "repair it", node.ref.path)
-        raise refusal.located(operator=f"ai.onnx.{op_type}") from error
+        reason = f"what it holds is not understood ({type(error).__name__}: {show(str(error))})"
+        fix = "repair the node; if it is well-formed, please report it, with the model"
+        raise node.refusal(reason, fix) from error
 
 
 def _convert_other(node: NodeConversion) -> None:

@@ -1,0 +1,89 @@
+"""Malformed nodes of every operator through every tool: a refusal with a code, or success."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import defs
+
+import tensorsplit as ts
+from tensorsplit import SplitError
+from tests.model.build import FLOAT, graph, model, node, untyped, value
+from tests.model.malformed_nodes import FEEDS, model_of, nodes, schemas
+
+Tool = Callable[[onnx.ModelProto], object]
+
+OPSETS = (1, 6, 8, 10, 12, 13, 18, 21, defs.onnx_opset_version())
+REWRITERS: tuple[Tool, ...] = (
+    *(lambda made, opset=opset: ts.convert(made, opset=opset) for opset in OPSETS),
+    *(
+        lambda made, target=target: ts.lower(made, target=target)
+        for target in ("onnxruntime", "openvino", "portable")
+    ),
+    lambda made: ts.convert(made, variadic=True),
+)
+TOOLS: dict[str, tuple[Tool, ...]] = {
+    "check": (ts.check, lambda made: ts.check(made, target="openvino")),
+    "infer": (ts.infer_shapes,),
+    "run": (lambda made: ts.run(made, FEEDS),),
+    "rewrite": REWRITERS,
+}
+"""Where there is more than one, they take turns."""
+
+
+def check_refusal(tool: Tool, made: onnx.ModelProto) -> None:
+    """A tool gives something, or refuses with a code; the model is as it was.
+
+    What is called malformed is so by a rule, and not because of an exception of ours.
+    """
+    before, refusal = made.SerializeToString(deterministic=True), None
+    try:
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+            tool(made)
+    except SplitError as error:
+        refusal = error
+    assert made.SerializeToString(deterministic=True) == before
+    if refusal is not None:
+        assert refusal.code.startswith("TS")
+        assert "\n" not in str(refusal)
+    if refusal is not None and refusal.code == "TS502" and refusal.__cause__ is not None:
+        raised_in = traceback.extract_tb(refusal.__cause__.__traceback__)[-1].filename
+        assert "tensorsplit" not in Path(raised_in).parts, refusal
+
+
+@pytest.mark.parametrize("tools", TOOLS.values(), ids=TOOLS)
+def test_a_malformed_node_is_refused_with_a_code(
+    tools: tuple[Tool, ...], request: pytest.FixtureRequest
+) -> None:
+    """A third of the nodes, and each with one of the tools; ``--seed`` tells which."""
+    number = request.config.getoption("seed")
+    for schema in schemas():
+        for made in nodes(schema):
+            number += 1
+            if number % 3 == 0:
+                check_refusal(tools[number // 3 % len(tools)], model_of(made, schema))
+
+
+@pytest.mark.parametrize("tool", [tool for tools in TOOLS.values() for tool in tools])
+@pytest.mark.parametrize("op_type", ["Shape", "Identity", "Split", "SplitToSequence", "SequenceAt"])
+def test_a_node_without_inputs_is_refused_with_a_code(tool: Tool, op_type: str) -> None:
+    for outputs in ("", "y", "y z"):
+        alone = node(op_type, "", outputs)
+        last = node("Neg", "x", "w")
+        ends = [untyped(name) for name in (*outputs.split(), "w")]
+        check_refusal(tool, model(graph([alone, last], [value("x", FLOAT, [2])], ends)))
+
+
+def test_what_crashes_the_inference_of_onnx_is_kept_from_it() -> None:
+    """It reads beyond the end of a shape."""
+    gather = node("GatherND", "x i", "y", batch_dims=-7)
+    norm = node("LayerNormalization", "x x", "y", axis=(1 << 63) - 1)
+    inputs = [value("x", FLOAT, [2, 3]), value("i", onnx.TensorProto.INT64, [2])]
+    for made in (gather, norm):
+        ts.infer_shapes(model(graph([made], inputs, ["y"])))
