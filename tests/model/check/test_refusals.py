@@ -196,11 +196,21 @@ def test_an_attribute_that_no_call_gives_is_absent() -> None:
     assert codes(made) == []
 
 
-def test_nothing_is_held_against_a_function_that_nobody_calls() -> None:
+def test_of_functions_that_nobody_calls_only_that_is_said() -> None:
+    """Whatever is wrong in them; one that only another of them calls is none that runs."""
+    wrong = node("Split", "x", "a b", split=[1, 2], nothing=3)
     cut = function("F", "x", "a b", [linked("Split", "x", "a b", link("num_outputs", "n"))], ["n"])
+    also = function("G", "x", "a b", [wrong, node("F", "x", "c d", domain="custom")])
     used = one(node("Split", "x", "a b", num_outputs=2))
-    used.functions.append(cut)
-    assert codes(used) == []
+    used.functions.extend([cut, also])
+    for target in (None, "onnxruntime"):
+        assert [(f.code, f.severity, f.node) for f in check(used, target)] == [
+            ("TS813", "note", "function custom::F"),
+            ("TS813", "note", "function custom::G"),
+        ]
+    used.graph.node.append(node("F", "x", "e f", domain="custom", n=3))
+    used.opset_import.add(domain="custom", version=1)
+    assert codes(used) == ["TS305", "TS813"]
 
 
 def test_every_kind_of_model_is_taken(tmp_path: Path) -> None:

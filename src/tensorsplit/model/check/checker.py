@@ -17,14 +17,15 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.model import profiles
-from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
+from tensorsplit.model.check.checks import NOT_CALLED, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
 from tensorsplit.model.check.node_checks import findings_of
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
 from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calls import functions_of, key_of, uncalled
 from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.message import lone_nodes
-from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, function_label, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.splits import split_of
@@ -90,9 +91,12 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     for error in facts.errors:  # of the analysis, which knows every call of a function
         refused[error.node].append(of_error(error))
     count = 0
+    left = uncalled(model)
     for ref in walk(model, "checking"):
         count += is_split(ref.node)
         found = refused.pop(ref.path, [])
+        if ref.function is not None and key_of(ref.function) in left:
+            continue
         found += findings_of(ref, facts, is_refused=bool(found))
         if facts.never_runs(ref.path):
             found = [finding.as_warning(_NEVER_RUNS) for finding in found]
@@ -100,6 +104,10 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         if profile is not None:
             findings += _of_node(profile, ref, facts, is_layer=is_layer)
     findings += chain.from_iterable(refused.values())
+    for key, function in functions_of(model).items():
+        if key in left:
+            message = "no node that can run calls the function"
+            findings.append(of_check(NOT_CALLED, function_label(function), message, "remove it"))
     if profile is not None:
         findings += _of_model(profile, model, is_layer=is_layer)
         told = {finding.message for finding in findings}

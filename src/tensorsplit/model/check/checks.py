@@ -64,6 +64,14 @@ DEAD_OUTPUT = _check(
     "No node reads the output, and it is no output of the graph.",
 )
 
+NOT_CALLED = _check(
+    "TS813",
+    NOTE,
+    "function that nobody calls",
+    "Neither the graph calls the function, nor a function that the graph calls. Nothing else is"
+    " said of it.",
+)
+
 # Codes TS82x, what means one thing in the text and another in some engine, or depends on the run
 NEGATIVE_AXIS = _check(
     "TS821",

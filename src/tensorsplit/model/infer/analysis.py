@@ -223,11 +223,16 @@ class _Analysis:
         return [self.facts.of(value) for value in scope.outputs]
 
     def uncalled_functions(self) -> None:
-        """Analyse the functions that no node calls, with nothing known of their inputs."""
+        """Analyse the functions that no node calls, with nothing known of their inputs.
+
+        Nothing is held against them, nor against what they call.
+        """
+        self._strict, kept = False, len(self.facts.refusals)
         for function in self._functions.values():
             if function not in self._called:
                 inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
                 self._function(function, inputs, _Surroundings("", {}, None, runs=None))
+        del self.facts.refusals[kept:]
 
     def _declared(self, value: ir.Value, fact: Fact) -> Fact:
         return merge_declared(fact, declared(value)) if self._declarations else fact
