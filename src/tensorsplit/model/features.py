@@ -20,6 +20,7 @@ from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     NodeRef,
+    Scope,
     constant,
     domain_opsets,
     is_onnx_split,
@@ -39,6 +40,9 @@ SEQUENCE_OPERATORS = frozenset(
     }
 )
 """The operators that make or take sequences and nothing else."""
+
+OPTIONAL_OPERATORS = frozenset({"Optional", "OptionalGetElement", "OptionalHasElement"})
+"""The operators that make or take optional values and nothing else."""
 
 NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
@@ -65,6 +69,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sequence_in_body": "an If, Loop or Scan that takes in or gives out a sequence",
         "identity_before_14": "an Identity of a sequence at an opset where it takes tensors only",
         "captured_sequence": "a node in a body that uses a sequence made outside of it",
+        "optional": "Optional, OptionalGetElement or OptionalHasElement",
+        "strings_passed_on": "an Identity of strings",
+        "strings_in_loop": "a Loop or Scan that takes in or gives out strings",
         "vendor_operator": "VariadicSplit in the domain org.openvinotoolkit",
         "dynamic_axis": "the length of the axis is not known, so that the running engine checks it",
         "equal_parts_on_dynamic_axis": "equal parts, and the length of the axis is not known",
@@ -80,6 +87,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "sequence_output": "an output of the model is a sequence",
         "local_function": "a node calls a function of the model",
         "function_opset": "a function is written for another opset than the model",
+        "duplicate_node_name": "two nodes of a graph or function have the same name",
         "overridable_initializer": "an input of the model has a default (D20)",
         "runtime_checks": "lowering gave the model nodes that check what only the run tells",
     }
@@ -88,6 +96,11 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 
 _WIDE = frozenset({"int64", "uint64", "double"})
 _BODIES = frozenset({"If", "Loop", "Scan"})
+_WITH_STRINGS = {
+    "Identity": "strings_passed_on",
+    "Loop": "strings_in_loop",
+    "Scan": "strings_in_loop",
+}
 
 
 def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
@@ -110,9 +123,19 @@ def features_of(ref: NodeRef, facts: Facts) -> Features:
     ]
     if own and node.op_type in SEQUENCE_OPERATORS:
         return {"operator": node.op_type} | dict(_of_sequences(ref, facts))
+    if own and node.op_type in OPTIONAL_OPERATORS:
+        return {"optional": True}
+    found: Features = {}
     if sequences and node.op_type in _BODIES:
-        return {"operator": node.op_type, "sequence_in_body": True}
-    return {"operator": node.op_type} | dict(_of_sequences(ref, facts)) if sequences else {}
+        found = {"operator": node.op_type, "sequence_in_body": True}
+    elif sequences:
+        found = {"operator": node.op_type} | dict(_of_sequences(ref, facts))
+    if own and node.op_type in _WITH_STRINGS:
+        ends = map(facts.of, (*node.inputs, *node.outputs))
+        kinds = {end.element_type for end in ends if not isinstance(end, Other)}
+        if ir.DataType.STRING in kinds and not (node.op_type == "Identity" and sequences):
+            found[_WITH_STRINGS[node.op_type]] = True
+    return found
 
 
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
@@ -140,6 +163,7 @@ def model_features(model: ir.Model) -> Features:
         "function_opset": any(
             function.opset_imports.get("", opset) != opset for function in model.functions.values()
         ),
+        "duplicate_node_name": any(map(_has_duplicates, scopes(model))),
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
     return {name: value for name, value in found.items() if value}
@@ -151,6 +175,11 @@ def data_features(model: ir.Model, facts: Facts) -> Features:
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     types = (_of_type(facts.of(value)).get("wide_values") for value in values)
     return {"wide_values": "double"} if "double" in types else {}
+
+
+def _has_duplicates(scope: Scope) -> bool:
+    names = [node.name for node in scope if node.name]
+    return len(set(names)) < len(names)
 
 
 def _of_split(ref: NodeRef, facts: Facts) -> Features:

@@ -637,6 +637,37 @@ _SEQUENCES = [
         "  u = ConcatFromSequence<axis=-1, new_axis=1>(s) }",
     ),
     Case(
+        "strings_as_they_are",
+        13,
+        "g (string[3] x, string s) => (string[3] y, string t, string[3] z)"
+        " { y = Identity(x)  t = Identity(s)  z = Split(x) }",
+    ),
+    Case(
+        "optional_of_a_tensor",
+        18,
+        "g (float[2] x) => (float[2] y, float[2] z, bool a, bool b, bool c) {"
+        " o = Optional(x)  y = OptionalGetElement(o)  z = OptionalGetElement(x)"
+        "  a = OptionalHasElement(o)  e = Optional<type = float[2]>()  b = OptionalHasElement(e)"
+        "  c = OptionalHasElement() }",
+    ),
+    Case(
+        "optional_of_a_sequence",
+        15,
+        "g (float[N] x, bool yes) => (float[N] y, int64 n) { s = SplitToSequence(x)"
+        "  o = Optional(s)  y = If(yes) <then_branch = t () => (float[N] p) {"
+        " u = OptionalGetElement(o)  p = ConcatFromSequence<axis=0>(u) }, else_branch = e () =>"
+        " (float[N] q) { q = Neg(x) }>  r = OptionalGetElement(o)  n = SequenceLength(r) }",
+        feeds={"yes": np.array(True)},
+    ),
+    Case(
+        "nodes_of_one_name",
+        13,
+        "g (float[4] x, bool yes) => (float[4] y) { [n] a = Neg(x)  [n] b = Neg(a)"
+        "  [n_1] y = If(yes) <then_branch = t () => (float[4] p) { [k] o = Neg(b)  [k] p = Abs(o)"
+        " }, else_branch = e () => (float[4] q) { [n] q = Neg(b) }> }",
+        feeds={"yes": np.array(True)},
+    ),
+    Case(
         "sequence_map",
         17,
         "g (float[6,2] x) => (float[6,2] y) <int64 c = {2}> { s ="
@@ -782,6 +813,16 @@ _CONTROL = [
         "g (float[N] x, bool yes) => (int64 n) { s = If(yes) <then_branch = t () => (seq(float) p)"
         " { p = SequenceEmpty() }, else_branch = e () => (seq(float) q) { q = SequenceEmpty() }>"
         "  n = SequenceLength(s) }",
+        feeds={"yes": np.array(True)},
+    ),
+    Case(
+        "if_that_passes_strings_on",
+        13,
+        "g (string[4] x, bool yes) => (string[A] y, string[B] z) { a, b = Split(x)"
+        "  y, s = If(yes) <then_branch = t () => (string[A] p, seq(string[B]) c) {"
+        " p = Identity(b)  c = SplitToSequence(x) }, else_branch = e () =>"
+        " (string[A] q, seq(string[B]) d) { q = Identity(x)  d = SequenceConstruct(x, a) }>"
+        "  z = ConcatFromSequence<axis=0>(s) }",
         feeds={"yes": np.array(True)},
     ),
     Case(

@@ -16,7 +16,7 @@ from tensorsplit.engines import run
 from tensorsplit.engines.compare import compare
 from tensorsplit.model.check.checker import check
 from tensorsplit.model.features import SEQUENCE_OPERATORS
-from tensorsplit.model.graph.nodes import walk
+from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.refusals import refused
@@ -286,6 +286,57 @@ def test_a_tensor_of_another_rank_than_an_unknown_number_of_others_is_refused(
 def test_a_sequence_that_leaves_the_model_is_refused_with_the_reason() -> None:
     with refused("TS513", "sequence", "output"):
         lower(BY_NAME["sequence_output"].model, target="openvino")
+
+
+def test_nodes_of_one_graph_have_names_of_their_own_for_onnxruntime() -> None:
+    made = ir.serde.deserialize_model(
+        lower(BY_NAME["nodes_of_one_name"].model, target="onnxruntime")
+    )
+    for scope in scopes(made):
+        names = [node.name for node in scope]
+        assert len(set(names)) == len(names)
+    report = lower_graph(ir.from_proto(BY_NAME["nodes_of_one_name"].model), "onnxruntime")
+    assert {change.operator for change in report.changes} == {"Neg", "Abs"}
+
+
+MALFORMED = {
+    "SequenceAt": "s = SplitToSequence(x)  y = SequenceAt(s)",
+    "SequenceInsert": "s = SplitToSequence(x)  y = SequenceInsert(s)",
+    "SequenceLength": "y = SequenceLength()",
+    "ConcatFromSequence": "s = SplitToSequence(x)  y = ConcatFromSequence(s)",
+    "ConcatFromSequence[1]": "s = SplitToSequence(x)  y = ConcatFromSequence<axis=3>(s)",
+    "SequenceConstruct": "s = SplitToSequence(x)  r = SequenceConstruct(s, s)"
+    "  y = SequenceLength(r)",
+    "SequenceErase": "s = SequenceErase(x)  y = SequenceLength(s)",
+    "Loop": "s = SplitToSequence(x)  k = Constant<value_int = 1>()  y = Loop(k, , s)",
+    "If": "s = If(yes) <then_branch = t () => (seq(uint8[A]) a) { a = SplitToSequence(x) },"
+    " else_branch = e () => (uint8[A,1] b) { b = Identity(x) }>  y = SequenceLength(s)",
+    "If[0]": "s = If(yes) <then_branch = t () => (seq(uint8[A]) a) { a = SplitToSequence(x) },"
+    " else_branch = e () => () { b = SplitToSequence(x) }>  y = SequenceLength(s)",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+def test_a_malformed_node_on_sequences_is_refused_with_its_path(name: str, target: str) -> None:
+    text = f"g (uint8[N,1] x, bool yes) => (uint8[A,B] y) {{ {MALFORMED[name]} }}"
+    with refused("TS502", f"graph/{name}"):
+        lower(Case("malformed", 17, text).model, target=target)
+
+
+NO_WAY = {
+    "(optional(float[2]) o) => (float[2] y) { y = OptionalGetElement(o) }": "only at run time",
+    "(float[2] x) => (optional(float[2]) o) { o = Optional(x) }": "an output",
+    "() => (float[2] y) { o = Optional<type = float[2]>()  y = OptionalGetElement(o) }": "has none",
+    "(string[2] x, int64 n) => (string[2] y) { y = Loop(n, , x) <body = b (int64 i, bool c,"
+    " string[2] p) => (bool d, string[2] q) { d = Identity(c)  q = Identity(p) }> }": "strings",
+}
+
+
+@pytest.mark.parametrize("text", NO_WAY)
+def test_what_openvino_has_no_way_for_is_refused_with_the_reason(text: str) -> None:
+    with refused("TS513", NO_WAY[text]):
+        lower(Case("no_way", 18, f"g {text}").model, target="openvino")
 
 
 def test_an_unknown_target_is_refused() -> None:

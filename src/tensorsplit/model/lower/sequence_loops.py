@@ -10,9 +10,9 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number, position
 from tensorsplit.model.features import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, bodies
+from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, check_loop, refusal
 
 
 def expand_maps(lowering: Lowering) -> bool:
@@ -34,7 +34,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
     node, reason = ref.node, lowering.reason(ref.node)
     body = next((graph for _, graph in bodies(node)), None)
     if body is None or reason is None or len(body.inputs) != len(node.inputs):
-        raise refusal("its body does not fit it", "repair the model")
+        raise malformed("its body does not fit it", "repair it")
     kinds = []
     for held in body.outputs:
         if held.dtype is None:
@@ -81,6 +81,8 @@ def join_in_loop(
     kind = make.lowering.tensor(packed.data).element_type
     if kind is None:
         raise refusal("the type of the tensors to join is not known", "declare it")
+    if kind == ir.DataType.STRING:
+        check_loop(make.lowering.profile.about({"strings_in_loop": True}))
 
     def part(inside: Calculation, place: Number) -> ir.Value:
         held = packed.at(inside, place)

@@ -26,7 +26,7 @@ from tensorsplit.core.arithmetic import (
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import Chunks, chunks_of
 from tensorsplit.model.graph.facts import Sequence
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.nodes import NodeRef, malformed
 from tensorsplit.model.infer.sequence_operators import POSITIONS, check_position
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
@@ -78,6 +78,12 @@ class SequenceNode:
     def result(self, held: ir.Value) -> None:
         """Have a value take the place of this node's output."""
         self.point.replace(self.node.outputs[0], held)
+
+    def pass_on(self) -> None:
+        """Give out the first input as a value of its own."""
+        held = self.ref.input(0)
+        assert held is not None  # noqa: S101 - it has an element type
+        self.result(self.point.passed_on(held))
 
     @cached_property
     def _index(self) -> Number:
@@ -198,6 +204,9 @@ def _concat(step: SequenceNode) -> Result:
     sequence, make = step.given, step.point
     axis = step.node.attributes.get_int("axis", 0)
     new_axis = bool(step.node.attributes.get_int("new_axis", 0))
+    rank = None if sequence.fact.part is None else len(sequence.fact.part) + new_axis
+    if rank is not None and not -rank <= axis < rank:
+        raise malformed(f"the axis is {axis}", f"it must be in [{-rank}, {rank - 1}]")
     if sequence.packed is not None:
         became = _joined_at_once(step, sequence.packed, axis, new_axis=new_axis)
         if became is not None:

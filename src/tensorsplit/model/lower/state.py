@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -96,7 +96,7 @@ class Lowering:
         for node in self.refs:
             ends = (*node.inputs, *node.outputs)
             values = [end for end in ends if end is not None and is_sequence(end, self.facts)]
-            for one, other in chain(pairwise(values), _through_bodies(node) if values else ()):
+            for one, other in chain(pairwise(values), through_bodies(node) if values else ()):
                 if one is not None and other is not None:
                     together[one].append(other)
                     together[other].append(one)
@@ -159,7 +159,7 @@ class Lowering:
         return fact if isinstance(fact, Sequence) else Sequence()
 
 
-def _through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
+def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
     """What a body takes in and gives out is the same as outside of it."""
     carried = len(node.inputs) - 2
     for _, body in bodies(node):
@@ -200,6 +200,14 @@ class InsertionPoint(Calculation):
         checks_sum = self.lowering.limitation("computed_lengths") is None
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
+    def passed_on(self, held: ir.Value) -> ir.Value:
+        """The same as a value of its own, for an output; not all targets can pass strings on."""
+        if not self.lowering.takes_by_index(held):
+            return self.op("Identity", [held])
+        if self.lowering.tensor(held).shape == ():
+            return self.take(self.unsqueeze(held, [0]), 0, 0)
+        return self.slice(held, 0, dimension(held, 0), 0, by_index=True)
+
     def replace(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value used, under its name if that can be, in the place of an output of a node."""
         lowering = self.lowering
@@ -207,10 +215,7 @@ class InsertionPoint(Calculation):
             if not old.is_graph_output():
                 ir.convenience.replace_all_uses_with(old, new)
                 return
-            if lowering.takes_by_index(new):  # the target can't pass it on
-                new = self.slice(new, 0, dimension(new, 0), 0, by_index=True)
-            else:
-                new = self.op("Identity", [new])
+            new = self.passed_on(new)
         lowering.stand_in(old, new)
 
 
@@ -222,6 +227,13 @@ def must_go(entry: Limitation) -> bool:
     return entry.extent in ("all", "some") or (
         entry.extent == "edge" and entry.verdict in ("wrong", "crash")
     )
+
+
+def check_loop(entries: Iterable[Limitation]) -> None:
+    """Refuse a loop that carries what the target can't."""
+    for entry in entries:
+        if entry.feature == "strings_in_loop":
+            raise refusal(f"a loop carries strings ({entry.note})")
 
 
 def refusal(problem: str, fix: str = "") -> SplitError:

@@ -16,7 +16,15 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import SEQUENCE_OPERATORS, data_features, model_features
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, domain_name, is_split, walk
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    bodies,
+    domain_name,
+    is_split,
+    malformed,
+    walk,
+)
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.lower.inlining import inline
 from tensorsplit.model.lower.lowered_sequence import (
@@ -24,6 +32,11 @@ from tensorsplit.model.lower.lowered_sequence import (
     LoweredSequence,
     PackedParts,
     layout_for,
+)
+from tensorsplit.model.lower.preparing import (
+    check_sequence_nodes,
+    rename_duplicates,
+    unwrap_optionals,
 )
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
@@ -33,6 +46,7 @@ from tensorsplit.model.lower.state import (
     Lowering,
     LoweringReport,
     at,
+    check_loop,
     must_go,
     refusal,
 )
@@ -60,9 +74,12 @@ def lower_graph(model: ir.Model, target: str) -> LoweringReport:
 
 def _lower(lowering: Lowering) -> None:
     model = lowering.model
+    check_sequence_nodes(lowering)
     _check(lowering)
-    while inline(lowering) or expand_maps(lowering):
+    while inline(lowering) or expand_maps(lowering) or unwrap_optionals(lowering):
         lowering.look()
+    check_sequence_nodes(lowering)
+    rename_duplicates(lowering)
     had_vendor_nodes = any(node.domain == DOMAIN for node in lowering.refs)
     sequences: LoweredSequences = {}
     _lower_scope(lowering, sequences, model.graph)
@@ -90,8 +107,9 @@ def _check(lowering: Lowering) -> None:
         lowering.note(entry)
     for node, entries in lowering.limitations.items():
         for entry in entries:
-            if entry.feature == "element_type" and not entry.operators:
-                with at(lowering.refs[node]):
+            with at(lowering.refs[node]):
+                check_loop(entries)
+                if entry.feature == "element_type" and not entry.operators:
                     raise refusal(f"{profile.name} can't hold the data: {entry.note}")
             if not must_go(entry):
                 lowering.note(entry)
@@ -118,8 +136,13 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
     for _, body in bodies(node):
         _lower_scope(lowering, sequences, body)
     if reason is None:
-        if is_split(node) and node.op_type not in SEQUENCE_OPERATORS and lowering.reason(node):
+        entry = lowering.reason(node)
+        if entry is not None and is_split(node) and node.op_type not in SEQUENCE_OPERATORS:
             lower_split(lowering, ref)
+        elif entry is not None and entry.feature == "strings_passed_on":
+            SequenceNode(lowering, ref, sequences).pass_on()
+            lowering.changed(ref, "Gather", entry.note)
+            lowering.edits.retire(node)
     elif own and node.op_type in HANDLERS:
         result = HANDLERS[node.op_type](SequenceNode(lowering, ref, sequences))
         if isinstance(result, LoweredSequence):
@@ -225,7 +248,7 @@ def _lower_loop(step: SequenceNode) -> bool:
     body = dict(bodies(node)).get("body")
     count = len(node.inputs) - 2
     if body is None or count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
-        raise refusal("the body does not fit the loop", "repair the model")
+        raise malformed("the body does not fit the loop", "repair it")
     starts, insides = node.inputs[2:], body.inputs[2:]
     passages = [_into_loop(step, body, index) for index in range(count)]
     inputs, inside = list(node.inputs[:2]), list(body.inputs[:2])
@@ -282,7 +305,7 @@ def _given_out(
         for made in passage.given(end, point):
             is_own = made.graph is body and made.producer() is not None and made not in given
             stays = is_own or passage.fact is None
-            outputs.append(made if stays else point.op("Identity", [made]))
+            outputs.append(made if stays else point.passed_on(made))
             given[made] = None
     return outputs
 

@@ -1,0 +1,119 @@
+"""What is put right before nodes are lowered one by one."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS, is_sequence
+from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.nodes import NodeRef, bodies, check_schema, malformed, scopes
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal, through_bodies
+
+
+def check_sequence_nodes(lowering: Lowering) -> None:
+    """Refuse nodes on sequences that the standard does not allow (TS502)."""
+    for ref in lowering.refs.values():
+        node = ref.node
+        if node.domain != "" or node.op_identifier() in lowering.model.functions:
+            continue
+        inside = [value for _, body in bodies(node) for value in (*body.inputs, *body.outputs)]
+        ends = (*node.inputs, *node.outputs, *inside)
+        if node.op_type in SEQUENCE_OPERATORS or any(end in lowering.reasons for end in ends):
+            with at(ref):
+                _check_node(lowering, ref)
+
+
+def _check_node(lowering: Lowering, ref: NodeRef) -> None:
+    node, facts = ref.node, lowering.facts
+    try:
+        schema = onnx.defs.get_schema(node.op_type, ref.opset, "")
+    except onnx.defs.SchemaError:
+        raise malformed(f"there is no {node.op_type} at opset {ref.opset}", "repair it") from None
+    check_schema(schema, ref.opset, node.attributes, len(node.inputs), len(node.outputs))
+    inputs = zip(node.inputs, schema.inputs, strict=False)
+    for held, wanted in inputs if node.op_type in SEQUENCE_OPERATORS else ():
+        is_variadic = wanted.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+        if held is None and wanted.option == onnx.defs.OpSchema.FormalParameterOption.Single:
+            raise malformed(f"the input '{wanted.name}' is left out", "give it")
+        for each in node.inputs[node.inputs.index(held) :] if is_variadic else [held]:
+            kind = "seq(" if is_sequence(each, facts) else "tensor("
+            is_known = kind == "seq(" or isinstance(facts.of(each), Tensor)
+            if each is not None and is_known and not any(t.startswith(kind) for t in wanted.types):
+                given = "a tensor" if kind == "tensor(" else "a sequence"
+                raise malformed(f"the input '{wanted.name}' is {given}", "give it what it takes")
+    branches = [body.outputs for _, body in bodies(node)] if node.op_type == "If" else []
+    if any(len(outputs) != len(node.outputs) for outputs in branches):
+        raise malformed("its branches do not have as many outputs as it has", "repair them")
+    pairs = chain(through_bodies(node), zip(*branches, strict=True))
+    for one, other in pairs:
+        kinds = {type(facts.of(value)) for value in (one, other)}
+        if kinds == {Sequence, Tensor}:
+            raise malformed(
+                "a value is a sequence in one place and a tensor in another", "repair it"
+            )
+
+
+def rename_duplicates(lowering: Lowering) -> None:
+    """Give nodes names of their own in their graph, where the target needs that."""
+    entry = lowering.limitation("duplicate_node_name")
+    if entry is None:
+        return
+    for scope in scopes(lowering.model):
+        seen: set[str] = set()
+        for node in scope:
+            if node.name and node.name in seen:
+                lowering.changed(lowering.refs[node], "the same with another name", entry.note)
+                node.name = lowering.names.fresh(node.name)
+            seen.add(node.name or "")
+
+
+def unwrap_optionals(lowering: Lowering) -> bool:
+    """Put what optional values hold in their place, where the target has none; whether any was."""
+    wanted = [
+        ref
+        for ref in lowering.refs.values()
+        if ref.node.domain == ""
+        and ref.op_type in OPTIONAL_OPERATORS
+        and lowering.reason(ref.node) is not None
+    ]
+    held: dict[ir.Value, ir.Value | None] = {}
+    for ref in wanted:
+        with at(ref):
+            became = _unwrap(lowering, ref, held)
+            entry = lowering.reason(ref.node)
+            lowering.changed(ref, became, entry.note if entry else "")
+        lowering.edits.retire(ref.node)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
+def _unwrap(lowering: Lowering, ref: NodeRef, held: dict[ir.Value, ir.Value | None]) -> str:
+    """Replace one node; returns what it became. What each optional holds is noted in `held`."""
+    node, given = ref.node, ref.input(0)
+    made = node.outputs[0]
+    if ref.op_type == "Optional":
+        users = {user.op_type for user, _ in made.uses()} - OPTIONAL_OPERATORS
+        if made.is_graph_output() or users:
+            where = ", ".join(sorted(users)) or "an output"
+            raise refusal(f"an optional value goes to {where}, and the target has none")
+        held[made] = given
+        return "its element"
+    if given is not None and given not in held and isinstance(given.type, ir.OptionalType):
+        raise refusal(
+            f"whether '{given.name}' has an element is known only at run time, and the target has"
+            " no optional values",
+            "make it a tensor",
+        )
+    element = held.get(given, given) if given is not None else None
+    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    if ref.op_type == "OptionalHasElement":
+        point.replace(made, point.constant(element is not None, np.bool_))
+        return "Constant"
+    if element is None:
+        raise refusal("it takes the element of an optional value that has none")
+    point.replace(made, element)
+    return "the element itself"
