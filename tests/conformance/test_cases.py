@@ -384,3 +384,26 @@ def test_cases_are_plain_and_can_be_sent_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(case)) == case
     assert pickle.loads(pickle.dumps(case)).build().model == case.build().model
     assert dataclasses.replace(case, id="other") != case
+
+
+FED = [case for case in CASES if "/refuse-fed-" in case.id]
+
+
+@pytest.mark.parametrize("operator", ONNX)
+def test_every_version_has_models_that_only_their_data_makes_illegal(operator: str) -> None:
+    there = [case for case in FED if case.operator == operator]
+    assert {case.place for case in there} >= {"graph", "if", "loop", "function"}
+    assert len({case.decision for case in there}) >= 2
+    assert all(case.expects == "refusal" and case.decision for case in there)
+
+
+@pytest.mark.parametrize("case", sample(FED, 7), ids=lambda case: case.id)
+def test_a_model_that_only_its_data_makes_illegal_runs_on_other_data(case: Case) -> None:
+    built = case.build()
+    assert built.legal is not None
+    model = onnx.load_from_string(built.model)
+    inputs, expected = built.legal
+    found = ts.run(model, inputs)
+    assert all(same(found[name], want) for name, want in expected.items())
+    with pytest.raises(ts.SplitError, match=r"TS[123]\d\d|TS511"):
+        ts.run(model, built.inputs)

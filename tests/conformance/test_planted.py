@@ -36,6 +36,8 @@ FAULTS = [
     ("lacks", ILLEGAL, "untested"),
     ("rewires", LEGAL, "wrong"),
     ("rewires", ILLEGAL, "pass"),
+    ("mends", LEGAL, "pass"),
+    ("mends", ILLEGAL, "lost-refusal"),
     ("misstates", LEGAL, "wrong"),
     ("misstates", ILLEGAL, "accepted-but-illegal"),
 ]

@@ -126,6 +126,23 @@ def test_every_outcome_has_a_sign_and_a_key_of_its_own() -> None:
     assert len({outcome.key for outcome in OUTCOMES}) == len(OUTCOMES)
 
 
+def test_a_lost_refusal_is_counted_and_shown_in_every_report() -> None:
+    run = documents.clean()
+    name = next(entry.name for entry in run.subjects if entry.kind == "tool")
+    lost = Result(PLAIN.id, name, "lost-refusal", "the model that it returns gives y")
+    kept = [entry for entry in run.results if (entry.case, entry.subject) != (PLAIN.id, name)]
+    run = dataclasses.replace(run, results=(lost, *kept))
+    terminal, page = drawn(run), html(run, documents.no_script)
+    assert before(terminal, "lost refusal  1", PLAIN.id, "L1", "L lost refusal", "1 new")
+    assert before(markdown(run), "| lost refusal |", "### Lost refusal", f"  - `{PLAIN.id}`")
+    assert run.to_json()["results"][0]["verdict"] == "lost-refusal"
+    assert Document.from_json(run.to_json()) == run
+    said = data_of(page)
+    assert "lost-refusal" in [outcome["key"] for outcome in said["outcomes"]]
+    assert [entry["case"] for entry in said["results"] if entry["verdict"] != "pass"] == [PLAIN.id]
+    assert before(page, ".o-lost-refusal", 'id="i-lost-refusal"', "1 lost refusal")
+
+
 class TestMarkdown:
     def test_the_worst_come_first(self) -> None:
         text = markdown(documents.small())

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from onnx.parser import parse_model
 
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import Result
@@ -157,12 +158,73 @@ def test_the_worst_verdict_comes_first() -> None:
         Result("c", "e", "unsupported-type"),
         Result("c", "e", "refused-but-legal"),
         Result("c", "e", "hang"),
+        Result("c", "e", "lost-refusal"),
         Result("c", "e", "accepted-but-illegal"),
         Result("c", "e", "wrong"),
         Result("c", "e", "crash"),
         Result("c", "e", "wrong", memory=True),
     ]
     assert sorted(found, key=lambda entry: entry.severity) == found[::-1]
+
+
+SPLIT = """<ir_version: 10, opset_import: ["": 18]>
+g (float[N] x) => (float[A] a, float[B] b) <int64[2] s = {2, 4}> { a, b = %s }"""
+RIGHT, CLIPPED, FAILS = "Split(x, s)", "Split<num_outputs=2>(x)", "Unknown(x)"
+SLICED = """<ir_version: 10, opset_import: ["": 18]>
+g (float[N] x) => (float[A] a, float[B] b)
+<int64[1] zero = {0}, int64[1] two = {2}, int64[1] end = {9}>
+{ a = Slice(x, zero, two) b = Slice(x, two, end) }"""
+"""What gives the parts of 6 elements, and of 7 as well."""
+
+
+def fed() -> Built:
+    """A split of 6 elements that is fed 7."""
+    parts = {"a": DATA[:2], "b": DATA[2:]}
+    return Built(b"", b"", {"x": np.append(DATA, DATA[:1])}, None, ({"x": DATA}, parts))
+
+
+def of_tool(asked: Built, text: str, **told: Any) -> Result:
+    model = parse_model(text).SerializeToString()
+    return judge("case", "tool", asked, Reply(model), is_tool=True, **told)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (SPLIT % RIGHT, "pass"),
+        (SLICED, "lost-refusal"),
+        (SPLIT % CLIPPED, "wrong"),
+        (SPLIT % FAILS, "wrong"),
+    ],
+)
+def test_a_rewritten_model_must_still_refuse_illegal_data(text: str, word: str) -> None:
+    found = of_tool(fed(), text)
+    assert (found.verdict, found.memory) == (word, False)
+    if word == "lost-refusal":
+        assert "the model that it returns gives a float32 [2], b float32 [5]" in found.detail
+
+
+def test_a_rewriting_of_an_illegal_model_that_runs_is_a_lost_refusal() -> None:
+    assert of_tool(built(), SLICED).verdict == "lost-refusal"
+
+
+@pytest.mark.parametrize(("lacks", "word"), [(False, "refused-but-legal"), (True, "untested")])
+def test_a_tool_may_not_refuse_a_model_for_what_may_be_fed(lacks: bool, word: str) -> None:
+    reply = Reply(refusal="no", unsupported=lacks)
+    assert judge("case", "tool", fed(), reply, is_tool=True).verdict == word
+    assert judge("case", "engine", fed(), Reply(refusal="no")).verdict == "pass"
+
+
+def test_a_target_that_cant_say_a_model_is_no_deviation_of_the_tool() -> None:
+    reply = Reply(refusal="not expressible", unsupported=True)
+    assert judge("case", "tool", built(DATA), reply, is_tool=True).verdict == "untested"
+
+
+def test_shapes_that_hold_for_legal_data_may_be_stated() -> None:
+    text = SPLIT.replace("A]", "2]").replace("B]", "4]") % RIGHT
+    assert of_tool(fed(), text, states_shapes=True).verdict == "pass"
+    text = SPLIT.replace("A]", "3]") % RIGHT
+    assert of_tool(fed(), text, states_shapes=True).verdict == "wrong"
 
 
 def test_stating_the_shape_of_a_scalar_accepts_what_is_illegal() -> None:

@@ -39,13 +39,15 @@ class Built:
 
     `model` is a serialised ONNX ``ModelProto``, or the ``.xml`` of an OpenVINO IR, whose ``.bin``
     `weights` holds. What is `expected` is an array, or for a sequence a list of them, for each
-    output, in the order of the model; None where the standard asks for a refusal.
+    output, in the order of the model; None where the standard asks for a refusal. If that is for
+    what is fed alone, `legal` holds what else can be fed to the model, and what comes out then.
     """
 
     model: bytes
     weights: bytes
     inputs: dict[str, Any]
     expected: dict[str, Any] | None
+    legal: tuple[dict[str, Any], dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

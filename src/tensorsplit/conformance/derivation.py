@@ -38,6 +38,7 @@ _VERDICTS = {
     "hang": "crash",
     "wrong": "wrong",
     "accepted-but-illegal": "wrong",
+    "lost-refusal": "wrong",
     "refused-but-legal": "refused",
     "unsupported-type": "refused",
 }

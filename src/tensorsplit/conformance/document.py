@@ -26,6 +26,7 @@ VERDICTS = (
     "crash",
     "wrong",
     "accepted-but-illegal",
+    "lost-refusal",
     "hang",
     "refused-but-legal",
     "unsupported-type",
@@ -35,9 +36,11 @@ VERDICTS = (
 )
 """What may come of a case, worst first; a result with a memory error comes before all of them.
 
-The last three are no deviations. ``untested`` stands for a refusal that the standard asks for, but
-that the subject gives for another reason: it lacks the element type or the operator. ``skipped``
-stands for a file format that the subject does not read, and counts nowhere.
+``lost-refusal`` is for a tool that rewrites models: what it makes of a model runs where the model
+itself is to be refused. The last three are no deviations. ``untested`` stands for a refusal that
+the standard asks for, but that the subject gives for another reason: it lacks the element type or
+the operator; and for that of a tool whose target can't express the model. ``skipped`` stands for a
+file format that the subject does not read, and counts nowhere.
 """
 
 _COMPRESSED = ".gz"

@@ -227,6 +227,9 @@ def _normalise_tensor(tensor: onnx.TensorProto, name: str) -> None:
 def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
     """What must come out; a tool gives a model, for which it is only said."""
     if built.expected is None:
+        if is_tool and built.legal is not None:
+            yield "# With these inputs the model is to be refused, before and after it is rewritten"
+            yield from _dict("INPUTS", built.inputs)
         return
     if is_tool:
         yield "# With these inputs the model gives"

@@ -222,6 +222,7 @@ class _Run:
                 self._build(case),
                 reply,
                 affected=affected,
+                is_tool=subject.traits.kind == "tool",
                 states_shapes=subject.traits.states_shapes,
                 about_types=case.is_about_types,
             )
@@ -318,7 +319,7 @@ class _Run:
 
 def _may_have_damaged(result: Result) -> bool:
     """Whether the process of a case is not to be trusted with another one."""
-    return result.verdict in ("wrong", "accepted-but-illegal", "crash")
+    return result.verdict in ("wrong", "accepted-but-illegal", "lost-refusal", "crash")
 
 
 def _processor() -> str:

@@ -2,7 +2,8 @@
 
 An engine is judged by the bits of its outputs, and by their shapes and element types. A tool is
 judged by whether the model that it returns still means the same, which is what our own engine makes
-of it; one that infers shapes, by the shapes and types that it states of the outputs.
+of it: the same outputs of legal data, and a refusal of illegal data. One that infers shapes is
+judged by the shapes and types that it states of the outputs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def judge(
     reply: Reply,
     *,
     affected: str = "",
+    is_tool: bool = False,
     states_shapes: bool = False,
     about_types: bool = False,
 ) -> Result:
@@ -52,6 +54,8 @@ def judge(
         built: The files.
         reply: What came of them.
         affected: The later case that died of what this one did; empty where it died itself.
+        is_tool: Whether it is a tool, which is given no data: a model that only its data makes
+            illegal is a legal one for it.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
         about_types: Whether an element type is what is wrong with the model.
     """
@@ -59,9 +63,9 @@ def judge(
     if reply.death is not None:
         return _of_death(make, reply.death, affected)
     if reply.words is not None:
-        if built.expected is not None:
-            verdict = "unsupported-type" if reply.unsupported else "refused-but-legal"
-            return make(verdict, reply.words)
+        if built.expected is not None or (is_tool and built.legal is not None):
+            unsupported = UNTESTED if is_tool else "unsupported-type"
+            return make(unsupported if reply.unsupported else "refused-but-legal", reply.words)
         # Any refusal will do, but one that would come for a right model as well.
         lacks = reply.unsupported and not about_types
         return make(UNTESTED, reply.words) if lacks else make(PASS)
@@ -188,6 +192,12 @@ def _of_model(make: _Make, built: Built, octets: bytes, *, states_shapes: bool) 
 
 
 def _of_meaning(make: _Make, built: Built, proto: onnx.ModelProto) -> Result:
+    if built.legal is not None:
+        inputs, expected = built.legal
+        legal = replace(built, inputs=inputs, expected=expected, legal=None)
+        result = _of_meaning(make, legal, proto)
+        if result.is_deviation:
+            return result
     names = {entry.name for entry in proto.graph.input}
     feeds = {name: value for name, value in built.inputs.items() if name in names}
     try:
@@ -199,11 +209,15 @@ def _of_meaning(make: _Make, built: Built, proto: onnx.ModelProto) -> Result:
     result = _of_outputs(make, built, outputs)
     if not result.is_deviation:
         return result
-    what = "the model that it returns runs" if built.expected is None else "its model is wrong"
-    return replace(result, detail=f"{what}: {result.detail}", memory=False)
+    if built.expected is None:
+        detail = "the original is to be refused, but the model that it returns gives"
+        return make("lost-refusal", f"{detail} {_shapes(outputs)}")
+    return replace(result, detail=f"its model is wrong: {result.detail}", memory=False)
 
 
 def _of_statements(make: _Make, built: Built, proto: onnx.ModelProto) -> Result:
+    if built.legal is not None:  # what is stated of the shapes holds for legal data
+        built = replace(built, expected=built.legal[1], legal=None)
     stated = {output.name: _stated(output.type) for output in proto.graph.output}
     if built.expected is None:
         known = [

@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases import ir, onnx_parts, onnx_refusals
+from tensorsplit.conformance.cases import ir, onnx_fed, onnx_parts, onnx_refusals
 
 
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Every case, sorted by id; their models are built only when asked for."""
     found: dict[str, Case] = {}
-    for group in (onnx_parts, onnx_refusals, ir):
+    for group in (onnx_parts, onnx_refusals, onnx_fed, ir):
         for case in group.cases():
             if case.id in found:
                 raise ValueError(f"two cases are called {case.id}")

@@ -41,6 +41,11 @@ OUTCOMES = tuple(
             "yellow",
             "Ran a model that the standard, or a decision, refuses.",
         ),
+        (
+            "lost-refusal",
+            "yellow",
+            "Rewrote a model so that it runs where the original is to be refused.",
+        ),
         ("hang", "bold yellow", "Did not return within the time allowed."),
         ("refused-but-legal", "cyan", "Refused a model that is right."),
         ("unsupported-type", "dim", "Refused because it lacks this element type or operator."),
@@ -48,7 +53,7 @@ OUTCOMES = tuple(
         (
             "untested",
             "dim",
-            "Refused a model that is wrong, but because it lacks the element type or operator.",
+            "Refused a wrong model for lack of the type or operator, or the target can't say it.",
         ),
         ("skipped", "dim", "A file format that the subject does not read; not counted."),
     )

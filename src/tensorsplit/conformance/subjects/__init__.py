@@ -113,6 +113,8 @@ def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adap
     return Adapter(call=call, packages=(package,), modules=(module,), kind="tool", **rest)
 
 
+_NOT_EXPRESSIBLE = r"\[(TS201|TS310|TS512|TS513)\]"  # of our tools
+
 SUBJECTS: Mapping[str, Adapter] = {
     "numpy": Adapter(
         call=runtimes.run_numpy,
@@ -189,6 +191,18 @@ SUBJECTS: Mapping[str, Adapter] = {
         lacks=(NotImplementedError,),
         says="is not a valid JAX array type",
     ),
+    "tensorsplit-convert": _tool(
+        rewriters.convert, "tensorsplit.model.convert", says=_NOT_EXPRESSIBLE
+    ),
+    "tensorsplit-lower-portable": _tool(
+        rewriters.lower_to_portable, "tensorsplit.model.lower", says=_NOT_EXPRESSIBLE
+    ),
+    "tensorsplit-lower-onnxruntime": _tool(
+        rewriters.lower_to_onnxruntime, "tensorsplit.model.lower", says=_NOT_EXPRESSIBLE
+    ),
+    "tensorsplit-lower-openvino": _tool(
+        rewriters.lower_to_openvino, "tensorsplit.model.lower", says=_NOT_EXPRESSIBLE
+    ),
     "onnx-shape-inference": _tool(
         rewriters.infer_shapes, "onnx.shape_inference", states_shapes=True
     ),
@@ -255,7 +269,7 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
     """Raise `Unsupported` for an exception with which an engine says that it lacks something.
 
     That an engine does not run functions of the model's own is no lack of an operator: it stays
-    the refusal that it is.
+    the refusal that it is. Our own refusals name functions as the place of a node only.
 
     Args:
         model: What the engine is given.
@@ -270,7 +284,8 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
         words = f"{error} {error.__cause__ or error.__context__ or ''}".strip()
         if not (isinstance(error, classes) or (says and re.search(says, words))):
             raise
-        functions = () if is_ir(model) else onnx.load_from_string(model).functions
+        is_place = is_ir(model) or isinstance(error, SplitError)
+        functions = () if is_place else onnx.load_from_string(model).functions
         if any(function.name in words for function in functions):
             raise
         raise Unsupported(words) from error

@@ -1,4 +1,4 @@
-"""Adapters of tools: shape inference, converters and optimizers.
+"""Adapters of tools: shape inference, converters and optimizers; our own among them.
 
 Each takes a serialised model and the opset that a converter is to convert to, and returns the
 serialised model that the tool makes of it.
@@ -7,6 +7,41 @@ serialised model that the tool makes of it.
 from __future__ import annotations
 
 import onnx
+
+
+def convert(model: bytes, target_opset: int) -> bytes:
+    """Our own converter."""
+    from tensorsplit import convert as convert_model
+
+    found = convert_model(onnx.load_from_string(model), opset=target_opset)
+    return bytes(onnx.ModelProto.SerializeToString(found))
+
+
+def lower_to_portable(model: bytes, target_opset: int) -> bytes:
+    """Our own lowering, to the subset of ONNX that most engines run."""
+    from tensorsplit import lower
+
+    del target_opset
+    found = lower(onnx.load_from_string(model), target="portable")
+    return bytes(onnx.ModelProto.SerializeToString(found))
+
+
+def lower_to_onnxruntime(model: bytes, target_opset: int) -> bytes:
+    """Our own lowering, to what onnxruntime runs."""
+    from tensorsplit import lower
+
+    del target_opset
+    found = lower(onnx.load_from_string(model), target="onnxruntime")
+    return bytes(onnx.ModelProto.SerializeToString(found))
+
+
+def lower_to_openvino(model: bytes, target_opset: int) -> bytes:
+    """Our own lowering, to what OpenVINO runs."""
+    from tensorsplit import lower
+
+    del target_opset
+    found = lower(onnx.load_from_string(model), target="openvino")
+    return bytes(onnx.ModelProto.SerializeToString(found))
 
 
 def infer_shapes(model: bytes, target_opset: int) -> bytes:

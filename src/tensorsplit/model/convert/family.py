@@ -47,8 +47,9 @@ def convert_split(node: NodeConversion) -> None:
     target = in_force(node.op_type, node.conversion.target)
     data = node.dtype()
     if data is not None:
-        types = target.types_of(target.inputs[0]).element_types
-        check_element_type(target.id, data.name.lower(), types, target.inputs[0].name)
+        for version in (intent.operator, target):
+            types = version.types_of(version.inputs[0]).element_types
+            check_element_type(version.id, data.name.lower(), types, version.inputs[0].name)
     if target is intent.operator:
         return
     if not target.negative_axis:
