@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnx.parser import parse_model
 
+from tensorsplit import convert
 from tests.model.build import FLOAT, INT64, graph, known, model, node, tensor, value
 from tests.model.convert.legal import check_equal, converted
 from tests.refusals import refused
@@ -198,3 +200,24 @@ def test_lengths_of_split_1_that_are_floats_at_run_time_are_refused(target: int)
     parts = [value(f"y{k}", shape=[None, None]) for k in range(2)]
     with refused("TS310", "graph/s", "run time", operator="onnx.Split-1"):
         converted(model(graph([split], inputs, parts), 1), target)
+
+
+@pytest.mark.parametrize(("element", "opset"), [("int64", 1), ("bfloat16", 2), ("bfloat16", 11)])
+@pytest.mark.parametrize("place", ["if", "function"])
+def test_a_type_that_only_the_target_takes_is_refused_in_any_body(
+    element: str, opset: int, place: str
+) -> None:
+    """Else the converted model would run where the original is refused."""
+    parts = f"({element}[2] a, {element}[4] b)"
+    body = "a, b = Split<split=[2, 4]>(x)"
+    call = f"a, b = If(c) <then_branch = t () => {parts} {{ {body} }},"
+    call += f" else_branch = e () => {parts} {{ {body} }}>"
+    text = f'<ir_version: 8, opset_import: ["": {opset}, "l": 1]>'
+    text += f" g (bool c, {element}[6] x) => {parts} "
+    if place == "function":
+        text += f'{{ a, b = l.F(x) }} <domain: "l", opset_import: ["": {opset}]>'
+        text += f" F (x) => (a, b) {{ {body} }}"
+    else:
+        text += f"{{ {call} }}"
+    with refused("TS201", f"onnx.Split-{opset}", element):
+        convert(parse_model(text), opset=18)
