@@ -282,8 +282,8 @@ def lower(
 ) -> int:
     """Rewrite the splits and sequences of an ONNX model for an engine.
 
-    MODEL is a path, or - for a model on standard input; OUT may be the same path. The result runs
-    exactly: only what the engine was measured not to run, or to run wrongly, is changed. Exit
+    MODEL is a path, or - for a model on standard input; OUT may be the same path. Only what the
+    engine was measured not to run, or to run wrongly, is changed, and that changes no result. Exit
     status: 0 fine; 1 the results differ (--verify); 2 it can't be lowered, or can't be read.
     """
     from tensorsplit.model.graph.reading import open_model

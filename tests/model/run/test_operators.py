@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, defs
@@ -341,3 +342,23 @@ def test_the_modes_of_grid_sample_have_other_names_before_opset_20() -> None:
     grid = np.array([[[[0, 0], [-0.5, -0.5]]]], np.float32)  # the middle, and that of the first
     made = node("GridSample", "x grid", "y", mode="bilinear")
     np.testing.assert_array_equal(result(16, made, x=x, grid=grid).ravel(), [1.5, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_narrow_floats_are_normalised_in_float(dtype: Any) -> None:
+    """Their squares overflow, or lose most digits, in their own type."""
+    x = np.arange(-300, 300, 2).reshape(2, 150).astype(dtype)
+    scale, bias = np.full(150, 2, dtype), np.full(150, 0.5, dtype)
+    wide = x.astype(np.float64)
+    for op_type, opset, centred in (
+        ("LayerNormalization", 17, wide - wide.mean(axis=1, keepdims=True)),
+        ("RMSNormalization", 23, wide),
+    ):
+        expected = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)
+        got = result(opset, node(op_type, "x s", "y"), x=x, s=scale)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got.astype(float), 2 * expected, rtol=2e-2)
+    made = result(17, node("LayerNormalization", "x s b", "y"), x=x, s=scale, b=bias)
+    expected = wide - wide.mean(axis=1, keepdims=True)
+    expected /= np.sqrt((expected**2).mean(axis=1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(made.astype(float), 2 * expected + 0.5, rtol=3e-2, atol=2e-2)

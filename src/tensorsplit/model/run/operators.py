@@ -256,6 +256,24 @@ def _gathered(call: _Call) -> list[Any]:
     return [np.take_along_axis(data[tuple(beside)], indices.astype(np.int64), axis)]
 
 
+def _normalized_in_float(call: _Call) -> list[Any]:
+    """The reference normalises narrow floats in their own type, where squares soon overflow.
+
+    The standard normalises in float, and scales in the type of the scale.
+    """
+    data, scale, *bias = call.inputs
+    if data.dtype.itemsize >= np.dtype(np.float32).itemsize:
+        return call.run()
+    plain = [np.float32(0) if value is not None else None for value in bias]
+    wide = [data.astype(np.float32), np.ones_like(scale, np.float32), *plain]
+    result, *others = call._replace(inputs=wide).run()
+    if result is not None:
+        result = result.astype(scale.dtype) * scale
+        for value in bias:
+            result = result if value is None else result + value
+    return [result, *others]
+
+
 def _pooled(call: _Call) -> list[Any]:
     """The reference takes the last two axes of any data, whatever its rank."""
     data = call.inputs[0]
@@ -296,7 +314,9 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "Gemm": (7, _multiplied),
     "GlobalMaxPool": (math.inf, _pooled),
     "GridSample": (20, _sampled),
+    "LayerNormalization": (math.inf, _normalized_in_float),
     "PRelu": (7, _per_channel),
+    "RMSNormalization": (math.inf, _normalized_in_float),
     "Reshape": (5, _reshaped),
     "Resize": (11, _unsupported),
     "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
