@@ -7,7 +7,7 @@ wrongly. Checking and lowering both look at a model through them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Sequence as Sequenced
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -25,7 +25,8 @@ from tensorsplit.model.graph.nodes import (
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
-    scopes,
+    scopes_in,
+    walk,
 )
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -46,53 +47,66 @@ OPTIONAL_OPERATORS = frozenset({"Optional", "OptionalGetElement", "OptionalHasEl
 
 NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
-        "operator": "the operator's type, such as Split or SequenceAt",
-        "version": "the identifier of the version in force, such as onnx.Split-18",
-        "element_type": "the element type of the data or the sequence, where it is known",
-        "wide_values": "the element type, where it is int64, uint64 or double (D16)",
-        "count_on_dynamic_axis": "num_outputs, and the length of the axis is not known",
-        "count_with_empty_part": "num_outputs, and the last part is known to be empty (D2)",
-        "uneven_count_on_negative_axis": "num_outputs, perhaps uneven, on an axis from the back",
-        "count": "num_outputs gives the number of parts",
-        "equal_parts": "no lengths at all: equal parts, one for each output",
-        "runtime_lengths": "the lengths are known only at run time",
-        "uncounted_lengths": "run-time lengths of which it is not known how many there are",
-        "omitted_lengths": "num_outputs, and an input for the lengths that has no name",
-        "runtime_axis": "the axis is known only at run time",
-        "negative_axis": "the axis counts from the back",
-        "unnamed_output": "an output that nobody uses has no name",
-        "keepdims_ignored": "keepdims is 0, and split is given, so that the axis stays (D8)",
-        "keepdims_0": "the parts drop the axis",
-        "unknown_number_of_parts": "a sequence of which it is not known how many tensors it has",
-        "runtime_sequence_index": "a position in a sequence that is known only at run time (D19)",
-        "no_parts": "a SplitToSequence that is known to give no tensors",
-        "sequence_in_body": "an If, Loop or Scan that takes in or gives out a sequence",
-        "identity_before_14": "an Identity of a sequence at an opset where it takes tensors only",
-        "captured_sequence": "a node in a body that uses a sequence made outside of it",
-        "optional": "Optional, OptionalGetElement or OptionalHasElement",
-        "strings_passed_on": "an Identity of strings",
-        "strings_in_loop": "a Loop or Scan that takes in or gives out strings",
-        "vendor_operator": "VariadicSplit in the domain org.openvinotoolkit",
-        "dynamic_axis": "the length of the axis is not known, so that the running engine checks it",
-        "equal_parts_on_dynamic_axis": "equal parts, and the length of the axis is not known",
-        "computed_lengths": "lengths that nodes made by lowering calculate; no node's own feature",
+        "operator": "uses the operator {}",
+        "version": "uses the version {}",
+        "element_type": "has data of type {}",
+        "wide_values": "has data of type {}",
+        "count_on_dynamic_axis": "uses num_outputs, and the length of the axis is not known",
+        "count_with_empty_part": "uses num_outputs, and its last part is empty (D2)",
+        "uneven_count_on_negative_axis": "uses num_outputs on an axis that counts from the back,"
+        " and its parts may be uneven",
+        "count": "uses num_outputs",
+        "equal_parts": "gives no lengths, and has equal parts",
+        "runtime_lengths": "has lengths that are known only at run time",
+        "uncounted_lengths": "has lengths that are known only at run time, and not how many",
+        "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
+        "runtime_axis": "has an axis that is known only at run time",
+        "negative_axis": "counts the axis from the back",
+        "unnamed_output": "has an output without a name",
+        "keepdims_ignored": "sets keepdims to 0, and gives split, so that the axis stays (D8)",
+        "keepdims_0": "drops the axis of the parts",
+        "unknown_number_of_parts": "has a sequence of an unknown number of tensors",
+        "runtime_sequence_index": "has a position in a sequence that is known only at run time"
+        " (D19)",
+        "no_parts": "gives a sequence without tensors",
+        "sequence_in_body": "takes a sequence into a body, or gives one out",
+        "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
+        " only",
+        "captured_sequence": "uses a sequence that was made outside of the body around it",
+        "optional": "makes or takes an optional value",
+        "strings_passed_on": "is an Identity of strings",
+        "strings_in_loop": "is a loop that takes in or gives out strings",
+        "vendor_operator": "is of the domain org.openvinotoolkit",
+        "dynamic_axis": "splits an axis of which the length is not known",
+        "equal_parts_on_dynamic_axis": "gives no lengths, and the length of the axis is not known",
+        "computed_lengths": "has lengths that nodes made by lowering calculate",
     }
 )
-"""The features of a node, each with what it means."""
+"""The features of a node, each with what such a node is or does; ``{}`` is the feature's value.
+
+Those of more than yes or no are the types of operators and elements. `wide_values` is there for
+int64, uint64 and double (D16); `computed_lengths` is no node's own feature.
+"""
 
 MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
     {
-        "opset": "the opset of ONNX's own domain",
-        "sequence_input": "an input of the model is a sequence",
-        "sequence_output": "an output of the model is a sequence",
-        "local_function": "a node calls a function of the model",
-        "function_opset": "a function is written for another opset than the model",
-        "duplicate_node_name": "two nodes of a graph or function have the same name",
-        "overridable_initializer": "an input of the model has a default (D20)",
-        "runtime_checks": "lowering gave the model nodes that check what only the run tells",
+        "opset": "is at opset {}",
+        "sequence_input": "has a sequence as an input",
+        "sequence_output": "has a sequence as an output",
+        "local_function": "has functions of its own",
+        "function_opset": "has a function that is written for another opset",
+        "duplicate_node_name": "has two nodes of one name in a graph or function",
+        "overridable_initializer": "has an input with a default (D20)",
+        "runtime_checks": "has nodes, made by lowering, that check what only the run tells",
     }
 )
-"""The features of a model, each with what it means."""
+"""The features of a model, each with what such a model is or does; ``{}`` is the value."""
+
+
+def seen_feature(name: str, value: Any) -> str:
+    """What is seen of a node or model with a feature, such as ``uses num_outputs``."""
+    return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(value)
+
 
 _WIDE = frozenset({"int64", "uint64", "double"})
 _BODIES = frozenset({"If", "Loop", "Scan"})
@@ -152,18 +166,21 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     return found
 
 
-def model_features(model: ir.Model) -> Features:
-    """The features of a model as a whole: what of `MODEL_FEATURES` holds."""
+def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Features:
+    """The features of a model as a whole without some functions: what of `MODEL_FEATURES` holds."""
+    functions = [each for each in model.functions.values() if each not in without]
     graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
     found: dict[str, Any] = {
         "opset": opset,
         "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
         "sequence_output": any(isinstance(value.type, ir.SequenceType) for value in graph.outputs),
-        "local_function": bool(model.functions),
+        "local_function": bool(functions),
         "function_opset": any(
-            function.opset_imports.get("", opset) != opset for function in model.functions.values()
+            function.opset_imports.get("", opset) != opset for function in functions
         ),
-        "duplicate_node_name": any(map(_has_duplicates, scopes(model))),
+        "duplicate_node_name": any(
+            _has_duplicates(scope) for each in (graph, *functions) for scope in scopes_in(each)
+        ),
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
     return {name: value for name, value in found.items() if value}
@@ -171,7 +188,7 @@ def model_features(model: ir.Model) -> Features:
 
 def data_features(model: ir.Model, facts: Facts) -> Features:
     """The features of the data that any node works on: whether there are doubles (D16)."""
-    nodes = chain.from_iterable(scopes(model))
+    nodes = (ref.node for ref in walk(model) if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     types = (_of_type(facts.of(value)).get("wide_values") for value in values)
     return {"wide_values": "double"} if "double" in types else {}

@@ -1,4 +1,7 @@
-"""Bytes that were cut, flipped and overwritten: findings or a refusal, never anything else."""
+"""Models that are malformed: all that is wrong is found, each once and where it stands.
+
+Bytes that were cut, flipped and overwritten give findings or a refusal, never anything else.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -23,6 +27,7 @@ from tests.model.build import (
     linked,
     model,
     node,
+    run,
     tensor,
     value,
 )
@@ -58,6 +63,187 @@ def rich_model() -> onnx.ModelProto:
     inputs = [value("m", INT64, []), value("go", BOOL, []), value("x", FLOAT, [4, 6])]
     made = graph(nodes, inputs, ["y", "a", "b", "t", "z"], [tensor("chunk", 2)])
     return model(made, functions=[cut], custom=1)
+
+
+X = value("x", FLOAT, [4])
+
+
+def errors(made: onnx.ModelProto) -> list[tuple[str, str]]:
+    """Where each error is, and what it says; the same each time."""
+    found = [(f.node, f.message) for f in check(made) if f.severity == "error"]
+    assert found == [(f.node, f.message) for f in check(made) if f.severity == "error"]
+    assert len(set(found)) == len(found)
+    return found
+
+
+def test_every_value_that_nothing_produces_is_found() -> None:
+    """Beside a split that is wrong, each in its place."""
+    nodes = [
+        node("Relu", "u", "a"),
+        node("Split", "x", "b c", num_outputs=3),
+        node("Add", "u v", "d"),
+    ]
+    assert errors(model(graph(nodes, [X], ["a", "b", "c", "d", "w"]))) == [
+        ("graph", "nothing produces the output 'w'"),
+        ("graph/Relu[0]", "nothing produces its input 'u'"),
+        ("graph/Split[1]", "it makes 3 parts, but there are 2 outputs"),
+        ("graph/Add[2]", "nothing produces its input 'u'"),
+        ("graph/Add[2]", "nothing produces its input 'v'"),
+    ]
+
+
+def test_bodies_and_functions_are_no_end() -> None:
+    """Wrong are both branches, a function and what the function calls, and a call."""
+    then = graph([node("Relu", "u", "p")], [], ["p"])
+    other = graph([node("Relu", "x", "q")], [], ["r"])
+    inner = function("G", "k", "l", [node("Concat", "k", "l")])
+    outer = function("F", "i", "j o", [node("G", "w", "j", domain="custom")])
+    nodes = [
+        node("If", "c", "a", then_branch=then, else_branch=other, name="if"),
+        node("F", "x", "b d", domain="custom"),
+        node("F", "x x", "e", domain="custom"),
+    ]
+    made = graph(nodes, [X, value("c", BOOL, [])], ["a", "b"])
+    found = errors(model(made, functions=[outer, inner], custom=1))
+    assert found == [
+        ("graph/if.else_branch", "nothing produces the output 'r'"),
+        ("graph/if.then_branch/Relu[0]", "nothing produces its input 'u'"),
+        ("graph/F[2]", "the call has 2 inputs"),
+        ("function custom::F", "nothing produces the output 'o'"),
+        ("function custom::F/G[0]", "nothing produces its input 'w'"),
+        ("function custom::G/Concat[0]", "it has no attribute 'axis'"),
+    ]
+
+
+def test_what_is_there_twice_is_found_and_all_the_rest_too() -> None:
+    """Names of inputs, initializers, results, functions and attributes."""
+    twice = node("Split", "x", "a b", num_outputs=2, name="s")
+    twice.attribute.append(onnx.helper.make_attribute("num_outputs", 2))
+    nodes = [
+        twice,
+        node("Split", "x", "c a", num_outputs=3, name="s"),
+        node("Relu", "u", "d"),
+        node("F", "x", "e", domain="custom"),
+    ]
+    lengths = [tensor("l", [2, 2]), tensor("l", [1, 3])]
+    f = function("F", "p p", "q", [node("Relu", "p", "q")])
+    made = model(graph(nodes, [X, X], list("abcde"), lengths), functions=[f, f], custom=1)
+    assert errors(made) == [
+        ("graph", "the input 'x' is there twice"),
+        ("graph", "the initializer 'l' is there twice"),
+        ("graph/s[0]", "it has the attribute 'num_outputs' more than once"),
+        ("graph/s[1]", "'a' is produced twice"),
+        ("graph/s[1]", "it makes 3 parts, but there are 2 outputs"),
+        ("graph/Relu[2]", "nothing produces its input 'u'"),
+        ("function custom::F", "there are two functions of this name"),
+        ("function custom::F", "the input 'p' is there twice"),
+    ]
+
+
+def test_nodes_of_one_name_are_told_apart() -> None:
+    nodes = [node("Split", "x", f"a{k} b{k}", num_outputs=3, name="s") for k in range(2)]
+    made = model(graph(nodes, [X], ["a0", "b0", "a1", "b1"]))
+    assert [place for place, _ in errors(made)] == ["graph/s[0]", "graph/s[1]"]
+
+
+def test_cycles_are_told_from_nodes_in_a_wrong_order() -> None:
+    itself = "is read before it is produced, and is made of what the node itself makes"
+    nodes = [
+        node("Relu", "b", "a"),
+        node("Relu", "a", "b"),
+        node("Relu", "late", "c"),
+        node("Relu", "x", "late"),
+        node("Add", "d x", "d"),
+    ]
+    assert errors(model(graph(nodes, [X], ["b", "c", "d"]))) == [
+        ("graph/Relu[0]", f"its input 'b' {itself}"),
+        ("graph/Relu[2]", "its input 'late' is read before it is produced"),
+        ("graph/Add[4]", f"its input 'd' {itself}"),
+    ]
+
+
+def test_every_function_that_calls_itself_is_found() -> None:
+    """One by itself, two through each other; what is wrong elsewhere is found too."""
+    calls = {"F": "F", "G": "H", "H": "G"}
+    functions = [
+        function(name, "p", "q", [node(called, "p", "q", domain="custom")])
+        for name, called in calls.items()
+    ]
+    nodes = [node(name, "x", name.lower(), domain="custom") for name in calls]
+    made = graph([*nodes, node("Relu", "u", "y")], [X], ["f", "g", "h", "y"])
+    assert errors(model(made, functions=functions, custom=1)) == [
+        ("graph/Relu[3]", "nothing produces its input 'u'"),
+        ("function custom::F", "the function calls itself"),
+        ("function custom::G", "the function calls itself, through the function custom::H"),
+    ]
+
+
+def test_imports_that_are_missing_are_told_once_for_each_domain() -> None:
+    nodes = [
+        node("Split", "x", "a b", num_outputs=2),
+        node("Relu", "a", "c"),
+        node("Mine", "b", "d", domain="custom"),
+        node("Mine", "d", "e", domain="custom"),
+    ]
+    made = model(graph(nodes, [X], ["c", "e"]))
+    del made.opset_import[:]
+    assert errors(made) == [
+        ("graph/Split[0]", "there is no opset import for the domain 'ai.onnx'"),
+        ("graph/Mine[2]", "there is no opset import for the domain 'custom'"),
+    ]
+
+
+def test_imports_that_contradict_each_other_hide_nothing() -> None:
+    f = function("F", "p", "q r", [node("Split", "p", "q r", num_outputs=3)])
+    f.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 13))
+    nodes = [node("F", "x", "a b", domain="custom"), node("Relu", "u", "c")]
+    made = model(graph(nodes, [X], ["a", "b", "c"]), functions=[f], custom=1)
+    made.opset_import.append(onnx.helper.make_opsetid("custom", 0))
+    assert errors(made) == [
+        ("graph", "opset 0 of the domain 'custom' is imported"),
+        ("graph/Relu[1]", "nothing produces its input 'u'"),
+        ("function custom::F", "the domain 'ai.onnx' is imported at the opsets 18 and 13"),
+        ("function custom::F/Split[0]", "it makes 3 parts, but there are 2 outputs"),
+    ]
+
+
+def test_tensors_that_there_cannot_be_are_all_found() -> None:
+    """In an initializer and in a Constant; nothing else is said of what they would hold."""
+    wrong = [tensor("l", [2, 2]), tensor("m", [2, 2])]
+    for held in wrong:
+        held.dims[0] = -2
+    nodes = [
+        node("Constant", "", "k", value=wrong[1]),
+        node("Split", "x l", "a b"),
+        node("Split", "x k", "c d"),
+    ]
+    found = errors(model(graph(nodes, [X], list("abcd"), wrong[:1])))
+    assert [place for place, _ in found] == ["graph", "graph/Constant[0]"]
+    assert all("its dimensions are [-2]" in message for _, message in found)
+
+
+def test_all_that_contradicts_the_schema_of_a_node_is_found() -> None:
+    nodes = [
+        node("Shape", "", "a", end=1.0, sideways=1),
+        node("If", "c", "b"),
+        node("Constant", "", "d", value_int=1, value_float=1.0),
+    ]
+    assert errors(model(graph(nodes, [value("c", BOOL, [])], ["a", "b", "d"]))) == [
+        ("graph/Shape[0]", "it has 0 inputs"),
+        ("graph/Shape[0]", "its attribute 'end' is of type FLOAT"),
+        ("graph/Shape[0]", "it has the attribute 'sideways'"),
+        ("graph/If[1]", "it has no attribute 'else_branch'"),
+        ("graph/If[1]", "it has no attribute 'then_branch'"),
+        ("graph/Constant[2]", "Constant has 2 values"),
+    ]
+
+
+def test_the_refusal_of_a_run_is_one_of_the_errors() -> None:
+    nodes = [node("Relu", "u", "a"), node("Relu", "v", "b"), node("Relu", "a", "b")]
+    made = model(graph(nodes, [X], ["b"]))
+    with pytest.raises(SplitError) as caught:
+        run(made, x=np.zeros(4, np.float32))
+    assert (caught.value.node, caught.value.problem) in errors(made)
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import helper
 
-from tensorsplit.model.graph.message import message_opsets
+from tensorsplit.model.graph.message import message_opsets, read_message
 from tensorsplit.model.graph.nodes import domain_name, walk
 from tests.model.build import function, graph, model, node, onnx_model, untyped
 from tests.refusals import refused
@@ -44,8 +44,9 @@ def test_opsets_of_a_model() -> None:
     made = model(graph([], [], []), 18, custom=3)
     assert message_opsets(made) == {"": 18, "custom": 3}
     made.opset_import.append(helper.make_opsetid("custom", 4))
+    assert message_opsets(made)["custom"] == 3
     with refused("TS502", "'custom'", 3, 4):
-        message_opsets(made)
+        read_message(made, None)
     del made.opset_import[:]
     assert message_opsets(made) == {}
     made.ir_version = 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +18,30 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.model import profiles
-from tensorsplit.model.check.checks import NOT_CALLED, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
+from tensorsplit.model.check.checks import (
+    NOT_CALLED,
+    TARGET_DEPENDS,
+    TARGET_REFUSES,
+    TARGET_WRONG,
+)
 from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
 from tensorsplit.model.check.node_checks import findings_of
-from tensorsplit.model.features import data_features, features_of, layer_features, model_features
+from tensorsplit.model.features import (
+    data_features,
+    features_of,
+    layer_features,
+    model_features,
+    seen_feature,
+)
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.calls import functions_of, key_of, uncalled
 from tensorsplit.model.graph.facts import UNKNOWN
-from tensorsplit.model.graph.message import lone_nodes
-from tensorsplit.model.graph.nodes import NodeRef, function_label, is_split, walk
+from tensorsplit.model.graph.message import lone_nodes, mended
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, function_label, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.splits import split_of
-from tensorsplit.model.profiles import Profile
-from tensorsplit.model.run.program import compile_model
+from tensorsplit.model.profiles import Limitation, Profile, must_go
+from tensorsplit.model.run.program import contradictions
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -73,61 +84,91 @@ def examine(
     """As `check`, with how many split nodes were looked at."""
     profile = None if target is None else profiles.load(target)
     read: OnnxModel | None = None
+    broken: list[SplitError] = []
     try:
         read = read_model(model)
-        return _examine(read, profile)
+        try:
+            read.model  # noqa: B018 - refuses what contradicts itself
+        except SplitError:
+            broken, message = mended(read.original)
+            read = replace(read, original=message)
+        return _examine(read, profile, broken)
     except SplitError as error:
         if error.kind not in _BROKEN:
             raise
-        return _examine_message(None if read is None else read.original, error)
+        return _examine_message(None if read is None else read.original, [*broken, error])
 
 
-def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
+def _examine(read: OnnxModel, profile: Profile | None, broken: list[SplitError]) -> CheckReport:
     """Look at the nodes of a model that can be put together to a graph."""
     model, is_layer = read.model, read.openvino is not None
-    facts = analyse(model)
-    findings = [of_error(error) for error in _structure(read)]
-    refused = defaultdict[str | None, list[Finding]](list)
-    for error in facts.errors:  # of the analysis, which knows every call of a function
-        refused[error.node].append(of_error(error))
-    count = 0
-    left = uncalled(model)
-    for ref in walk(model, "checking"):
-        count += is_split(ref.node)
-        found = refused.pop(ref.path, [])
-        if ref.function is not None and key_of(ref.function) in left:
-            continue
-        found += findings_of(ref, facts, is_refused=bool(found))
-        if facts.never_runs(ref.path):
-            found = [finding.as_warning(_NEVER_RUNS) for finding in found]
-        findings += found
-        if profile is not None:
-            findings += _of_node(profile, ref, facts, is_layer=is_layer)
-    findings += chain.from_iterable(refused.values())
-    for key, function in functions_of(model).items():
-        if key in left:
-            message = "no node that can run calls the function"
-            findings.append(of_check(NOT_CALLED, function_label(function), message, "remove it"))
+    facts, mended_at = analyse(model), {error.node for error in broken}
+    told = [*broken, *(each for each in contradictions(read) if each.kind is MALFORMED_MODEL)]
+    malformed, refused = _by_node(told), _by_node(facts.errors)
+    unused = {finding.node: [finding] for finding in map(_not_called, facts.uncalled)}
+    findings: list[Finding] = []
     if profile is not None:
-        findings += _of_model(profile, model, is_layer=is_layer)
-        told = {finding.message for finding in findings}
-        data = of_features(profile, data_features(model, facts), "graph")
-        findings += [finding for finding in data if finding.message not in told]
+        findings += _of_model(profile, model, facts, is_layer=is_layer)
+    count = 0
+    for path, ref in _places(model):
+        found = [*map(of_error, malformed.pop(path, ())), *unused.pop(path, ())]
+        if ref is not None and ref.function not in facts.uncalled:
+            count += is_split(ref.node)
+            is_mended = path in mended_at  # so that only what is refused is right of it
+            wrong = refused.pop(path, [])
+            found += _of_ref(ref, facts, wrong, is_mended=is_mended, is_refused=bool(found))
+            if profile is not None and not is_mended:
+                found += _of_node(profile, ref, facts, is_layer=is_layer)
+        findings += found
+    if profile is not None:
+        findings += _of_data(profile, model, facts, findings)
+    findings += map(of_error, chain.from_iterable((*malformed.values(), *refused.values())))
     return gathered(findings, count)
 
 
-def _structure(read: OnnxModel) -> Iterator[SplitError]:
-    """What makes the model not well-formed as a whole, if anything."""
-    try:
-        compile_model(read)
-    except SplitError as error:
-        if error.kind is MALFORMED_MODEL:
-            yield error
+def _by_node(errors: Iterable[SplitError]) -> dict[str, list[SplitError]]:
+    found = defaultdict[str, list[SplitError]](list)
+    for error in errors:
+        found[error.node or "graph"].append(error)
+    return found
 
 
-def _examine_message(proto: ModelProto | None, refusal: SplitError) -> CheckReport:
+def _places(model: onnx_ir.Model) -> Iterator[tuple[str, NodeRef | None]]:
+    """The path of every node, and before its first node that of every graph and function."""
+    functions = model.functions.values()
+    scopes: dict[Scope, str] = {model.graph: "graph"}
+    scopes.update((function, function_label(function)) for function in functions)
+    for ref in walk(model, "checking"):
+        if ref.scope in scopes:
+            yield scopes.pop(ref.scope), None
+        yield ref.path, ref
+        scopes.update((body, f"{ref.path}.{label}") for label, body in bodies(ref.node))
+    for path in scopes.values():  # those without nodes
+        yield path, None
+
+
+def _of_ref(
+    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_mended: bool, is_refused: bool
+) -> list[Finding]:
+    """What there is to say of a node that can be looked at."""
+    if ref.opset == 0:  # the missing import is told already
+        refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
+    found = list(map(of_error, refused))
+    if not is_mended:
+        found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
+    if facts.never_runs(ref.path):
+        found = [finding.as_warning(_NEVER_RUNS) for finding in found]
+    return found
+
+
+def _not_called(function: onnx_ir.Function) -> Finding:
+    message, fix = "no node that can run calls the function", "remove it"
+    return of_check(NOT_CALLED, function_label(function), message, fix)
+
+
+def _examine_message(proto: ModelProto | None, refusals: list[SplitError]) -> CheckReport:
     """What can be said where the nodes can't be put together to a graph: each node by itself."""
-    findings = [of_error(refusal)]
+    findings = list(map(of_error, refusals))
     count = 0
     try:
         for ref in lone_nodes(proto) if proto is not None else ():
@@ -140,45 +181,82 @@ def _examine_message(proto: ModelProto | None, refusal: SplitError) -> CheckRepo
     return gathered(findings, count)
 
 
-_ORDINARY = ("all", "some")
-"""The extents that affect ordinary inputs."""
+_LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine} -o OUT"
 
-_LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine}"
-_OTHER_ENGINE = "run it in another engine, if these values matter"
+_REFUSED = {
+    "sequence_input": "have the model take tensors, and make the sequence in it",
+    "sequence_output": "have the model give out tensors, for example with ConcatFromSequence",
+    "strings_in_loop": "keep the strings out of the loop",
+}
+"""What to do about features for which lowering refuses a model."""
+
+_LEFT = {
+    "overridable_initializer": "take it off the graph's inputs if it is a constant",
+    "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
+    "wide_values": "run it in another engine, if these values matter",
+}
+"""What to do about features where lowering leaves them as they are."""
+
+
+def _fix(profile: Profile, entry: Limitation) -> str:
+    """What to do about a limitation: only what lowering mends is for lowering."""
+    is_about_type = entry.feature == "element_type" and not entry.operators
+    is_lowered = entry.feature not in _REFUSED and not is_about_type
+    if must_go(entry) and is_lowered:
+        return _LOWER.format(engine=profile.engine)
+    return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
 
 
 def _of_node(profile: Profile, ref: NodeRef, facts: Facts, *, is_layer: bool) -> Iterator[Finding]:
     """What the engine does not do right of a node; layers of an IR can't be lowered."""
     if not is_layer:
-        yield from of_features(profile, features_of(ref, facts), ref.path, _LOWER)
+        yield from of_features(profile, features_of(ref, facts), ref.path, _fix)
     elif profile.engine == "openvino":
         yield from of_features(profile, layer_features(ref, facts), ref.path)
 
 
-def _of_model(profile: Profile, model: onnx_ir.Model, *, is_layer: bool) -> Iterator[Finding]:
+def _of_model(
+    profile: Profile, model: onnx_ir.Model, facts: Facts, *, is_layer: bool
+) -> Iterator[Finding]:
     """What the engine does not do right of the model as a whole."""
     if not is_layer:
-        yield from of_features(profile, model_features(model), "graph", _LOWER)
+        yield from of_features(profile, model_features(model, facts.uncalled), "graph", _fix)
     elif profile.engine != "openvino":
         message = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
         yield of_check(TARGET_REFUSES, "model", message, "start from the ONNX model")
 
 
+def _of_data(
+    profile: Profile, model: onnx_ir.Model, facts: Facts, told: list[Finding]
+) -> list[Finding]:
+    """What the engine does not do right of any data, unless the finding of a node says it."""
+    said = {finding.message.partition("; this node")[0] for finding in told}
+    found = of_features(profile, data_features(model, facts), "graph", _fix)
+    return [each for each in found if each.message.partition("; this model")[0] not in said]
+
+
+_AFFECTED = {
+    "all": "",
+    "some": " (for some inputs)",
+    "edge": " (for rare inputs only)",
+    "values": " (for some values only)",
+}
+"""How a message says for which inputs something holds."""
+
+
 def of_features(
-    profile: Profile, features: Mapping[str, Any], node: str, fix: str = ""
+    profile: Profile,
+    features: Mapping[str, Any],
+    node: str,
+    fix: Callable[[Profile, Limitation], str] = lambda *_: "",
 ) -> Iterator[Finding]:
-    """What the engine does not do right of a node or model; ``{engine}`` in the fix is its name."""
+    """What the engine does not do right of a node or model, and what to do about it."""
     for entry in profile.about(features):
         check = TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
-        if entry.extent not in _ORDINARY:
+        if entry.extent not in ("all", "some"):  # the extents that affect ordinary inputs
             check = TARGET_DEPENDS
-        value, seen = features[entry.feature], entry.feature.replace("_", " ")
-        if value is not True:
-            seen = f"{seen} {value}"
-        if entry.extent == "values":
-            fix = _OTHER_ENGINE
-        elif entry.extent != "all":
-            seen = f"{seen}; not in every case"
-        message = f"{profile.name}: {entry.note} ({seen})"
+        seen = seen_feature(entry.feature, features[entry.feature])
+        whose = "model" if node == "graph" else "node"
+        message = f"{profile.says(entry)}; this {whose} {seen}{_AFFECTED[entry.extent]}"
         operator = features.get("version")
-        yield of_check(check, node, message, fix.format(engine=profile.engine), operator=operator)
+        yield of_check(check, node, message, fix(profile, entry), operator=operator)

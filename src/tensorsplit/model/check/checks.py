@@ -63,7 +63,6 @@ DEAD_OUTPUT = _check(
     "unused part",
     "No node reads the output, and it is no output of the graph.",
 )
-
 NOT_CALLED = _check(
     "TS813",
     NOTE,

@@ -47,23 +47,6 @@ def called_by(node: ir.Node) -> Key:
     return node.domain, node.op_type, node.overload or ""
 
 
-def uncalled(model: ir.Model) -> set[Key]:
-    """The functions that the main graph does not call, directly or through others."""
-    functions = functions_of(model)
-    calls: dict[Key | None, set[Key]] = {}
-    for ref in walk(model):
-        if called_by(ref.node) in functions:
-            caller = None if ref.function is None else key_of(ref.function)
-            calls.setdefault(caller, set()).add(called_by(ref.node))
-    waiting, left = list(calls.get(None, ())), set(functions)
-    while waiting:
-        key = waiting.pop()
-        if key in left:
-            left.remove(key)
-            waiting += calls.get(key, ())
-    return left
-
-
 def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
     """The attributes of a node in one call of the function around it.
 
@@ -105,8 +88,9 @@ def check_call(function: ir.Function, attributes: Attributes, path: str) -> None
     for name in attributes:
         if name not in function.attributes:
             problem = f"the {function_label(function)} has no attribute {show(name)}"
-            known = ", ".join(map(show, sorted(function.attributes)[:12])) or "none"
-            raise malformed(problem, f"its attributes are {known}", path)
+            known = ", ".join(map(show, sorted(function.attributes)[:12]))
+            fix = f"give one of {known}" if known else "leave it out; the function has none"
+            raise malformed(problem, fix, path)
 
 
 def check_references(node: ir.Node, passed: Attributes | None, path: str) -> None:

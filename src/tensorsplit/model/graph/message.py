@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from logging import NullHandler, getLogger
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,12 @@ from tensorsplit.model.graph.nodes import (
     domain_name,
     function_label,
     malformed,
-    node_path,
+    node_paths,
     restore_outputs,
     scopes,
 )
 from tensorsplit.model.graph.tensors import ELEMENT_TYPES, check_tensor, sparse_tensor
+from tensorsplit.model.openvino_ir.translation import LAYER_PATH
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 
@@ -66,29 +68,31 @@ class NodeList:
     opsets: Mapping[str, int]
     outer: NodeList | None = None
 
-    def path_of(self, index: int) -> str:
-        """The path of a node."""
-        return node_path(self.path, self.graph.node[index], index)
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the nodes."""
+        return node_paths(self.path, self.graph.node)
 
 
 def node_lists(model: ModelProto) -> Iterator[NodeList]:
     """The main graph and functions, each before the bodies in it: the order of `nodes.scopes`.
 
-    Opset imports that contradict each other and bodies nested too deep are refused (TS502).
+    Of opset imports that contradict each other the first holds. Bodies nested too deep are refused
+    (TS502).
     """
     yield from _inside(NodeList(model.graph, "graph", message_opsets(model)))
     for function in model.functions:
         label = function_label(function)
-        yield from _inside(NodeList(function, label, _opsets(function.opset_import, label)))
+        yield from _inside(NodeList(function, label, _opsets(function.opset_import)))
 
 
 def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
     check_depth(depth, listed.path, _MAX_BODIES)
     yield listed
-    for index, node in enumerate(listed.graph.node):
+    for node, path in zip(listed.graph.node, listed.paths, strict=True):
         for label, body in _bodies(node.attribute):
-            path = f"{listed.path_of(index)}.{label}"
-            yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
+            inner = replace(listed, graph=body, path=f"{path}.{label}", outer=listed)
+            yield from _inside(inner, depth + 1)
 
 
 def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphProto]]:
@@ -118,45 +122,36 @@ def tensors_outside(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def _tensors(graph: GraphProto | FunctionProto) -> Iterator[TensorProto]:
-    sparse: list[SparseTensorProto] = []
+    held: list[TensorProto | SparseTensorProto] = []
     if isinstance(graph, GraphProto):
-        yield from graph.initializer
-        sparse += graph.sparse_initializer
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-            sparse += attribute.sparse_tensors
-            if attribute.HasField("sparse_tensor"):
-                sparse.append(attribute.sparse_tensor)
-    for tensor in sparse:
-        yield from (tensor.values, tensor.indices)
+        held += [*graph.initializer, *graph.sparse_initializer]
+    for tensor in chain(held, *map(_held, graph.node)):
+        if isinstance(tensor, TensorProto):
+            yield tensor
+        else:
+            yield from (tensor.values, tensor.indices)
+
+
+def _held(node: NodeProto) -> Iterator[TensorProto | SparseTensorProto]:
+    """The tensors among the attributes of a node."""
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            yield attribute.t
+        if attribute.HasField("sparse_tensor"):
+            yield attribute.sparse_tensor
+        yield from attribute.tensors
+        yield from attribute.sparse_tensors
 
 
 def message_opsets(model: ModelProto) -> dict[str, int]:
-    """As `nodes.model_opsets`; imports that contradict each other are refused (TS502)."""
+    """As `nodes.model_opsets`; of imports that contradict each other the first holds."""
     if not model.opset_import and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         return {"": 1}
-    return _opsets(model.opset_import, "graph")
+    return _opsets(model.opset_import)
 
 
-def _opsets(imports: Iterable[OperatorSetIdProto], path: str) -> dict[str, int]:
-    opsets: dict[str, int] = {}
-    for entry in imports:
-        domain = domain_name(entry.domain)
-        shown = show(domain or "ai.onnx")
-        if entry.version < 1:
-            problem = f"opset {entry.version} of the domain {shown} is imported"
-            fix = "import an opset from 1 on"
-        elif opsets.setdefault(domain, entry.version) != entry.version:
-            versions = f"{opsets[domain]} and {entry.version}"
-            problem = f"the domain {shown} is imported at the opsets {versions}"
-            fix = "import each domain once"
-        else:
-            continue
-        raise SplitError(MALFORMED_MODEL, problem, fix, node=path, parameter="opset_import")
-    return opsets
+def _opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    return {domain_name(entry.domain): entry.version for entry in reversed(list(imports))}
 
 
 def check_text(model: ModelProto) -> None:
@@ -208,7 +203,8 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
         Exception: SplitErrors for names that contradict each other and impossible tensors; those
             of many kinds tell what else onnx-ir refuses.
     """
-    _check_structure(model)
+    for contradiction in contradictions(model):
+        raise contradiction.error
     if not any(True for listed in node_lists(model) for _ in _adaptations(listed, folder)):
         return ir.serde.deserialize_model(model)
     source = ModelProto()
@@ -222,70 +218,187 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
     return made
 
 
-def _check_structure(model: ModelProto) -> None:
-    """Refuse names and attributes that occur twice, of which onnx-ir would drop one."""
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Something of which onnx-ir would drop a part, or that it would refuse (TS502).
+
+    Attributes:
+        mend: Takes it out of the message that was looked at, so that the rest can be checked.
+    """
+
+    error: SplitError
+    mend: Callable[[], object]
+
+
+def contradictions(model: ModelProto) -> Iterator[Contradiction]:
+    """Names, attributes and imports that occur twice, and tensors that there can't be.
+
+    Nothing may be mended before all were found.
+    """
+    yield from _wrong_imports(model.opset_import, "graph")
     functions: set[tuple[str, str, str]] = set()
     for function in model.functions:
+        label = function_label(function)
         key = domain_name(function.domain), function.name, function.overload
         if key in functions:
-            problem = "there are two functions of this name"
-            raise malformed(problem, "rename one", function_label(function))
+            error = malformed("there are two functions of this name", "rename one", label)
+            yield Contradiction(error, partial(model.functions.remove, function))
         functions.add(key)
+        yield from _wrong_imports(function.opset_import, label)
     for listed in node_lists(model):
-        names = _check_names(listed)
-        for name in listed.graph.output if isinstance(listed.graph, FunctionProto) else ():
-            if name not in names:
-                raise malformed(f"nothing produces the output {show(name)}", "", listed.path)
-        for tensor in _tensors(listed.graph):
-            try:
-                check_tensor(tensor)
-            except SplitError as error:
-                raise error.located(node=listed.path) from None
+        yield from _wrong_names(listed)
+        yield from _wrong_tensors(listed)
 
 
-def _check_names(listed: NodeList) -> set[str]:
-    names: set[str] = set()
-    for kind, given in zip(("input", "initializer"), _given(listed.graph), strict=True):
+def _wrong_imports(imports: Any, path: str) -> Iterator[Contradiction]:
+    opsets: dict[str, int] = {}
+    for entry in imports:
+        domain = domain_name(entry.domain)
+        shown = show(domain or "ai.onnx")
+        if entry.version < 1:
+            problem = f"opset {entry.version} of the domain {shown} is imported"
+            fix = "import an opset from 1 on"
+        elif opsets.setdefault(domain, entry.version) != entry.version:
+            versions = f"{opsets[domain]} and {entry.version}"
+            problem = f"the domain {shown} is imported at the opsets {versions}"
+            fix = "import each domain once"
+        else:
+            continue
+        error = SplitError(MALFORMED_MODEL, problem, fix, node=path, parameter="opset_import")
+        yield Contradiction(error, partial(imports.remove, entry))
+
+
+def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
+    """Names of values and attributes that occur twice, and outputs of functions without one."""
+    graph, names = listed.graph, _given_names(listed.graph)
+    for kind, holders in _holders(graph).items():
         seen: set[str] = set()
-        for name in given:
+        for index, (name, rename) in enumerate(holders):
             if not name or name in seen:
-                problem = f"the {kind} {show(name)} is there twice or has no name"
-                raise malformed(problem, "name each once", listed.path)
+                problem = f"the {kind} {show(name)} is there twice"
+                if not name:
+                    problem = f"the {kind} at position {index} has no name"
+                error = malformed(problem, f"give each {kind} a name of its own", listed.path)
+                fresh = f"{name or kind} {index}"
+                yield Contradiction(error, partial(rename, fresh))
             seen.add(name)
-        names |= seen
-    for index, node in enumerate(listed.graph.node):
-        for name in node.output:
+    for node, path in zip(graph.node, listed.paths, strict=True):
+        for position, name in enumerate(node.output):
             if name and name in names:
-                problem = f"{show(name)} is produced twice"
-                raise malformed(problem, "rename one of them", listed.path_of(index))
+                error = malformed(f"{show(name)} is produced twice", "rename one of them", path)
+                yield Contradiction(error, partial(node.output.__setitem__, position, ""))
             names.add(name)
-        try:
-            check_attributes(node)
-        except SplitError as error:
-            raise error.located(node=listed.path_of(index)) from None
-    return names
+        for attribute, error in _repeated(node):
+            yield Contradiction(error.located(node=path), partial(node.attribute.remove, attribute))
+    for name in dict.fromkeys(graph.output) if isinstance(graph, FunctionProto) else ():
+        if name not in names:
+            fix = "name a value that is there, or add the node that makes it"
+            error = malformed(f"nothing produces the output {show(name)}", fix, listed.path)
+            yield Contradiction(error, partial(_produce, graph, name))
+
+
+def _repeated(node: NodeProto) -> Iterator[tuple[AttributeProto, SplitError]]:
+    """The attributes of a node that it has had already, each with its refusal."""
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        if attribute.name in seen:
+            problem = f"it has the attribute {show(attribute.name)} more than once"
+            yield attribute, malformed(problem, "give it once")
+        seen.add(attribute.name)
 
 
 def check_attributes(node: NodeProto) -> None:
     """Refuse an attribute that occurs twice (TS502)."""
-    names = [attribute.name for attribute in node.attribute]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise malformed(f"it has the attribute {show(twice)} more than once", "give it once")
+    for _, error in _repeated(node):
+        raise error
 
 
-def _given(graph: GraphProto | FunctionProto) -> tuple[list[str], list[str]]:
-    """The names of the inputs, and of the initializers."""
+def _wrong_tensors(listed: NodeList) -> Iterator[Contradiction]:
+    graph = listed.graph
+    constants: list[Any] = []
+    if isinstance(graph, GraphProto):
+        constants = [*graph.initializer, *graph.sparse_initializer]
+    for held in constants:
+        for error in _wrong_tensor(held):
+            yield Contradiction(error.located(node=listed.path), partial(_feed, graph, held))
+    for node, path in zip(graph.node, listed.paths, strict=True):
+        for held in _held(node):
+            for error in _wrong_tensor(held):
+                yield Contradiction(error.located(node=path), partial(_forget, node, path))
+
+
+def _wrong_tensor(held: TensorProto | SparseTensorProto) -> Iterator[SplitError]:
+    for tensor in (held,) if isinstance(held, TensorProto) else (held.values, held.indices):
+        try:
+            check_tensor(tensor)
+        except SplitError as error:
+            yield error
+
+
+_STAND_IN = "tensorsplit.unknown"
+"""The domain of nodes of which nothing is known, in the place of what can't be read."""
+
+
+def mended(model: ModelProto) -> tuple[list[SplitError], ModelProto]:
+    """What contradicts itself in a message, and a copy of the message without that."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    found = list(contradictions(copy))
+    for contradiction in found:
+        contradiction.mend()
+    for owner in (copy, *copy.functions):
+        owner.opset_import.add(domain=_STAND_IN, version=1)
+    return [contradiction.error for contradiction in found], copy
+
+
+def _produce(graph: FunctionProto, name: str) -> None:
+    """Have a node of which nothing is known produce a value."""
+    graph.node.add(op_type="Unknown", domain=_STAND_IN, output=[name])
+
+
+def _forget(node: NodeProto, path: str) -> None:
+    """Leave nothing known of a node but its place, its inputs and its outputs."""
+    del node.attribute[:]
+    node.domain = _STAND_IN
+    node.metadata_props.add(key=LAYER_PATH, value=path)
+
+
+def _feed(graph: GraphProto, held: TensorProto | SparseTensorProto) -> None:
+    """Have an initializer be an input of which nothing is known."""
+    name = held.name if isinstance(held, TensorProto) else held.values.name
+    constants: Any = graph.initializer
+    if isinstance(held, SparseTensorProto):
+        constants = graph.sparse_initializer
+    if held in constants:  # not there any more if two things are wrong with it
+        constants.remove(held)
+    if name not in [value.name for value in graph.input]:
+        graph.input.add(name=name)
+
+
+def _holders(
+    graph: GraphProto | FunctionProto,
+) -> dict[str, list[tuple[str, Callable[[str], object]]]]:
+    """The names of the inputs and of the initializers, each with what gives it another name."""
     if isinstance(graph, FunctionProto):
-        return list(graph.input), []
-    dense = [tensor.name for tensor in graph.initializer]
-    sparse = [tensor.values.name for tensor in graph.sparse_initializer]
-    return [value.name for value in graph.input], dense + sparse
+        names = enumerate(graph.input)
+        return {"input": [(name, partial(graph.input.__setitem__, at)) for at, name in names]}
+    named: dict[str, list[Any]] = {
+        "input": list(graph.input),
+        "initializer": [*graph.initializer, *(each.values for each in graph.sparse_initializer)],
+    }
+    return {
+        kind: [(holder.name, partial(setattr, holder, "name")) for holder in holders]
+        for kind, holders in named.items()
+    }
+
+
+def _given_names(graph: GraphProto | FunctionProto) -> set[str]:
+    """The names of the inputs and of the initializers."""
+    return {name for holders in _holders(graph).values() for name, _ in holders}
 
 
 def _names(graph: GraphProto | FunctionProto) -> set[str]:
-    inputs, constants = _given(graph)
-    return {*inputs, *constants, *(name for node in graph.node for name in node.output)}
+    return _given_names(graph).union(*(node.output for node in graph.node))
 
 
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
@@ -414,7 +527,7 @@ def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
     """
     nowhere = ir.Graph((), (), nodes=())
     for listed in node_lists(model):
-        for index, node in enumerate(listed.graph.node):
+        for node, path in zip(listed.graph.node, listed.paths, strict=True):
             alone = NodeProto(
                 op_type=node.op_type,
                 domain=node.domain,
@@ -428,4 +541,4 @@ def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
                 made = ir.serde.deserialize_node(alone)
             except Exception:  # noqa: BLE001, S112 - onnx-ir raises of many kinds
                 continue
-            yield NodeRef(made, listed.path_of(index), listed.opsets, nowhere, None)
+            yield NodeRef(made, path, listed.opsets, nowhere, None)

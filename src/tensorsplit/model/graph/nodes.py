@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -35,6 +36,9 @@ MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
 
 FIRST_IR_WITH_OPSETS = 3
+
+_MANY = 1 << 24
+"""More inputs or outputs than this stand in a schema for any number of them."""
 
 LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
@@ -113,8 +117,8 @@ def _walk(
 ) -> Iterator[NodeRef]:
     check_depth(depth, path)
     nodes = tuple(scope)
-    for index, node in enumerate(counted(what, nodes) if what else nodes):
-        here = node_path(path, node, index)
+    paths = node_paths(path, nodes)
+    for node, here in zip(counted(what, nodes) if what else nodes, paths, strict=True):
         yield NodeRef(node, here, opsets, scope, function)
         for label, body in bodies(node):
             yield from _walk(body, f"{here}.{label}", opsets, function, depth=depth + 1)
@@ -158,6 +162,15 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
         shown = path if len(path) < 200 else f"{path[:100]}...{path[-80:]}"
         problem = f"bodies and function calls are nested more than {limit} deep"
         raise malformed(problem, "nest them less", shown)
+
+
+def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
+    """The path of each node of a graph or function; nodes of one name are told apart by index."""
+    paths = [node_path(parent, node, index) for index, node in enumerate(nodes)]
+    times = Counter(paths)
+    if len(times) == len(paths):
+        return paths
+    return [f"{path}[{at}]" if times[path] > 1 else path for at, path in enumerate(paths)]
 
 
 def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
@@ -222,38 +235,49 @@ def record_of(node: ir.Node, opset: int) -> Operator:
     return in_force(node.op_type, opset)
 
 
-def check_schema(
-    schema: Any, opset: int, attributes: Mapping[str, ir.Attr], inputs: int, outputs: int
+def check_schema(  # noqa: PLR0917 - the five say what a node is
+    schema: Any,
+    opset: int,
+    attributes: Mapping[str, ir.Attr],
+    inputs: int,
+    outputs: int,
+    refuse: Callable[[SplitError], None] | None = None,
 ) -> None:
     """Check how many inputs and outputs a node has, and its attributes, against its schema (TS502).
 
-    The schema is an ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations.
+    The schema is an ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations. Each
+    thing that is wrong goes to `refuse`; without it, the first is raised.
     """
 
-    def refuse(problem: str, wanted: str) -> SplitError:
+    def wrong(problem: str, fix: str) -> None:
         operator = f"{schema.domain or 'ai.onnx'}.{schema.name}"
-        fix = f"at opset {opset} it has {wanted}"
-        return SplitError(MALFORMED_MODEL, problem, fix, operator=operator)
+        error = SplitError(MALFORMED_MODEL, problem, fix, operator=operator)
+        if refuse is None:
+            raise error
+        refuse(error)
 
+    where = f"{schema.name} at opset {opset}"
     for what, count, least, most in (
         ("inputs", inputs, schema.min_input, schema.max_input),
         ("outputs", outputs, schema.min_output, schema.max_output),
     ):
         if not least <= count <= most:
-            wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise refuse(f"it has {count} {what}", wanted)
+            up_to = "or more" if most > _MANY else f"to {most}"
+            wanted = f"{least}" if least == most else f"{least} {up_to}"
+            wrong(f"it has {count} {what}", f"give it {wanted}, as {where} has")
     declared = schema.attributes
     for name, attribute in attributes.items():
         seen = attribute.type.name
         if name not in declared:
-            wanted = f"the attributes {', '.join(sorted(declared))}" if declared else "none"
-            raise refuse(f"it has the attribute {show(name)}", wanted)
-        if seen != declared[name].type.name:
-            wanted = f"one of type {declared[name].type.name}"
-            raise refuse(f"its attribute '{name}' is of type {seen}", wanted)
+            known = ", ".join(sorted(declared))
+            fix = f"leave it out; {where} has {known or 'no attributes'}"
+            wrong(f"it has the attribute {show(name)}", fix)
+        elif seen != declared[name].type.name:
+            fix = f"give it as {declared[name].type.name}"
+            wrong(f"its attribute '{name}' is of type {seen}", fix)
     for name, entry in declared.items():
         if entry.required and name not in attributes:
-            raise refuse(f"it has no attribute '{name}'", "that one")
+            wrong(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
 
 def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:

@@ -40,7 +40,7 @@ from tensorsplit.model.graph.nodes import (
     function_label,
     is_split,
     model_opsets,
-    node_path,
+    node_paths,
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
@@ -65,6 +65,7 @@ class Facts:
         undecided: The paths of those that are right as far as can be told, but whose operands or
             data are not fully known before the model runs; each with the nodes of the main graph
             that lead to it.
+        uncalled: The functions that no node of the main graph leads to.
     """
 
     def __init__(self) -> None:
@@ -72,6 +73,7 @@ class Facts:
         self._runs: dict[str, bool] = {}
         self.refusals: list[Refusal] = []
         self.undecided: dict[str, set[ir.Node]] = {}
+        self.uncalled: tuple[ir.Function, ...] = ()
 
     @property
     def errors(self) -> list[SplitError]:
@@ -100,6 +102,10 @@ class Facts:
     def note(self, path: str, runs: bool | None) -> None:
         """Note that a checked node was met, in code that runs, may run, or never runs."""
         self._runs[path] = self._runs.get(path, False) or runs is not False
+
+    def fill(self, other: Facts) -> None:
+        """Take over what others know of values of which nothing is known."""
+        self._known = other._known | self._known
 
     def absorb(self, other: Facts) -> None:
         """Take over what was found in one call of a function."""
@@ -208,12 +214,14 @@ class _Analysis:
                 if not value.is_graph_input():
                     self.facts.set(value, _of_initializer(value, around.opset))
         is_main = scope is self.model.graph
-        for index, node in enumerate(counted("finding shapes", scope) if is_main else scope):
+        paths = node_paths(around.path, scope)
+        every = counted("finding shapes", scope) if is_main else scope
+        for node, path in zip(every, paths, strict=True):
             if nodes is not None and node not in nodes:
                 continue
             if is_main:
                 self._leading = node
-            found = self._node(node, node_path(around.path, node, index), around)
+            found = self._node(node, path, around)
             for value, fact in zip_longest(node.outputs, found[: len(node.outputs)]):
                 if is_main and value.name and value.name in self.feeds:
                     known = _of_fed(value, self.feeds[value.name], around.opset)
@@ -223,16 +231,18 @@ class _Analysis:
         return [self.facts.of(value) for value in scope.outputs]
 
     def uncalled_functions(self) -> None:
-        """Analyse the functions that no node calls, with nothing known of their inputs.
+        """Analyse the functions that nobody calls, with nothing known of their inputs.
 
-        Nothing is held against them, nor against what they call.
+        Nothing is held against them, nor against what they call, of which no less is known for it.
         """
-        self._strict, kept = False, len(self.facts.refusals)
-        for function in self._functions.values():
-            if function not in self._called:
-                inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
-                self._function(function, inputs, _Surroundings("", {}, None, runs=None))
-        del self.facts.refusals[kept:]
+        functions = self._functions.values()
+        self.facts.uncalled = tuple(each for each in functions if each not in self._called)
+        for function in self.facts.uncalled:
+            outer, self.facts = self.facts, Facts()
+            inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
+            self._function(function, inputs, _Surroundings("", {}, None, runs=False))
+            outer.fill(self.facts)
+            self.facts = outer
 
     def _declared(self, value: ir.Value, fact: Fact) -> Fact:
         return merge_declared(fact, declared(value)) if self._declarations else fact

@@ -16,9 +16,9 @@ from tensorsplit.model.lower.state import (
     LoweredNode,
     Lowering,
     at,
-    must_go,
     refusal,
 )
+from tensorsplit.model.profiles import must_go
 
 
 def inline(lowering: Lowering) -> bool:

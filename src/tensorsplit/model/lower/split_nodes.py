@@ -13,7 +13,8 @@ from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, must_go, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
+from tensorsplit.model.profiles import must_go
 
 
 def lower_split(lowering: Lowering, ref: NodeRef) -> None:

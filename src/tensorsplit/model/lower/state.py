@@ -18,7 +18,7 @@ from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, model_opsets, walk
 from tensorsplit.model.infer.analysis import analyse
-from tensorsplit.model.profiles import Limitation, Profile
+from tensorsplit.model.profiles import Limitation, Profile, must_go
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,16 +217,6 @@ class InsertionPoint(Calculation):
                 return
             new = self.passed_on(new)
         lowering.stand_in(old, new)
-
-
-def must_go(entry: Limitation) -> bool:
-    """Whether a node is changed for an entry.
-
-    It is not where an engine refuses rare inputs only, nor for what large values do.
-    """
-    return entry.extent in ("all", "some") or (
-        entry.extent == "edge" and entry.verdict in ("wrong", "crash")
-    )
 
 
 def check_loop(entries: Iterable[Limitation]) -> None:

@@ -47,10 +47,9 @@ from tensorsplit.model.lower.state import (
     LoweringReport,
     at,
     check_loop,
-    must_go,
     refusal,
 )
-from tensorsplit.model.profiles import load
+from tensorsplit.model.profiles import load, must_go
 
 
 @collector_paused()

@@ -35,14 +35,16 @@ wrong, such as a dimension of 0; only elements of some values, whatever operator
 
 @dataclass(frozen=True, slots=True)
 class Limitation:
-    """One thing that an engine was measured not to do right.
+    """One thing that an engine was measured not to do right, or that a target leaves out.
 
     Attributes:
         feature: A feature of a node or a model.
         verdict: One of `VERDICTS`.
         extent: One of `EXTENTS`.
+        note: What the engine does, or how things are in the target.
         operators: The types, or versions such as ``onnx.Split-1``, it was seen with; empty for any.
         values: The values of the feature that it was seen with; empty for any.
+        requires: What the target requires instead, such as ``explicit lengths``; empty of engines.
     """
 
     feature: str
@@ -51,6 +53,7 @@ class Limitation:
     note: str
     operators: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
+    requires: str = ""
 
     def holds(self, features: Mapping[str, Any]) -> bool:
         """Whether it is about something with these features."""
@@ -82,9 +85,25 @@ class Profile:
         """Such as ``onnxruntime 1.31.1``."""
         return f"{self.engine} {self.version}".strip()
 
+    def says(self, entry: Limitation) -> str:
+        """An entry as a sentence, such as ``portable requires explicit lengths``."""
+        if entry.requires:
+            return f"{self.name} requires {entry.requires}"
+        return f"{self.name}: {entry.note}"
+
     def about(self, features: Mapping[str, Any]) -> Iterator[Limitation]:
         """The entries that hold for something with these features."""
         return (entry for entry in self.entries if entry.holds(features))
+
+
+def must_go(entry: Limitation) -> bool:
+    """Whether lowering changes a node for an entry.
+
+    It is not where an engine refuses rare inputs only, nor for what large values do.
+    """
+    return entry.extent in ("all", "some") or (
+        entry.extent == "edge" and entry.verdict in ("wrong", "crash")
+    )
 
 
 def targets() -> tuple[str, ...]:

@@ -5,12 +5,12 @@ Nothing runs here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
-from itertools import zip_longest
-from typing import Any
+from itertools import islice, zip_longest
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx_ir as ir
@@ -44,7 +44,7 @@ from tensorsplit.model.graph.nodes import (
     is_split,
     malformed,
     model_opsets,
-    node_path,
+    node_paths,
     scopes_in,
 )
 from tensorsplit.model.graph.reading import OnnxModel
@@ -52,6 +52,9 @@ from tensorsplit.model.graph.tensors import read_tensor
 
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
+
+_MOST_CYCLES = 100
+"""The nodes of more cycles than this in one graph are told to be in a wrong order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -159,19 +162,53 @@ def compile_model(model: OnnxModel) -> Block:
         SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
             TS502, TS504, TS509 for a model that is not well-formed or can't be run.
     """
-    if not model.model.graph.outputs:
-        raise malformed("the graph has no outputs", "name what it computes", "graph")
-    place = _Place("graph", model_opsets(model.model))
-    return _Compiler(model.model).graph(model.model.graph, place)
+    return _Compiler(model.model, None).main()
+
+
+@collector_paused()
+def contradictions(model: OnnxModel) -> list[SplitError]:
+    """Everything that `compile_model` may refuse, of which it raises the first.
+
+    A domain without opset import is told of the first node that needs it.
+    """
+    found: list[SplitError] = []
+    try:
+        _Compiler(model.model, found).main()
+    except SplitError as error:  # nothing behind it can be looked at
+        found.append(error)
+    return found
 
 
 class _Compiler:
-    def __init__(self, model: ir.Model) -> None:
-        self._functions = _functions(model)
+    """Compiles one model.
+
+    Args:
+        model: The model.
+        found: Where to note what is wrong, and to go on; None to raise it.
+    """
+
+    def __init__(self, model: ir.Model, found: list[SplitError] | None) -> None:
+        self._model, self._found = model, found
+        self._functions = self._checked_functions()
         self._names = {key[:2] for key in self._functions}
         self._specialised: dict[Any, Block] = {}
         self._known: set[ir.Value] = set()
         """Values that are inputs, constants or produced by a node so far."""
+        self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
+        self._unimported: set[tuple[str, str]] = set()
+
+    def main(self) -> Block:
+        """The main graph."""
+        graph = self._model.graph
+        if not graph.outputs:
+            self._refuse(malformed("the graph has no outputs", "name what it computes"), "graph")
+        return self.graph(graph, _Place("graph", model_opsets(self._model)))
+
+    def _refuse(self, error: SplitError, path: str) -> None:
+        error.located(node=path)
+        if self._found is None:
+            raise error
+        self._found.append(error)
 
     def graph(self, graph: ir.Graph, place: _Place) -> Block:
         """A graph. A body's initializers may be listed as inputs too; they are none."""
@@ -203,13 +240,17 @@ class _Compiler:
             ("outputs", node.outputs, function.outputs),
         ):
             if len(given) > len(declared):
-                fix = f"the {function_label(function)} has {len(declared)}"
+                fix = f"give it at most {len(declared)}, as the {function_label(function)} has"
                 raise malformed(f"the call has {len(given)} {what}", fix)
         return function
 
     def _function(self, function: ir.Function, call: Step, depth: int) -> Block:
         """A function specialised for the attributes and the omitted inputs of a call."""
-        check_call(function, call.attributes, call.path)
+        for name, attribute in call.attributes.items():
+            try:
+                check_call(function, {name: attribute}, call.path)
+            except SplitError as error:
+                self._refuse(error, call.path)
         passed = passed_to(function, call.attributes)
         pairs = zip_longest(function.inputs, call.inputs)
         absent = frozenset(value for value, given in pairs if given is None)
@@ -221,14 +262,13 @@ class _Compiler:
         check_depth(depth, label)
         place = _Place(label, domain_opsets(function.opset_imports), passed, absent, depth)
         block = Block(tuple(function.inputs), tuple(function.outputs), {})
-        self._specialised[key] = self._fill(block, function, place)
-        return block
+        self._specialised[key] = block  # before it is filled: a function may call itself
+        return self._fill(block, function, place)
 
     def _fill(self, block: Block, scope: Scope, place: _Place) -> Block:
         """Add the steps to a block; each must read only what is produced before it."""
         self._known.update(block.inputs, block.constants)
-        for index, node in enumerate(scope):
-            path = node_path(place.path, node, index)
+        for node, path in zip(scope, node_paths(place.path, scope), strict=True):
             try:
                 self._add(block, node, path, place)
             except SplitError as error:
@@ -236,39 +276,29 @@ class _Compiler:
             self._known.update(node.outputs)
         for value in block.outputs:
             if value not in self._known:
-                raise malformed(f"nothing produces the output {show(value.name)}", "", place.path)
+                fix = "name a value that is there, or add the node that makes it"
+                problem = f"nothing produces the output {show(value.name)}"
+                self._refuse(malformed(problem, fix), place.path)
         _plan_release(block)
         return block
 
     def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> None:
         """Add one node to a block."""
         inputs = tuple(None if value in place.absent else value for value in node.inputs)
-        for value in inputs:
+        for value in dict.fromkeys(inputs):
             if value is not None and value not in self._known:
-                if value.producer() is None:
-                    raise malformed(f"nothing produces its input {show(value.name)}", "")
-                problem = f"{show(value.name)} is read before it is produced"
-                raise malformed(problem, "sort the nodes")
-        opset = place.opsets.get(node.domain)
-        if opset is None:
-            problem = f"there is no opset import for the domain {show(node.domain or 'ai.onnx')}"
-            raise malformed(problem, "import it")
-        check_references(node, place.passed, path)
-        attributes = attributes_of(node, place.passed)
-        step = Step(node, path, opset, place.opsets, inputs, attributes)
-        function = self._called(node)
+                self._refuse(self._not_produced(value, node), path)
+        step = Step(node, path, place.opsets.get(node.domain, 0), place.opsets, inputs, {})
+        try:
+            function = self._checked(step, place)
+        except SplitError as error:
+            self._refuse(error, path)
+            function = None
         if function is not None:
             step.callee = self._function(function, step, place.depth + 1)
-        elif step.is_split:
-            known = [None if value is None else UNKNOWN for value in inputs]
-            bind(node, step.opset, known, attributes)
-        else:
-            _check_node(step)
-            if (node.domain, node.op_type) == ("", "Constant"):
-                held = held_by(attributes)
-                if held is None:
-                    problem = f"Constant has {len(attributes)} values"
-                    raise malformed(problem, "give it exactly one")
+        elif (node.domain, node.op_type) == ("", "Constant"):
+            held = held_by(step.attributes)
+            if held is not None:
                 block.constants[node.outputs[0]] = _reader(held, node.outputs[0].name, path)
                 return
         step.blocks = {
@@ -280,6 +310,117 @@ class _Compiler:
         block.weight += 1 + sum(entry.weight for entry in inner)
         if block.weight > MAX_STEPS:  # before the next call is specialised, which takes memory
             raise malformed(f"functions expand to more than {MAX_STEPS} nodes", "call them less")
+
+    def _not_produced(self, value: ir.Value, node: ir.Node) -> SplitError:
+        """The refusal of a node that reads a value that is not there yet."""
+        name, producer, scope = show(value.name), value.producer(), node.graph
+        if producer is None:
+            fix = "correct the name, or add the node, initializer or input that gives it"
+            return malformed(f"nothing produces its input {name}", fix)
+        if scope not in self._cycles:
+            reads = {each: _read_directly(each) for each in scope or ()}
+            self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
+        problem, fix = f"its input {name} is read before it is produced", "sort the nodes"
+        if any(node in cycle and producer in cycle for cycle in self._cycles[scope]):
+            problem += ", and is made of what the node itself makes"
+            fix = "have it read another value: ONNX has no cycles"
+        return malformed(problem, fix)
+
+    def _checked(self, step: Step, place: _Place) -> ir.Function | None:
+        """Check a node by itself, and set its attributes; returns the function that it calls."""
+        node = step.node
+        if node.domain not in place.opsets:
+            where = (place.path.partition("/")[0], node.domain)
+            if where in self._unimported:
+                return None
+            self._unimported.add(where)
+            problem = f"there is no opset import for the domain {show(node.domain or 'ai.onnx')}"
+            owner = "model" if place.passed is None else "function"
+            raise malformed(problem, f"add it to the opset_import of the {owner}")
+        check_references(node, place.passed, step.path)
+        step.attributes = attributes_of(node, place.passed)
+        function = self._called(node)
+        if function is None and step.is_split:
+            known = [None if value is None else UNKNOWN for value in step.inputs]
+            bind(node, step.opset, known, step.attributes)
+        elif function is None:
+            self._check_node(step)
+        return function
+
+    def _check_node(self, step: Step) -> None:
+        """Check a node of another operator against the schema, where onnx has the domain."""
+        newest = defs.onnx_opset_version()
+        if step.domain == "" and step.opset > newest:
+            problem = f"the operator {show(step.op_type)} is asked for at opset {step.opset}"
+            fix = f"the installed onnx knows opsets up to {newest}"
+            raise SplitError(UNSUPPORTED_NODE, problem, fix)
+        try:
+            schema = defs.get_schema(step.op_type, step.opset, step.domain)
+        except defs.SchemaError:
+            if step.domain != "":
+                return
+            problem = f"there is no operator {show(step.op_type)} at opset {step.opset}"
+            fix = "use an operator of that opset, or import the opset that has it"
+            raise SplitError(UNSUPPORTED_NODE, problem, fix) from None
+        refuse = partial(self._refuse, path=step.path)
+        given, made = len(step.inputs), len(step.node.outputs)
+        check_schema(schema, step.opset, step.attributes, given, made, refuse)
+        is_constant = (step.domain, step.op_type) == ("", "Constant")
+        if is_constant and held_by(step.attributes) is None:
+            problem = f"Constant has {len(step.attributes)} values"
+            refuse(malformed(problem, "give it exactly one"))
+
+    def _checked_functions(self) -> dict[Key, ir.Function]:
+        """The functions of the model, none of which may call itself.
+
+        None may redefine an operator of this package: engines disagree on which of the two holds.
+        """
+        found = functions_of(self._model)
+        for (domain, name, _), function in found.items():
+            if domain == "" and name in FAMILY:
+                problem = f"the function redefines the operator {name}"
+                fix = "give it a domain of its own"
+                self._refuse(malformed(problem, fix), function_label(function))
+        calls = {
+            key: dict.fromkeys(called_by(node) for scope in scopes_in(function) for node in scope)
+            for key, function in found.items()
+        }
+        for first, *others in _cycles(calls):
+            through = ", ".join(function_label(found[key]) for key in others)
+            problem = f"the function calls itself{f', through the {through}' if through else ''}"
+            error = malformed(problem, "write it as a Loop: ONNX has no recursion")
+            self._refuse(error, function_label(found[first]))
+        return found
+
+
+_K = TypeVar("_K", bound=Hashable)
+
+
+def _cycles(edges: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
+    """Cycles of a graph without nodes in common; each starts with its first node in the mapping."""
+    left = {node: [each for each in others if each in edges] for node, others in edges.items()}
+    places = {node: index for index, node in enumerate(edges)}
+    while True:
+        try:
+            return TopologicalSorter(left).prepare()
+        except CycleError as error:
+            cycle: list[_K] = error.args[1][:0:-1]  # against the direction of the sorter
+            first = cycle.index(min(cycle, key=places.__getitem__))
+            yield (*cycle[first:], *cycle[:first])
+            gone = set(cycle)
+            left = {
+                node: [each for each in others if each not in gone]
+                for node, others in left.items()
+                if node not in gone
+            }
+
+
+def _read_directly(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes that a node reads from, not those that its bodies do."""
+    for value in node.inputs:
+        producer = None if value is None else value.producer()
+        if producer is not None:
+            yield producer
 
 
 def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[[], Any]:
@@ -307,43 +448,3 @@ def _plan_release(block: Block) -> None:
         used = _read_by(step) | set(step.node.outputs)
         step.release = tuple((used & local) - needed)
         needed |= used
-
-
-def _functions(model: ir.Model) -> dict[Key, ir.Function]:
-    """The functions of a model, none of which may call itself.
-
-    None may redefine an operator of this package: engines disagree on which of the two holds.
-    """
-    found = functions_of(model)
-    for (domain, name, _), function in found.items():
-        if domain == "" and name in FAMILY:
-            problem = f"the function redefines the operator {name}"
-            raise malformed(problem, "give it a domain of its own", function_label(function))
-    calls = {
-        key: {called_by(node) for scope in scopes_in(function) for node in scope} & found.keys()
-        for key, function in found.items()
-    }
-    try:
-        TopologicalSorter(calls).prepare()
-    except CycleError as error:
-        caller = function_label(found[error.args[1][0]])
-        raise malformed("the function calls itself", "ONNX has no recursion", caller) from None
-    return found
-
-
-def _check_node(step: Step) -> None:
-    """Check a node of another operator against the schema in force, where onnx has the domain."""
-    newest = defs.onnx_opset_version()
-    if step.domain == "" and step.opset > newest:
-        problem = f"the operator {show(step.op_type)} is asked for at opset {step.opset}"
-        fix = f"the installed onnx knows opsets up to {newest}"
-        raise SplitError(UNSUPPORTED_NODE, problem, fix)
-    try:
-        schema = defs.get_schema(step.op_type, step.opset, step.domain)
-    except defs.SchemaError:
-        if step.domain != "":
-            return
-        problem = f"there is no operator {show(step.op_type)} at opset {step.opset}"
-        fix = "use an operator of that opset, or import the opset that has it"
-        raise SplitError(UNSUPPORTED_NODE, problem, fix) from None
-    check_schema(schema, step.opset, step.attributes, len(step.inputs), len(step.node.outputs))
