@@ -170,6 +170,7 @@ def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Fea
     """The features of a model as a whole without some functions: what of `MODEL_FEATURES` holds."""
     functions = [each for each in model.functions.values() if each not in without]
     graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
+    owners: list[Scope] = [graph, *functions]
     found: dict[str, Any] = {
         "opset": opset,
         "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
@@ -179,7 +180,7 @@ def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Fea
             function.opset_imports.get("", opset) != opset for function in functions
         ),
         "duplicate_node_name": any(
-            _has_duplicates(scope) for each in (graph, *functions) for scope in scopes_in(each)
+            _has_duplicates(scope) for each in owners for scope in scopes_in(each)
         ),
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
