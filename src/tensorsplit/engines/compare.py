@@ -112,7 +112,8 @@ class Tolerance:
         if self.atol is not None or not rtol:
             return rtol, self.atol or 0.0
         with np.errstate(invalid="ignore", over="ignore"):
-            sizes = np.abs(_wide(expected))
+            kind = np.complex128 if expected.dtype.kind == "c" else np.float64
+            sizes = np.abs(expected.astype(kind))
         usual = sizes[np.isfinite(sizes) & (sizes > 0)]
         return rtol, rtol * max(float(np.median(usual)) if usual.size else 0.0, _LEAST_SIZE)
 
@@ -208,14 +209,17 @@ class _Judging:
     tolerance: Tolerance | None
     is_moved: bool
 
-    def __call__(self, expected: Array, found: Array) -> tuple[Array, str]:
-        """For each of two flat arrays' elements whether it is allowed, and by what, in words."""
+    def __call__(self, whole: Array, expected: Array, found: Array) -> tuple[Array, str]:
+        """For each pair of elements that differ whether that is allowed, and by what, in words.
+
+        They are flat; the whole of what is expected says which size is usual.
+        """
         none = np.zeros(expected.size, np.bool_)
         if self.tolerance is None or expected.dtype.kind in _TEXT:
             return none, ""
         if self.is_moved or self.tolerance.is_none:
             return none, _MOVED if self.is_moved else _BITS_ASKED
-        rtol, atol = self.tolerance.of(expected)
+        rtol, atol = self.tolerance.of(whole)
         gaps = _gaps(expected, found)
         with np.errstate(invalid="ignore", over="ignore"):
             excess = gaps - rtol * np.abs(_wide(expected))  # inf - inf: compared in the next line
@@ -270,8 +274,8 @@ def _arrays(
     places = np.flatnonzero(_differ(left, right))
     if not places.size:
         return
-    allowed, words = judging(left, right)
-    beyond = places[~allowed[places]]
+    allowed, words = judging(left, left[places], right[places])
+    beyond = places[~allowed]
     is_allowed = not beyond.size
     places = places if is_allowed else beyond
     first = np.unravel_index(places[0], expected.shape)
@@ -335,7 +339,8 @@ def _gaps(expected: Array, found: Array) -> Array:
 
 
 def _wide(array: Array) -> Array:
-    """Numbers in a type that holds all of them, but for complex ones that are wider still."""
-    kind = np.complex128 if array.dtype.kind == "c" else np.longdouble
+    """Numbers in a type that holds them and their differences, as far as there is one."""
+    is_narrow = array.dtype.itemsize < np.dtype(np.float64).itemsize
+    kind = np.float64 if is_narrow else np.longdouble
     with np.errstate(invalid="ignore"):
-        return array.astype(kind)
+        return array.astype(np.complex128 if array.dtype.kind == "c" else kind)
