@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 100
 _MOST_NAMED = 4
+_RANK_OF_TABLES = 2
 _WHATEVER_IS_FED = (EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals for which no input is to blame."""
 
@@ -113,6 +114,11 @@ class InputChoice:
             return made
         made.seed = self.seed or 0
         fit = _fit(source, wanted, made.feeds, shapes, made.seed)
+        if fit.problem is not None:  # perhaps because of a default
+            defaults = [entry for entry in source.inputs if _may_be_lengths(entry, made.feeds)]
+            both = [*wanted, *(entry for entry in defaults if entry not in wanted)]
+            other = _fit(source, both, made.feeds, shapes, made.seed)
+            fit, wanted = (fit, wanted) if other.problem else (other, both)
         made.random = fit.shapes
         if fit.problem is not None and shapes:
             other = _fit(source, wanted, made.feeds, {}, made.seed)
@@ -220,6 +226,13 @@ def _fit(
         for entry in wanted
     ]
     return fit_inputs(source.model, fixed_ones, fed, sizes, np.random.default_rng(seed))
+
+
+def _may_be_lengths(entry: DeclaredInput, given: Mapping[str, Any]) -> bool:
+    """Whether an input has a default that may be a size, a length or a position."""
+    is_small = entry.shape is None or len(entry.shape) < _RANK_OF_TABLES
+    is_integer = (entry.element_type or "").startswith(("int", "uint"))
+    return entry.has_default and is_small and is_integer and entry.name not in given
 
 
 def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -> Any:

@@ -241,23 +241,28 @@ class _Fitting:
         return changed
 
     def _try_all(self, needs: Sequence[Requirement]) -> SplitError | None:
-        """Try every number for each dimension where splits refuse what names could not tell.
+        """Try every number for each name where splits refuse what the names could not tell.
 
         Returns what the splits that run refuse in the end.
         """
         deadline = monotonic() + _SECONDS
-        dims = [name for shape in self._shapes.values() for name in shape if name in self._allowed]
+        dims = {name for shape in self._shapes.values() for name in shape}
         burden, problem = self._burden(needs)
         if problem is None:
             return None
-        for name in dict.fromkeys(dims):
+        # A length or a position may change without any other; hence these come first
+        names = [name for name in self._allowed if name in self._operands - dims]
+        names += [name for name in self._allowed if name in dims]
+        for name in names:
             before = self._values
-            for number in self._allowed[name][: _MOST_ELEMENTS + 1]:
+            for number in range(int(name in dims), _MOST_ELEMENTS + 1):
                 if not any(burden) or monotonic() > deadline:
                     return problem
+                if number not in self._allowed[name]:
+                    continue
                 kept, self._values = self._values, {**before, name: number}
                 now, found = self._burden(needs)
-                if number and now < burden:
+                if now < burden:
                     burden, problem = now, found
                 else:
                     self._values = kept

@@ -46,11 +46,13 @@ _PLENTY = 12
 
 _OPERANDS: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("ConstantOfShape", "Loop"), (0,)),
-    **dict.fromkeys(("Reshape", "Expand", "Tile", "TopK", "Pad", "Unsqueeze", "Squeeze"), (1,)),
+    **dict.fromkeys(("Reshape", "Expand", "Tile", "TopK", "Unsqueeze", "Squeeze"), (1,)),
     **dict.fromkeys(("OneHot", "CenterCropPad"), (1,)),
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), (1,)),
     **{operator: (place,) for operator, place in POSITIONS.items()},
+    "Pad": (1, 3),
     "Range": (0, 1, 2),
+    "Slice": (3, 4),
     "Resize": (3,),
 }
 """Inputs that are sizes, counts, axes or positions, by operator; of splits all but the data are."""
@@ -58,10 +60,15 @@ _OPERANDS: Mapping[str, Sequence[int]] = {
 _INDICES: Mapping[str, int] = {
     **dict.fromkeys(("Gather", "GatherElements", "GatherND"), 1),
     **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), 1),
+    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), 1),
+    "RoiAlign": 2,
 }
 """The operators that take indices into their first input, and which input these are."""
 
-_AXES: Mapping[str, int] = {"CumSum": 1}
+_CLASSES = ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+"""Those whose indices are into its second axis."""
+
+_AXES: Mapping[str, int] = {"CumSum": 1, "CumProd": 1}
 """The operators that take an axis of their first input which onnx does not check."""
 
 _SCALES: Mapping[str, int] = {"Resize": 2, "Upsample": 1}
@@ -501,7 +508,9 @@ def _indices(ref: NodeRef, facts: Facts) -> range:
     if not isinstance(data, Tensor) or not data.shape:
         return range(1)
     attribute = ref.node.attributes.get("axis")
-    axis = attribute.value if attribute is not None and not attribute.is_ref() else 0
+    axis = int(ref.op_type in _CLASSES)
+    if attribute is not None and not attribute.is_ref():
+        axis = attribute.as_int()
     dims = data.shape[axis : axis + 1 or None]
     if ref.op_type.endswith("ND"):
         batch = ref.node.attributes.get("batch_dims")
