@@ -150,6 +150,32 @@ def test_the_message_offers_a_shape_that_fits(refused: Callable[..., str], save:
     assert "--input x=FILE" in said
 
 
+def test_a_shape_that_contradicts_the_model_is_refused(
+    refused: Callable[..., str], save: Save
+) -> None:
+    for shape in ("x:5,3", "x:5"):
+        said = refused("TS507", "run", save(FIT["constant lengths"]), "--input-shape", shape)
+        assert "--input-shape x:5,2" in said
+
+
+def test_a_default_that_fits_nothing_is_replaced(tensorsplit: Command, save: Save) -> None:
+    text = f"g (float[3] x, int64[2] s) => {_A_B} <int64[2] s = {{9,9}}> {{ {_SPLIT} }}"
+    assert tensorsplit("run", save(text), "--seed", 0).status == 0
+
+
+def test_positions_behind_unknown_counts_are_searched(tensorsplit: Command, save: Save) -> None:
+    text = "g (float[6] x, int64 c, int64 i) => (float[?] a)"
+    text += " { s = SplitToSequence<axis=0>(x, c) t = SequenceErase(s, i) u = SequenceErase(t, i)"
+    text += " a = SequenceAt(s, i) }"
+    for seed in range(3):
+        assert tensorsplit("run", save(text), "--seed", seed).status == 0
+
+
+def test_an_element_type_is_not_blamed_on_shapes(refused: Callable[..., str], save: Save) -> None:
+    text = "g (int4[N] x) => (int4[?] a, int4[?] b) { a, b = Split<axis=0>(x) }"
+    assert "--input" not in refused("TS201", "run", save(text), "--seed", 0)
+
+
 def test_what_no_name_tells_offers_shapes_and_files(
     refused: Callable[..., str], save: Save
 ) -> None:

@@ -22,6 +22,7 @@ from tensorsplit.cli.input_files import (
     read_input_shapes,
 )
 from tensorsplit.core.errors import (
+    ELEMENT_TYPE,
     EXTERNAL_DATA,
     MALFORMED_MODEL,
     UNSUPPORTED_NODE,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _LARGEST = 100
 _MOST_NAMED = 4
 _RANK_OF_TABLES = 2
-_WHATEVER_IS_FED = (EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
+_WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals for which no input is to blame."""
 
 
@@ -112,6 +113,8 @@ class InputChoice:
         ]
         if not wanted:
             return made
+        from tensorsplit.model.feeds import check_feeds
+
         made.seed = self.seed or 0
         fit = _fit(source, wanted, made.feeds, shapes, made.seed)
         if fit.problem is not None:  # perhaps because of a default
@@ -119,15 +122,19 @@ class InputChoice:
             both = [*wanted, *(entry for entry in defaults if entry not in wanted)]
             other = _fit(source, both, made.feeds, shapes, made.seed)
             fit, wanted = (fit, wanted) if other.problem else (other, both)
-        made.random = fit.shapes
-        if fit.problem is not None and shapes:
-            other = _fit(source, wanted, made.feeds, {}, made.seed)
-            made.random = fit.shapes if other.problem else other.shapes
         rng = np.random.default_rng(made.seed)
         made.feeds.update((entry.name, _value(rng, entry, fit)) for entry in wanted)
-        with made.explained():
-            if fit.problem is not None:
-                raise fit.problem
+        made.random, problem = fit.shapes, fit.problem
+        try:
+            check_feeds(source.inputs, made.feeds)
+        except SplitError as error:  # a shape that is given contradicts the declared one
+            problem = error
+        if problem is not None:
+            given = {name: made.feeds[name] for name in made.feeds.keys() - fit.shapes.keys()}
+            other = _fit(source, wanted, given, {}, made.seed)
+            made.random = fit.shapes if other.problem else other.shapes
+            with made.explained():
+                raise problem
         return made
 
 
@@ -163,7 +170,12 @@ class ModelInputs:
 
     def _advice(self) -> str:
         """The options that give other inputs, as they would be written."""
-        shaped = [(name, shape) for name, shape in self.random.items() if shape]
+        fixed = {
+            entry.name
+            for entry in self.source.inputs
+            if entry.shape is not None and all(isinstance(dim, int) for dim in entry.shape)
+        }
+        shaped = [(name, shape) for name, shape in self.random.items() if name not in fixed]
         shapes = [
             f"--input-shape {short_name(name)}:{','.join(map(str, shape))}"
             for name, shape in shaped[:_MOST_NAMED]
