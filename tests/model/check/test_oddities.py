@@ -235,3 +235,27 @@ def test_lengths_that_follow_from_an_unnamed_dimension() -> None:
     assert found(None) == []
     assert found("N") == []
     assert found(6) == []
+
+
+@pytest.mark.parametrize("name", ["N", None])
+def test_a_computed_length_of_one_part_is_no_mistaken_scalar(name: str | None) -> None:
+    """The length is the dimension itself, whatever it is."""
+    nodes = [node("Shape", "x", "l"), node("SplitToSequence", "x l", "s")]
+    made = model(graph(nodes, [value("x", FLOAT, [name])], [sequence("s")]))
+    assert [finding.code for finding in check(made)] == ["TS811"]
+
+
+@pytest.mark.parametrize("names", [("N", "M"), ("N", None), (None, None)])
+def test_lengths_that_may_always_sum_to_the_dimension_are_not_doubted(
+    names: tuple[str | None, str | None],
+) -> None:
+    """Two tensors are joined, and split into the two lengths again."""
+    nodes = [
+        node("Concat", "x y", "z", axis=0),
+        node("Shape", "x", "n"),
+        node("Shape", "y", "m"),
+        node("Concat", "n m", "l", axis=0),
+        node("Split", "z l", "a b"),
+    ]
+    inputs = [value("x", FLOAT, names[:1]), value("y", FLOAT, names[1:])]
+    assert check(model(graph(nodes, inputs, ["a", "b"]))) == []

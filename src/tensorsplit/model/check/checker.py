@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA, UNKNOWN_OPERATOR)
 """Refusals of a model that can be read, and whose fault is a finding."""
 
-_NEVER_RUNS = "but the code around it never runs"
+_NEVER_RUNS = "the code around it never runs"
 
 
 def check(

@@ -195,7 +195,10 @@ def _open_dimension(split: _Split) -> Found:
     needs = ""
     if intent.rule is explicit and intent.given is not None:
         total: Dim = reduce(add, intent.given, 0)
-        if total is not None and combine(lambda a, b: a - b, total, split.dim) != 0:
+        other = combine(lambda a, b: a - b, total, split.dim)
+        if other is None and not is_known(total):  # both may be the same, under no name
+            return
+        if other != 0:
             needs = f"it must be {total}, which the lengths sum to"
     elif intent.rule is equal and count > 1:
         needs = f"it must be a multiple of {count}"
@@ -226,8 +229,10 @@ def _length_or_chunk(split: _Split) -> Found:
     intent = split.intent
     if split.is_refused or intent.rule is not explicit or not split.operator.is_sequence:
         return
-    if intent.given is not None and len(intent.given) == 1 and not is_known(split.dim):
-        (length,) = intent.given
+    if intent.given is None or len(intent.given) != 1 or is_known(split.dim):
+        return
+    (length,) = intent.given
+    if is_known(length):  # others are computed, and no mistaken scalars
         message = f"[{length}] is the length of one part, and the dimension is not known"
         fix = f"give the scalar {length} for chunks of that length"
         yield checks.LENGTH_OR_CHUNK, message, fix, intent.source
