@@ -250,6 +250,55 @@ def test_splits_of_what_it_computes_are_checked_where_no_engine_is_named(tmp_pat
     assert (first.shape, second.shape) == ((2,), (7,))
 
 
+def looped(*lengths: int) -> tuple[list[Any], Any]:
+    """A Loop of two rounds whose body splits what it carries along; and its Parameter."""
+    inner = parameter("inner", "f32", "2,?")
+    parts = cut(ov.opset1.relu(inner), *lengths, axis=1)
+    again = ov.opset8.constant(np.array(True))
+    outputs = [inner.output(0), again.output(0), *parts.outputs()]
+    body = ov.Model(outputs, [inner], "body")
+    x = parameter("x", "f32", "2,?")
+    loop = ov.opset13.loop(int64(2, scalar=True), ov.opset8.constant(np.array(True)))
+    loop.set_function(body)
+    loop.set_special_body_ports([-1, 1])
+    loop.set_merged_input(inner, x.output(0), body.results[0].output(0))
+    return [loop.get_iter_value(entry.output(0), -1) for entry in body.results[2:]], x
+
+
+def test_splits_in_bodies_are_checked_before_it_runs(tmp_path: Path) -> None:
+    """D7: OpenVINO would read what lies behind the data."""
+    fed = {"x": X[:2, :6]}
+    outputs, x = looped(-1, 2)
+    first, second = ts.run(save(tmp_path, outputs, [x]), fed).values()
+    assert (first.shape, second.shape) == ((2, 4), (2, 2))
+    outputs, x = looped(-1, 7)
+    with pytest.raises(ts.SplitError, match=r"TS306.*layer '.*' / layer 'cut'"):
+        ts.run(save(tmp_path, outputs, [x]), fed)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_split_in_a_branch_is_checked_if_the_branch_is_taken(tmp_path: Path, taken: bool) -> None:
+    x, flag = parameter("x", "f32", "2,?"), parameter("flag", "boolean", "")
+    branches: list[Any] = []
+    inner: list[Any] = []
+    for lengths in ((-1, 7), (-1, 2)):
+        inner.append(parameter("inner", "f32", "2,?"))
+        parts = cut(ov.opset1.relu(inner[-1]), *lengths, axis=1)
+        branches.append(ov.Model(parts.outputs(), [inner[-1]], "branch"))
+    made = ov.opset13.if_op(flag)
+    made.set_then_body(branches[0])
+    made.set_else_body(branches[1])
+    made.set_input(x.output(0), *inner)
+    ends = zip(branches[0].results, branches[1].results, strict=True)
+    path = save(tmp_path, [made.set_output(*pair) for pair in ends], [x, flag])
+    fed = {"x": X[:2, :6], "flag": np.array(taken)}
+    if taken:
+        with pytest.raises(ts.SplitError, match=r"TS306.*layer '.*' / layer 'cut'"):
+            ts.run(path, fed)
+    else:
+        assert [part.shape for part in ts.run(path, fed).values()] == [(2, 4), (2, 2)]
+
+
 def test_an_onnx_model_saved_as_ir_is_read(tmp_path: Path) -> None:
     source = split_model()
     (tmp_path / "m.onnx").write_bytes(source.SerializeToString())

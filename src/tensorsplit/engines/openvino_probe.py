@@ -23,6 +23,7 @@ from tensorsplit.core.resolve import bind, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.engines.adapters import from_openvino, openvino_tensors, run_openvino
 
+_IF = "If"
 _FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
 
 
@@ -37,26 +38,61 @@ def run(
 
 
 def check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
-    """Refuse a wrong split layer (TS1xx to TS3xx), but for those in bodies; nothing is changed."""
+    """Refuse a wrong split layer (TS1xx to TS3xx); nothing is changed.
+
+    In bodies, those are checked whose operands are constants and whose data has a known shape.
+    """
     copy = model.clone()
     shapes = {copy.inputs[i]: openvino.PartialShape(list(t.shape)) for i, t in tensors.items()}
     copy.reshape(shapes)
     for layer in copy.get_ordered_ops():
         record = _FAMILY.get(layer.get_type_name())
         if record is not None:
-            _check(core, copy, layer, record, tensors)
+            data, *given = layer.input_values()
+            known = _known(layer)
+            if known is None:
+                wanted = [opset8.shape_of(data).output(0), *given]
+                sizes, *arrays = _compute(core, copy, wanted, tensors)
+                known = tuple(sizes.tolist()), arrays
+            _check(layer, record, *known)
+        branch = None
+        if layer.get_type_name() == _IF:
+            (condition,) = _compute(core, copy, [layer.input_value(0)], tensors)
+            branch = 0 if condition.all() else 1
+        _check_bodies(layer, branch, f"{_path(layer)} / ")
 
 
-def _check(core: Any, model: Any, layer: Any, record: Operator, tensors: dict[int, Any]) -> None:
+def _check_bodies(layer: Any, branch: int | None, place: str) -> None:
+    """Check the bodies of a layer; of an If the branch that is taken, or both."""
+    if layer.get_type_name() == _IF:
+        bodies = [layer.get_function(i) for i in ((0, 1) if branch is None else (branch,))]
+    else:
+        bodies = [layer.get_function()] if hasattr(layer, "get_function") else []
+    for inner in (inner for body in bodies for inner in body.get_ordered_ops()):
+        record = _FAMILY.get(inner.get_type_name())
+        known = None if record is None else _known(inner)
+        if record is not None and known is not None:
+            _check(inner, record, *known, place)
+        _check_bodies(inner, None, f"{place}{_path(inner)} / ")
+
+
+def _path(layer: Any) -> str:
+    return f"layer '{layer.get_friendly_name()}'"
+
+
+def _known(layer: Any) -> tuple[tuple[int, ...], list[Any]] | None:
+    """The shape of the data of a split layer, and its operands, if they are known."""
     data, *given = layer.input_values()
     arrays = [_constant(value.get_node()) for value in given]
     shape = data.get_partial_shape()
-    if shape.is_static and all(array is not None for array in arrays):
-        sizes = tuple(shape.to_shape())
-    else:
-        wanted = [opset8.shape_of(data).output(0), *given]
-        found = _compute(core, model, wanted, tensors)
-        sizes, arrays = tuple(found[0].tolist()), found[1:]
+    if shape.is_dynamic or any(array is None for array in arrays):
+        return None
+    return tuple(shape.to_shape()), arrays
+
+
+def _check(
+    layer: Any, record: Operator, sizes: tuple[int, ...], arrays: list[Any], place: str = ""
+) -> None:
     operands = [
         (parameter.name, Operand(*operand_parts(array, parameter.name), "input"))
         for parameter, array in zip(record.inputs[1:], arrays, strict=True)
@@ -68,9 +104,7 @@ def _check(core: Any, model: Any, layer: Any, record: Operator, tensors: dict[in
     try:
         plan(bind(record, operands, len(layer.outputs())), sizes)
     except SplitError as error:
-        raise error.located(
-            operator=record.id, node=f"layer '{layer.get_friendly_name()}'"
-        ) from None
+        raise error.located(operator=record.id, node=f"{place}{_path(layer)}") from None
 
 
 def _constant(node: Any) -> Any:
