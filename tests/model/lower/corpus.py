@@ -596,6 +596,14 @@ _SEQUENCES = [
         feeds={"i": np.array(2)},
     ),
     Case(
+        "insert_where_all_was_erased",
+        13,
+        "g (float[4,3] x, float[2,5] w, int64 i) => (float[2,5] y) <int64 first = {0}> {"
+        " s = SequenceConstruct(x)  e = SequenceErase(s, i)  t = SequenceInsert(e, w)"
+        "  y = SequenceAt(t, first) }",
+        feeds={"i": np.array(-1)},
+    ),
+    Case(
         "insert_of_another_shape_anywhere",
         24,
         "g (float[2,N,3] x, float[2,A,B] w, int64 i) => (float[2,C,D] y, float[2,E,F] z)"

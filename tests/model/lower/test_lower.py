@@ -189,6 +189,7 @@ OUT_OF_RANGE = [
     ("sequence_runtime_chunk", {"c": np.array(-3)}),
     ("chunk_dynamic", {"x": np.ones((3, 4), np.float32)}),
     ("insert_of_another_shape", {"i": np.array(8)}),
+    ("insert_where_all_was_erased", {"i": np.array(1)}),
     ("insert_of_another_shape_anywhere", {"i": np.array(5)}),
     ("concat_whole", {"x": np.ones((0, 4), np.float32)}),
     ("join_on_another_axis", {"x": np.ones((0, 4), np.float32), "w": np.ones((0, 3), np.float32)}),

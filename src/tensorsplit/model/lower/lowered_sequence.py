@@ -417,7 +417,8 @@ def layout_for(fact: Sequence, sequences: Iterable[LoweredSequence]) -> Layout:
             " different ranks, or ranks that are not known",
             "give it tensors of one rank, and declare the shapes",
         )
-    fits = all(
+    # Of none that are there, nothing says what the tensor that holds them looks like
+    fits = all(each.fact.count != 0 for each, _ in given) and all(
         packed.layout.fits(fact.part, packed.point.lowering.tensor(packed.data).shape)
         for packed in lying
     )
