@@ -30,9 +30,6 @@ FIRST_WITH_LENGTHS_AS_INPUT = 13
 FIRST_WITH_BOUNDS_AS_INPUTS = 10
 """From here on Slice takes its bounds as inputs."""
 
-FIRST_WITH_VALUE_INT = 12
-"""From here on a Constant may hold a function's attribute of one integer, or of several."""
-
 _FIRST_WITH_INTEGER_MAX = 12
 _FIRST_WITH_AXES_AS_INPUT = 13
 _FIRST_WITH_EMPTY_SHAPES = 14
@@ -108,16 +105,6 @@ class Calculation(Maker[ir.Value]):
         output.shape, output.type = ir.Shape(array.shape), ir.TensorType(element)
         return output
 
-    def linked(self, kind: str, attribute: ir.Attr) -> ir.Value:
-        """A Constant that holds what a reference to an attribute of a function stands for.
-
-        The kind is ``value_int`` or ``value_ints``.
-        """
-        reference = ir.RefAttr(kind, attribute.ref_attr_name or "", attribute.type)
-        output = self.op("Constant", [], {kind: reference})
-        output.dtype = ir.DataType.INT64
-        return output
-
     def constant_list(self, values: Iterable[int]) -> ir.Value:
         """Integers as int64 of rank 1.
 
@@ -187,23 +174,14 @@ class Calculation(Maker[ir.Value]):
         return self.op("Cast", [held], {"to": int(ir.DataType.INT64)})
 
     def axis_of(self, node: ir.Node) -> Number:
-        """The axis of a node that has it as an attribute.
-
-        Raises:
-            SplitError: TS310 if a function gives it and the opset has no constant for that.
-        """
+        """The axis of a node that has it as an attribute; a function's caller may give it."""
         attribute = node.attributes.get("axis")
         if attribute is None or not attribute.is_ref():
             return 0 if attribute is None else attribute.value
-        if self.opset < FIRST_WITH_VALUE_INT:
-            raise SplitError(
-                CANNOT_EXPRESS,
-                "the axis is given by the function's caller, and the lengths must be calculated"
-                f" from it; before opset {FIRST_WITH_VALUE_INT} there are no constants for that",
-                "give the axis in the function",
-                parameter="axis",
-            )
-        return self.number(self.linked("value_int", attribute), ir.DataType.INT64)
+        given = ir.RefAttr("value_int", attribute.ref_attr_name or "", attribute.type)
+        held = self.op("Constant", [], {"value_int": given})
+        held.dtype = ir.DataType.INT64
+        return self.number(held, ir.DataType.INT64)
 
     def parts(
         self,
