@@ -6,6 +6,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,8 +15,21 @@ from onnx import defs
 
 import tensorsplit as ts
 from tensorsplit import SplitError
-from tests.model.build import FLOAT, graph, model, node, untyped, value
+from tests.model.build import FLOAT, function, graph, link, linked, model, node, untyped, value
 from tests.model.malformed_nodes import FEEDS, model_of, nodes, schemas
+
+INT, INTS = onnx.AttributeProto.INT, onnx.AttributeProto.INTS
+CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("x", "a b", {"where": 1}),
+    ("x", "a b", {}),
+    ("x", "a b", {"where": "text"}),
+    ("x", "a b", {"where": 9, "there": 1}),
+    ("x x x", "a b", {"where": 1}),
+    ("", "a b", {"where": 1}),
+    ("x", "a b c d", {"where": 1}),
+    ("x", "", {"where": 1}),
+)
+"""The inputs, outputs and attributes of calls."""
 
 Tool = Callable[[onnx.ModelProto], object]
 
@@ -78,6 +92,22 @@ def test_a_node_without_inputs_is_refused_with_a_code(tool: Tool, op_type: str) 
         last = node("Neg", "x", "w")
         ends = [untyped(name) for name in (*outputs.split(), "w")]
         check_refusal(tool, model(graph([alone, last], [value("x", FLOAT, [2])], ends)))
+
+
+@pytest.mark.parametrize("tool", [tool for tools in TOOLS.values() for tool in tools])
+def test_a_malformed_call_of_a_function_is_refused_with_a_code(tool: Tool) -> None:
+    """Attributes, inputs and outputs that do not fit; a function that reads what nothing gives."""
+    cuts = [
+        linked("Split", data, "a b", link("axis", "where", kind), num_outputs=2)
+        for data, kind in (("x", INT), ("x", INTS), ("nowhere", INT))
+    ]
+    for cut in cuts:
+        called = function("F", "x", "a b", [cut], ["where"])
+        for inputs, outputs, given in CALLS:
+            call = node("F", inputs, outputs, domain="custom", **given)
+            ends = [untyped(name) for name in (*outputs.split(), "w")]
+            whole = graph([call, node("Neg", "x", "w")], [value("x", FLOAT, [2, 2])], ends)
+            check_refusal(tool, model(whole, 18, [called], custom=1))
 
 
 def test_what_crashes_the_inference_of_onnx_is_kept_from_it() -> None:

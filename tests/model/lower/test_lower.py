@@ -345,6 +345,26 @@ def test_an_unknown_target_is_refused() -> None:
         lower(BY_NAME["split2"].model, target="nothing")
 
 
+def test_equal_parts_along_an_axis_of_the_caller_in_a_function_of_another_opset() -> None:
+    """The second call gives no axis, and the function has no default: it is 0."""
+    text = """<ir_version: 10, opset_import: ["": 18, "local": 1]>
+        g (float[M, N] x) => (float[?, ?] a, float[?, ?] b) {
+            a, s = local.F<at=1>(x)
+            t, b = local.F(x)
+        }
+        <opset_import: ["": 13], domain: "local">
+        F<at>(x) => (p, q) { p, q = Split<axis: int = @at>(x) }"""
+    model = onnx.parser.parse_model(text)
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    made = lower(model, target="portable")
+    assert not made.functions
+    outputs = run(made, {"x": x})
+    assert outputs["a"].tolist() == x[:, :3].tolist()
+    assert outputs["b"].tolist() == x[2:].tolist()
+    with refused("TS510", "Reshape"):
+        run(made, {"x": x[:, :5]})
+
+
 def test_a_function_of_another_opset_that_means_something_else_is_refused() -> None:
     text = BY_NAME["function_older_opset"].text.replace("Split(a) }", "Split(a) e = Pad(b) }")
     text = text.replace("(b, d) {", "(e, d) {").replace('"" : 13', '"" : 12')

@@ -25,7 +25,8 @@ def convert(
     Graphs, bodies and model-local functions are converted, with the opset imports of each; other
     domains stay as they are. Lengths known only at run time and dynamic axes survive; where they
     are not expressible at the target, nodes that calculate them take their place. A function of
-    which a node has to know the attributes is made once for each combination that calls pass.
+    which a node has to know the attributes is made once for each combination that calls pass,
+    and left out if there is no call.
 
     Splits, moves and casts stay exact. An operator that becomes several others that calculate, such
     as LayerNormalization before opset 17, is equal up to rounding; the command line tells which.

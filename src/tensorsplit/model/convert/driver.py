@@ -28,6 +28,7 @@ from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
     NodeRef,
     Scope,
+    check_produced,
     domain_name,
     function_label,
     is_onnx_split,
@@ -143,26 +144,17 @@ def _needs_attributes(ref: NodeRef, target: int) -> bool:
 
 
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
-    """The nodes of ONNX's own domain that are not at the target; checks the inputs of all nodes."""
+    """The nodes of ONNX's own domain that are not at the target."""
     functions = functions_of(model)
     for output in model.graph.outputs:
-        _check_produced(output, "graph", "the output")
+        check_produced(output, "graph", "the output")
     for ref in walk(model, "converting"):
-        for value in ref.node.inputs:
-            _check_produced(value, ref.path, "its input")
         if ref.node.domain == "" and called_by(ref.node) not in functions:
             if ref.opset == 0:
                 problem = "there is no opset import for ONNX's own domain"
                 raise malformed(problem, "import it", ref.path)
             if ref.opset != target:
                 yield ref
-
-
-def _check_produced(value: ir.Value | None, path: str, what: str) -> None:
-    if value is None or value.producer() is not None:
-        return
-    if not value.is_graph_input() and not value.is_initializer():
-        raise malformed(f"nothing produces {what} {show(value.name)}", "repair the model", path)
 
 
 def _convert(node: NodeConversion) -> None:

@@ -173,16 +173,6 @@ class Calculation(Maker[ir.Value]):
             return held
         return self.op("Cast", [held], {"to": int(ir.DataType.INT64)})
 
-    def axis_of(self, node: ir.Node) -> Number:
-        """The axis of a node that has it as an attribute; a function's caller may give it."""
-        attribute = node.attributes.get("axis")
-        if attribute is None or not attribute.is_ref():
-            return 0 if attribute is None else attribute.value
-        given = ir.RefAttr("value_int", attribute.ref_attr_name or "", attribute.type)
-        held = self.op("Constant", [], {"value_int": given})
-        held.dtype = ir.DataType.INT64
-        return self.number(held, ir.DataType.INT64)
-
     def parts(
         self,
         data: ir.Value,

@@ -15,6 +15,7 @@ import onnx_ir as ir
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.nodes import (
     NodeRef,
+    check_produced,
     domain_name,
     function_label,
     malformed,
@@ -118,7 +119,7 @@ def check_specialised(count: int, functions: int, path: str) -> None:
         raise malformed(problem, "call them with fewer attributes", path)
 
 
-def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
+def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
     """Make functions once for each combination of attributes that calls pass, where it is needed.
 
     The first keeps the function's name. A function that no node calls can't be made so, and is
@@ -128,16 +129,22 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
         model: The model, which is changed.
         needs: Whether the attributes of a node with references have to be known.
 
+    Returns:
+        Whether any function was.
+
     Raises:
-        SplitError: TS502 for a call that does not fit its function, more calls than are taken, or a
-            reference outside of functions; TS509 for a body that is passed.
+        SplitError: TS502 for a call that does not fit its function, more calls than are taken, an
+            input that nothing produces, or a reference outside of functions; TS509 for a body that
+            is passed.
     """
     for ref in walk(model):
         check_references(ref.node, None if ref.function is None else {}, ref.path)
+        for value in ref.node.inputs:
+            check_produced(value, ref.path, "its input")
     functions = functions_of(model)
     wanted = _wanted(model, functions, needs)
     if not wanted:
-        return
+        return False
     made: dict[Key, dict[Any, ir.Function]] = {key: {} for key in wanted}
     taken = {key[:2] for key in functions}
     calls = [ref for ref in walk(model) if ref.function is None or key_of(ref.function) not in made]
@@ -163,6 +170,7 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
     kept = [f for key, each in functions.items() for f in made.get(key, {"": each}).values()]
     model.functions.clear()
     model.functions.update((function.identifier(), function) for function in kept)
+    return True
 
 
 def _wanted(

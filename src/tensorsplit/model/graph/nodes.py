@@ -156,6 +156,14 @@ def malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
     return SplitError(MALFORMED_MODEL, problem, fix, node=path)
 
 
+def check_produced(value: ir.Value | None, path: str, what: str) -> None:
+    """Refuse a value that nothing produces (TS502)."""
+    if value is None or value.producer() is not None:
+        return
+    if not value.is_graph_input() and not value.is_initializer():
+        raise malformed(f"nothing produces {what} {show(value.name)}", "repair the model", path)
+
+
 def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
     """Refuse nesting beyond a limit (TS502)."""
     if depth > limit:

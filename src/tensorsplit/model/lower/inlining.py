@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
@@ -10,6 +12,7 @@ from tensorsplit.core.arithmetic import dimension, fitting
 from tensorsplit.core.records import in_force
 from tensorsplit.core.rules import equal
 from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_onnx_split
 from tensorsplit.model.lower.state import (
     InsertionPoint,
@@ -26,6 +29,9 @@ def inline(lowering: Lowering) -> bool:
     model, wanted = lowering.model, _wanted(lowering)
     if not wanted:
         return False
+    if specialise(model, lambda ref: _is_rewritten(lowering, ref, wanted)):
+        lowering.look()
+        wanted = _wanted(lowering)
     for ref in lowering.refs.values():
         is_inlined = ref.function is not None and ref.function.identifier() in wanted
         if is_inlined and ref.opset != lowering.opset and domain_name(ref.node.domain) == "":
@@ -44,6 +50,14 @@ def inline(lowering: Lowering) -> bool:
         path = f"function {domain}::{name}"
         lowering.report.changes.append(LoweredNode(path, name, "inlined", reason))
     return True
+
+
+def _is_rewritten(
+    lowering: Lowering, ref: NodeRef, wanted: Container[ir.OperatorIdentifier]
+) -> bool:
+    """Whether a split node of a function gets lengths that are calculated from its axis."""
+    is_inlined = ref.function is not None and ref.function.identifier() in wanted
+    return is_inlined and ref.opset != lowering.opset and is_onnx_split(ref.node)
 
 
 def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
@@ -99,7 +113,7 @@ def _rewrite(lowering: Lowering, ref: NodeRef) -> None:
     if in_force(node.op_type, opset).absent is equal:
         return
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
-    dim = dimension(node.inputs[0], make.axis_of(node))
+    dim = dimension(node.inputs[0], intent.axis)
     lengths = equal(dim, intent.given)
     fit = make.make(fitting(dim, lengths, len(node.outputs), checks_sum=False))
     node.resize_inputs(2)
