@@ -10,6 +10,8 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
+from functools import reduce
+from hashlib import blake2s
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -26,6 +28,8 @@ MAX_DIM = (1 << 63) - 1
 _INT = frozenset({int})
 _MAX_RANK = 4096
 _MAX_EXPRESSION = 200
+"""A longer expression gets a name of its own, so that lengths of lengths of ... stay short."""
+_FEW = 8
 _NUMBER = re.compile("-?[0-9]{1,40}")
 
 
@@ -102,7 +106,8 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
     """Apply arithmetic written with ``+ - * //``, which divides by numbers only, to two dimensions.
 
     The result is an ``int`` if it is a number, None if a dimension is unknown, else an expression
-    of the kind that came in (a name becomes an ``onnx_ir.SymbolicDim``).
+    of the kind that came in (a name becomes an ``onnx_ir.SymbolicDim``); one of more than 200
+    characters becomes a name, the same for the same expression.
     """
     if left is None or right is None:
         return None
@@ -113,7 +118,7 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
         import onnx_ir
 
         pair = [d if is_known(d) or _is_symbolic_dim(d) else onnx_ir.SymbolicDim(d) for d in pair]
-    return _simplest(rule(*pair))
+    return _short(_simplest(rule(*pair)))
 
 
 def add(left: Dim, right: Dim) -> Dim:
@@ -124,6 +129,97 @@ def add(left: Dim, right: Dim) -> Dim:
 def times(left: Dim, right: Dim) -> Dim:
     """The product of two dimensions of any kind; None if either is unknown."""
     return combine(operator.mul, left, right)
+
+
+def quotient(dividends: Iterable[Dim], divisors: Iterable[Dim]) -> Dim:
+    """The product of some dimensions by that of others, which divides it.
+
+    None where either is unknown, or where the quotient still has a name in its divisor.
+    """
+    dividend: Dim = reduce(times, dividends, 1)
+    divisor: Dim = reduce(times, divisors, 1)
+    if dividend is None or divisor is None or divisor == 0:
+        return None
+    if is_known(dividend) and is_known(divisor):
+        return dividend // divisor
+    import sympy
+
+    found = _expression(dividend) / _expression(divisor)
+    if sympy.denom(found).free_symbols:
+        found = sympy.cancel(found)
+    return None if sympy.denom(found).free_symbols else _dim_of(sympy.floor(found))
+
+
+def larger(left: Dim, right: Dim) -> Dim:
+    """The larger of two dimensions; None if either is unknown."""
+    if left is None or right is None:
+        return None
+    if is_at_least(left, right):
+        return left
+    if is_at_least(right, left):
+        return right
+    import sympy
+
+    return _dim_of(sympy.Max(_expression(left), _expression(right)))
+
+
+def smaller(left: Dim, right: Dim) -> Dim:
+    """The smaller of two dimensions; None if either is unknown."""
+    if left is None or right is None:
+        return None
+    if is_at_least(left, right):
+        return right
+    if is_at_least(right, left):
+        return left
+    import sympy
+
+    return _dim_of(sympy.Min(_expression(left), _expression(right)))
+
+
+def is_at_least(left: Dim, right: Dim) -> bool:
+    """Whether one number is never below another, where a name is any number from 0 on."""
+    difference = combine(operator.sub, left, right)
+    if difference is None or is_known(difference):
+        return difference is not None and difference >= 0
+    import sympy
+
+    found = _expression(difference)
+    natural = {
+        symbol: sympy.Symbol(symbol.name, integer=True, nonnegative=True)
+        for symbol in found.free_symbols
+    }
+    return found.xreplace(natural).is_nonnegative is True
+
+
+def _expression(dim: Dim) -> Any:
+    """A dimension that is not unknown in SymPy."""
+    import sympy
+
+    if is_known(dim):
+        return sympy.Integer(dim)
+    if isinstance(dim, str) or _is_symbolic_dim(dim):
+        return _symbol(dim)._expr  # noqa: SLF001 - onnx-ir tells it in no other way
+    return dim
+
+
+def _dim_of(expression: Any) -> Dim:
+    import onnx_ir
+
+    return _short(_simplest(onnx_ir.SymbolicDim(expression)))
+
+
+def _short(dim: Dim) -> Dim:
+    """The same, or a name for it if it is too long."""
+    if type(dim) is int or dim is None or len(str(dim)) <= _MAX_EXPRESSION:
+        return dim
+    made = dim._expr if _is_symbolic_dim(dim) else dim  # noqa: SLF001 - as above
+    if made.count_ops() <= _FEW:  # it is the names that are long
+        return dim
+    import onnx_ir
+    import sympy
+
+    name = "dim_" + blake2s(str(dim).encode(), digest_size=6).hexdigest()
+    return onnx_ir.SymbolicDim(name) if _is_symbolic_dim(dim) else sympy.Symbol(name, integer=True)
 
 
 def _symbol(dim: Dim) -> Dim:

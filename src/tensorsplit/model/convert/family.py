@@ -43,7 +43,7 @@ def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
 
 def convert_split(node: NodeConversion) -> None:
     """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
-    intent = bind(node.node, node.opset)
+    intent = _bound(node)
     target = in_force(node.op_type, node.conversion.target)
     data = node.dtype()
     if data is not None:
@@ -62,6 +62,15 @@ def convert_split(node: NodeConversion) -> None:
         _replace_by_slices(node, intent)
     else:
         _rewrite(node, intent, target, emission)
+
+
+def _bound(node: NodeConversion) -> Intent:
+    """What a split node asks for, lengths that follow from shapes included."""
+    intent, inputs = bind(node.node, node.opset), node.node.inputs
+    followed = [node.conversion.tensor(value) for value in inputs]
+    if intent.given is None and len(inputs) > 1 and all(fact.constant for fact in followed[1:]):
+        return bind(node.node, node.opset, followed)
+    return intent
 
 
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:

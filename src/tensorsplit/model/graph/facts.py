@@ -57,9 +57,13 @@ class Other:
     """A value of another kind (optional, map, sparse tensor), with its declared type.
 
     It is absent if it is an input of a function that the call leaves out.
+
+    Attributes:
+        shape: The shape of the tensor, or of every tensor, in it.
     """
 
     type: ir.TypeProtocol | None = None
+    shape: Shape | None = None
     is_absent: bool = False
 
 
@@ -87,13 +91,17 @@ def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
         return Tensor((kind and kind.dtype) or None, dims)
     if isinstance(kind, ir.SequenceType) and isinstance(kind.elem_type, ir.TensorType):
         return Sequence(kind.dtype or None, dims)
-    return UNKNOWN if kind is None else Other(kind)
+    return UNKNOWN if kind is None else Other(kind, dims)
 
 
-def of_parts(element_type: ir.DataType | None, parts: Iterable[Shape | None]) -> Sequence:
-    """A sequence whose tensors' shapes are known one by one."""
+def of_parts(
+    element_type: ir.DataType | None,
+    parts: Iterable[Shape | None],
+    part: Shape | None = None,
+) -> Sequence:
+    """A sequence whose tensors' shapes are known one by one; of none, what ``part`` says."""
     listed = tuple(parts)
-    common = listed[0] if listed else None
+    common = listed[0] if listed else part
     for shape in dict.fromkeys(listed):
         common = join_shapes(common, shape)
     kept = listed if len(listed) <= MAX_LISTED_PARTS else None
@@ -116,18 +124,20 @@ def join(left: Fact, right: Fact) -> Fact:
             part = join_shapes(left.part, right.part)
         return Sequence(element_type, part, _same(left.count, right.count))
     if isinstance(left, Other) and isinstance(right, Other) and left.type == right.type:
-        return left
+        return Other(left.type, join_shapes(left.shape, right.shape))
     return UNKNOWN
 
 
 def merge_declared(found: Fact, declared: Fact) -> Fact:
-    """What was found, and where nothing was found what the model declares."""
+    """What was found, and where no number was found what the model declares."""
     if isinstance(found, Tensor) and isinstance(declared, Tensor):
         shape = _fill(found.shape, declared.shape)
         return Tensor(found.element_type or declared.element_type, shape, found.values)
     if isinstance(found, Sequence) and isinstance(declared, Sequence):
         part = _fill(found.part, declared.part)
         return Sequence(found.element_type or declared.element_type, part, found.count, found.parts)
+    if isinstance(found, Other) and isinstance(declared, Other) and found.type == declared.type:
+        return Other(found.type, _fill(found.shape, declared.shape), found.is_absent)
     return declared if found == UNKNOWN else found
 
 
@@ -136,7 +146,8 @@ def _fill(found: Shape | None, declared: Shape | None) -> Shape | None:
         return declared
     if declared is None or len(declared) != len(found):
         return found
-    return tuple(b if a is None else a for a, b in zip(found, declared, strict=True))
+    pairs = zip(found, declared, strict=True)
+    return tuple(b if a is None or (is_known(b) and not is_known(a)) else a for a, b in pairs)
 
 
 def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:

@@ -44,6 +44,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
+from tensorsplit.model.infer.bodies import Context
 from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, values_of
 from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
@@ -261,7 +262,7 @@ class _Analysis:
             if split.errors and self._strict and around.runs is not False:
                 raise split.errors[0].located(node=path)
             self._judge(path, split.errors, split.is_decided, around)
-            return split.outputs
+            return split.outputs or _only_typed(node, inputs)
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
             for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
@@ -276,7 +277,8 @@ class _Analysis:
                 self._judge(path, [error], False, around)
             found = SEQUENCE_RULES[node.op_type](node, inputs)
         elif key[0] == "" and node.op_type in BODY_RULES:
-            found = BODY_RULES[node.op_type](body, node, inputs, around.opset)
+            context = Context(around.opset, self._declarations)
+            found = BODY_RULES[node.op_type](body, node, inputs, context)
         if found is None:
             for label, graph in bodies(node):
                 body(label, graph, [], None)
@@ -336,6 +338,14 @@ class _Analysis:
         finally:
             outer.absorb(self.facts)
             self.facts = outer
+
+
+def _only_typed(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
+    """The outputs of a split that is refused, which may stand in a branch that never runs."""
+    data = inputs[0] if inputs else UNKNOWN
+    if not isinstance(data, Tensor) or node.op_type == "SplitToSequence":
+        return []
+    return [Tensor(data.element_type)] * len(node.outputs)
 
 
 def _of_initializer(value: ir.Value, opset: int) -> Fact:

@@ -1,26 +1,46 @@
-"""Types and shapes through If, Loop and Scan: their bodies are analysed like any graph."""
+"""Types and shapes through If, Loop, Scan and SequenceMap, whose bodies are analysed as graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, is_known
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, Sequence, Tensor, join
+from tensorsplit.model.graph.facts import (
+    UNKNOWN,
+    Fact,
+    Sequence,
+    Tensor,
+    join,
+    merge_declared,
+)
 from tensorsplit.model.graph.nodes import bodies, readable_constant
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
 """What is known of the outputs of a body, from its label in a path, the body, what is known of its
 inputs, and whether it runs if its node does."""
 
+
+class Context(NamedTuple):
+    """What the rules know of a model.
+
+    Attributes:
+        opset: The opset of ONNX's own domain.
+        is_believed: Whether the model is taken to be what it says, and what the standard asks for.
+    """
+
+    opset: int
+    is_believed: bool
+
+
 _MAX_ROUNDS = 4
 """After so many rounds only the kinds of what a loop carries are kept."""
 
 
-def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: int) -> list[Fact] | None:
+def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact] | None:
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
         return None
@@ -36,7 +56,7 @@ def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: int) -> list
     return [join(left, right) for left, right in pairs]
 
 
-def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: int) -> list[Fact] | None:
+def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact] | None:
     body = _body(node)
     if body is None or len(body.inputs) < 2 or not body.outputs:
         return None
@@ -56,16 +76,24 @@ def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: int) -> li
 
 
 def _rounds(
-    go_round: Callable[[list[Fact]], list[Fact]], first: list[Fact]
+    go_round: Callable[[list[Fact]], list[Fact]],
+    first: list[Fact],
+    both: Callable[[Fact, Fact], Fact] = join,
 ) -> tuple[list[Fact], list[Fact]]:
     """What is known of what a loop carries in any round, and of what each round gives besides.
 
-    What is carried has the same elements in the first round only, and can only become less known.
+    What is carried has the same elements in the first round only.
+
+    Args:
+        go_round: What a round makes of what is carried.
+        first: What is carried into the first round.
+        both: What holds of what goes into a round and what comes out.
     """
     carried = [replace(f, values=None) if isinstance(f, Tensor) else f for f in first]
     for _ in range(_MAX_ROUNDS):
         outputs = go_round(carried)
-        after = [join(a, b) for a, b in zip(carried, outputs, strict=False)]
+        without = [replace(f, values=None) if isinstance(f, Tensor) else f for f in outputs]
+        after = [both(a, b) for a, b in zip(carried, without, strict=False)]
         if after == carried:
             break
         carried = after
@@ -102,11 +130,15 @@ def _goes_on(body: ir.Graph) -> bool:
     return condition is body.inputs[1] or is_true
 
 
-def _scan(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], opset: int) -> list[Fact] | None:
+def _scan(
+    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Context
+) -> list[Fact] | None:
     body = _body(node)
     count = _integers(node, "num_scan_inputs")
-    if body is None or not count or opset < 9 or count[0] > len(inputs):
+    if body is None or not count or count[0] > len(inputs):
         return None
+    if context.opset < 9:
+        return _scan_batches(analyse, body, inputs[1:], count[0], context)
     states = len(inputs) - count[0]
     axes = _integers(node, "scan_input_axes") or (0,) * count[0]
     if len(axes) != count[0]:
@@ -116,12 +148,57 @@ def _scan(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], opset: int) -
     runs = length > 0 if is_known(length) else None
     elements = [element for element, _ in slices]
     carried, rest = _rounds(
-        lambda carried: analyse("body", body, [*carried, *elements], runs), inputs[:states]
+        lambda carried: analyse("body", body, [*carried, *elements], runs),
+        inputs[:states],
+        _both(context),
     )
     ends = _integers(node, "scan_output_axes") or (0,) * len(rest)
     if len(ends) != len(rest):
         return None
     return carried + [_stacked(fact, length, axis) for fact, axis in zip(rest, ends, strict=True)]
+
+
+def _both(context: Context) -> Callable[[Fact, Fact], Fact]:
+    """What holds of a state before and after a round, whose shape must stay as it is."""
+    return merge_declared if context.is_believed else join
+
+
+def _scan_batches(
+    analyse: AnalyseBody, body: ir.Graph, inputs: list[Fact], count: int, context: Context
+) -> list[Fact] | None:
+    """Scan-8: a batch of scans, each along axis 1; the first input, lengths, is left out here."""
+    if count > len(inputs):
+        return None
+    states = len(inputs) - count
+    each = [_without_axis(fact, 0) for fact in inputs]
+    slices = [_without_axis(fact, 0) for fact, _ in each[states:]]
+    batch: Dim = next((dim for _, dim in each if dim is not None), None)
+    length: Dim = next((dim for _, dim in slices if dim is not None), None)
+    elements = [element for element, _ in slices]
+    carried, rest = _rounds(
+        lambda carried: analyse("body", body, [*carried, *elements], None),
+        [fact for fact, _ in each[:states]],
+        _both(context),
+    )
+    rest = [_stacked(fact, length, 0) for fact in rest]
+    return [_stacked(fact, batch, 0) for fact in (*carried, *rest)]
+
+
+def _map(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact] | None:
+    body = _body(node)
+    if body is None or not inputs or not isinstance(inputs[0], Sequence):
+        return None
+    count = inputs[0].count
+    runs = count > 0 if is_known(count) else None
+    parts: list[Fact] = [
+        Tensor(fact.element_type, fact.part) if isinstance(fact, Sequence) else fact
+        for fact in inputs
+    ]
+    found = analyse("body", body, parts, runs)
+    return [
+        Sequence(fact.element_type, fact.shape, count) if isinstance(fact, Tensor) else UNKNOWN
+        for fact in found
+    ]
 
 
 def _body(node: ir.Node) -> ir.Graph | None:
@@ -167,7 +244,7 @@ def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
     return Tensor(fact.element_type, (*fact.shape[:axis], count, *fact.shape[axis:]))
 
 
-_Rule: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], int], list[Fact] | None]
+_Rule: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], Context], list[Fact] | None]
 
-RULES: Mapping[str, _Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}
-"""What each operator gives at an opset; None where it is not well-formed."""
+RULES: Mapping[str, _Rule] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}
+"""What each operator gives; None where it is not well-formed."""

@@ -27,8 +27,10 @@ def infer_shapes(
     """Fill in the type and shape of every value of a model that can be known.
 
     Outputs of split nodes and of the operators on sequences follow from this package's rules; all
-    other operators go through onnx's own inference. A dimension is a number where it can be, an
-    expression such as ``N - 2`` where it follows from one with a name, and else left open.
+    other operators go through onnx's own inference, with what is known of shapes that the graph
+    computes. A dimension is a number where it can be, an expression such as ``N - 2`` where it
+    follows from one with a name (a name such as ``dim_1f0c6ab4d2e9`` for one of more than 200
+    characters), and else left open. A name stands for any number from 0 on.
 
     Args:
         model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is. The
@@ -99,7 +101,9 @@ def _fill_value(value: ir.Value, facts: Facts) -> bool:
             value.type = ir.SequenceType(ir.TensorType(fact.element_type))
         shape = fact.part
     else:
-        return False
+        if value.type is None:
+            value.type = fact.type
+        shape = fact.shape
     if shape is not None and value.type is not None and not _says(value.shape, shape):
         value.shape = ir.Shape([_dim(dim) for dim in shape])
     return before[0] is not value.type or before[1] is not value.shape

@@ -1,35 +1,37 @@
 """What operators other than splits give: types and shapes by onnx's own inference, and elements.
 
-onnx is asked for one node at a time, which keeps the cost linear and split nodes away from it. The
-elements of small integer tensors are followed too, so that lengths computed by a graph are known.
+onnx is asked for one node at a time, which keeps the cost linear and split nodes away from it. What
+is known of the elements of small tensors goes in too, and comes out: so lengths and shapes that a
+graph computes are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache, reduce
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
-from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.core.dimensions import Dim, add, combine, is_known, times
+from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
 from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, check_schema, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
+from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
+from tensorsplit.model.infer.shape_rules import followed_shape
 
-_INTEGERS = ("int", "uint", "bool")
-"""What the names of those element types start with that operands may have."""
+_FLOATS = ("float16", "float", "double")
 
-_MAX_VALUES = 1024
-"""Computed tensors of more elements are described by their type and shape alone."""
+_MAX_FLOATS = 16
+"""More of them are weights, which are not read."""
 
 
 def infer_outputs(
@@ -39,6 +41,8 @@ def infer_outputs(
     attributes: Attributes | None = None,
 ) -> list[Fact]:
     """A fact for each output of a node that is no split; nothing is known where onnx refuses.
+
+    Bodies that the node may have are left out.
 
     Args:
         node: The node.
@@ -61,7 +65,7 @@ def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> 
     asked = _asked(node, inputs, node.attributes)
     try:
         if asked is not None:
-            _ask(onnx.NodeProto.FromString(asked[0]), asked[1], opsets)
+            _ask(onnx.NodeProto.FromString(asked[0]), asked[1], opsets, strict=True)
     except onnx.shape_inference.InferenceError as error:
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
@@ -77,15 +81,16 @@ def _asked(
         None if value is None or fact is ABSENT else fact
         for value, fact in zip(node.inputs, inputs, strict=True)
     )
-    # onnx would look at the split nodes in a body, and may abort
-    if any(attribute.is_ref() or attribute.type in _BODIES for attribute in held.values()):
+    if any(attribute.is_ref() for attribute in held.values()):
         return None
+    # onnx would look at the split nodes in a body, and may abort
+    plain = [entry for entry in held.values() if entry.type not in _BODIES]
     message = onnx.NodeProto(
         op_type=node.op_type,
         domain=node.domain,
         input=["" if fact is None else f"i{index}" for index, fact in enumerate(given)],
         output=[f"o{index}" if value.name else "" for index, value in enumerate(node.outputs)],
-        attribute=map(ir.serde.serialize_attribute, held.values()),
+        attribute=map(ir.serde.serialize_attribute, plain),
     )
     return message.SerializeToString(), given
 
@@ -97,20 +102,39 @@ _BODIES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 def _inferred(
     message: bytes, inputs: tuple[Fact | None, ...], opsets: tuple[tuple[str, int], ...]
 ) -> tuple[Fact, ...]:
-    """What onnx says of the outputs of a node; models repeat theirs."""
+    """What follows of the outputs of a node; models repeat theirs."""
     proto, imported = onnx.NodeProto.FromString(message), dict(opsets)
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
     with suppress(Exception):  # onnx's inference and its reference raise of many kinds
-        found = _ask(proto, inputs, imported)
-        outputs = [_fact(found.get(name)) for name in proto.output]
+        found, names = _ask(proto, inputs, imported), _names(inputs)
+        if not found:  # some constants are refused that nothing else refuses
+            found = _ask(proto, tuple(map(_without_elements, inputs)), imported)
+        outputs = [_fact(found.get(name), names) for name in proto.output]
         if proto.domain == "" and outputs and isinstance(outputs[0], Tensor):
-            outputs[0] = _with_values(_Computed(proto, inputs, imported[""], outputs[0]))
+            node = Node(proto, inputs, imported[""])
+            shaped = len(outputs) if proto.op_type in _ALIKE else 1
+            outputs[:shaped] = [_followed(node, fact) for fact in outputs[:shaped]]
+            values = computed(node, outputs[0])
+            outputs[0] = replace(outputs[0], values=values)
     return tuple(outputs)
 
 
+_ALIKE = ("MaxPool", "TopK")
+"""Operators whose outputs have one shape."""
+
+
 def _ask(
-    proto: onnx.NodeProto, inputs: tuple[Fact | None, ...], opsets: Mapping[str, int]
+    proto: onnx.NodeProto,
+    inputs: tuple[Fact | None, ...],
+    opsets: Mapping[str, int],
+    *,
+    strict: bool = False,
 ) -> dict[str, onnx.TypeProto]:
+    """The types of a node's outputs by onnx, which gets a model of that one node.
+
+    Constants are initializers of it. Elements that are known in part are the dimensions of an
+    input whose shape is taken, for onnx follows these through its operators.
+    """
     opset = opsets[proto.domain]
     schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
@@ -119,206 +143,163 @@ def _ask(
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):
         if name in attributes and not least <= attributes[name].as_int() <= most:
             return {}
-    types: dict[str, onnx.TypeProto] = {}
-    data: dict[str, onnx.TensorProto] = {}
+    proto, opsets = _with_inference(proto, opsets)
+    model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
+    for domain, version in ({"": onnx.defs.onnx_opset_version()} | dict(opsets)).items():
+        model.opset_import.add(domain=domain, version=version)
     for name, fact in zip(proto.input, inputs, strict=True):
         if fact is None:
             continue
-        types[name] = _type_proto(fact)
-        array = _array(fact)
+        array, values = constant_array(fact), _in_part(fact)
         if array is not None:
-            data[name] = onnx.numpy_helper.from_array(array, name)
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-    return onnx.shape_inference.infer_node_outputs(
-        schema, proto, types, data, opset_imports=imports
-    )
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        elif values is not None:
+            source = model.graph.input.add(name=f"of_{name}")
+            source.type.CopyFrom(_tensor_proto(ir.DataType.BOOL, values))
+            model.graph.node.add(op_type="Shape", input=[source.name], output=[name])
+        else:
+            model.graph.input.add(name=name, type=_type_proto(fact))
+    model.graph.node.append(proto)
+    made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True)
+    return {entry.name: entry.type for entry in made.graph.value_info}
+
+
+def _with_inference(
+    proto: onnx.NodeProto, opsets: Mapping[str, int]
+) -> tuple[onnx.NodeProto, Mapping[str, int]]:
+    """A node as the first version says it that has inference; the oldest of some have none."""
+    opset = opsets.get("", 0)
+    newer = _first_inferred(proto.op_type, opset) if proto.domain == "" else opset
+    if newer == opset:
+        return proto, opsets
+    made = onnx.NodeProto.FromString(proto.SerializeToString())
+    attributes = {entry.name: entry for entry in made.attribute}
+    if proto.op_type == "Cast" and "to" in attributes:
+        kind = onnx.TensorProto.DataType.Value(attributes["to"].s.decode().upper())
+        attributes["to"].CopyFrom(onnx.helper.make_attribute("to", kind))
+    elif proto.op_type == "Concat" and "axis" not in attributes:
+        made.attribute.append(onnx.helper.make_attribute("axis", 1))
+    return made, {**opsets, "": newer}
+
+
+@lru_cache
+def _first_inferred(op_type: str, opset: int) -> int:
+    for version in range(opset, _ALL_INFERRED):
+        with suppress(onnx.defs.SchemaError):
+            schema = onnx.defs.get_schema(op_type, version, "")
+            if schema.has_type_and_shape_inference_function:
+                return version
+    return opset
+
+
+_ALL_INFERRED = 10
+"""From here on operators without inference have none in newer versions."""
+
+
+def _without_elements(fact: Fact | None) -> Fact | None:
+    return replace(fact, values=None) if isinstance(fact, Tensor) else fact
+
+
+def _in_part(fact: Fact) -> Shape | None:
+    """The elements of a list of int64, as far as they are known."""
+    if not isinstance(fact, Tensor) or fact.element_type != ir.DataType.INT64:
+        return None
+    return elements_of(fact) if fact.shape is not None and len(fact.shape) == 1 else None
 
 
 def _type_proto(fact: Fact) -> onnx.TypeProto:
-    if isinstance(fact, Other) or fact.element_type is None:
-        proto = onnx.TypeProto()
-        if isinstance(fact, Other) and fact.type is not None:
+    proto = onnx.TypeProto()
+    if isinstance(fact, Other):
+        if fact.type is not None:
             ir.serde.serialize_type_into(proto, fact.type)
-        return proto
-    shape = fact.shape if isinstance(fact, Tensor) else fact.part
+            if fact.shape is not None:
+                ir.serde.serialize_shape_into(proto, ir.Shape(fact.shape))
+    elif fact.element_type is not None:
+        if isinstance(fact, Tensor):
+            return _tensor_proto(fact.element_type, fact.shape)
+        return onnx.helper.make_sequence_type_proto(_tensor_proto(fact.element_type, fact.part))
+    return proto
+
+
+def _tensor_proto(kind: ir.DataType, shape: Shape | None) -> onnx.TypeProto:
     dims = None if shape is None else [d if d is None or is_known(d) else str(d) for d in shape]
-    tensor = onnx.helper.make_tensor_type_proto(int(fact.element_type), dims)
-    is_tensor = isinstance(fact, Tensor)
-    return tensor if is_tensor else onnx.helper.make_sequence_type_proto(tensor)
+    return onnx.helper.make_tensor_type_proto(int(kind), dims)
 
 
-def _fact(proto: onnx.TypeProto | None) -> Fact:
+def _names(inputs: tuple[Fact | None, ...]) -> dict[str, Dim]:
+    """The dimensions and elements that are no numbers, by the names that onnx gets for them."""
+    found: dict[str, Dim] = {}
+    for fact in inputs:
+        dims: Shape | None = None
+        if isinstance(fact, Tensor):
+            dims = (*(fact.shape or ()), *(fact.values or ()))
+        elif fact is not None:
+            dims = fact.shape if isinstance(fact, Other) else fact.part
+        found |= {str(dim): dim for dim in dims or () if type(dim) not in (int, float)}
+    return found
+
+
+def _fact(proto: onnx.TypeProto | None, names: Mapping[str, Dim]) -> Fact:
+    """What onnx says of an output; the names that it invents say nothing."""
     if proto is None:
         return UNKNOWN
     kind = ir.serde.deserialize_type_proto_for_type(proto)
-    return fact_of(kind, ir.serde.deserialize_type_proto_for_shape(proto))
+    fact = fact_of(kind, ir.serde.deserialize_type_proto_for_shape(proto))
+    if isinstance(fact, (Tensor, Other)):
+        return replace(fact, shape=_renamed(fact.shape, names))
+    return replace(fact, part=_renamed(fact.part, names))
 
 
-_NUMPY: Mapping[ir.DataType | None, Any] = {
-    ir.DataType.INT32: np.int32,
-    ir.DataType.INT64: np.int64,
-    ir.DataType.BOOL: np.bool_,
-}
-"""The element types that are calculated with; in smaller ones lengths wrap."""
-
-
-def _array(fact: Fact | None) -> np.ndarray[Any, Any] | None:
-    """The elements as an array, where every one is a number."""
-    if not isinstance(fact, Tensor) or fact.constant is None or fact.shape is None:
+def _renamed(shape: Shape | None, names: Mapping[str, Dim]) -> Shape | None:
+    if shape is None:
         return None
-    dtype = _NUMPY.get(fact.element_type)
-    return None if dtype is None else np.array(fact.constant, dtype).reshape(fact.shape)
+    return tuple(dim if is_known(dim) else names.get(dim) for dim in shape)
+
+
+def _followed(node: Node, output: Fact) -> Fact:
+    """An output with the dimensions that onnx leaves open, where they follow."""
+    if not isinstance(output, Tensor) or (output.shape is not None and None not in output.shape):
+        return output
+    found = followed_shape(node)
+    if found is None or (output.shape is not None and len(found) != len(output.shape)):
+        return output
+    checked = [None if type(dim) is float or (is_known(dim) and dim < 0) else dim for dim in found]
+    pairs = zip(checked, output.shape or found, strict=True)
+    both = (a if b is None or output.shape is None or is_known(a) else b for a, b in pairs)
+    return replace(output, shape=tuple(both))
 
 
 def values_of(array: np.ndarray[Any, Any] | None, opset: int) -> tuple[Dim, ...] | None:
-    """The elements of a constant that may be an operand: integers, and floats for Split-1.
+    """The elements of a constant that may be an operand: integers, and floats.
 
-    ONNX takes lengths of 32 and 64 bits, OpenVINO of any.
+    Few floats are scales or bounds, as of Resize and Range; lists of them are lengths in Split-1.
     """
-    if array is None or array.ndim > 1 or array.size > LARGEST_CONSTANT:
+    if array is None or not _may_be_operand(element_type(array), array.shape, opset):
         return None
-    if element_type(array).startswith(_INTEGERS):
-        return tuple(map(int, array.ravel().tolist()))
-    is_float = opset == 1 and array.dtype in (np.float16, np.float32, np.float64)
-    return tuple(array.ravel().tolist()) if is_float else None
+    number = float if element_type(array) in _FLOATS else int
+    return tuple(map(number, array.ravel().tolist()))
+
+
+def _may_be_operand(name: str, shape: tuple[int, ...], opset: int) -> bool:
+    is_integer = name.startswith(("int", "uint", "bool"))
+    if len(shape) > 1 or not (is_integer or name in _FLOATS):
+        return False
+    return math.prod(shape) <= (LARGEST_CONSTANT if is_integer or opset == 1 else _MAX_FLOATS)
 
 
 def of_constant(tensor: ir.TensorProtocol, opset: int) -> Tensor:
     """What is known of a constant; its elements only if it may be an operand of something."""
-    shape = tuple(tensor.shape.numpy())
-    is_operand = tensor.dtype.name.lower().startswith(_INTEGERS) or opset == 1
-    values = None
-    if is_operand and len(shape) <= 1 and tensor.size <= LARGEST_CONSTANT:
+    shape, values = tuple(tensor.shape.numpy()), None
+    if _may_be_operand(tensor.dtype.name.lower(), shape, opset):
         with suppress(SplitError):  # checks refuse one that can't be read
             values = values_of(read_tensor(tensor, tensor.name or ""), opset)
     return Tensor(tensor.dtype, shape, values)
 
 
-class _Computed(NamedTuple):
-    """A node whose first output's elements are looked for; absent inputs are None."""
-
-    proto: onnx.NodeProto
-    inputs: tuple[Fact | None, ...]
-    opset: int
-    output: Tensor
-
-
-def _with_values(node: _Computed) -> Tensor:
-    """The first output, with its elements where they follow."""
-    shape, rule = node.output.shape, _VALUES.get(node.proto.op_type)
-    if rule is None or shape is None or len(shape) > 1:
-        return node.output
-    count = shape[0] if shape else 1
-    values = rule(node) if is_known(count) and count <= _MAX_VALUES else None
-    fits = values is not None and len(values) == count
-    return replace(node.output, values=values) if fits else node.output
-
-
-def _shape(node: _Computed) -> tuple[Dim, ...] | None:
-    data = node.inputs[0]
-    if not isinstance(data, Tensor) or data.shape is None:
-        return None
-    bounds = {attribute.name: attribute.i for attribute in node.proto.attribute}
-    return data.shape[bounds.get("start") : bounds.get("end")]
-
-
-def _size(node: _Computed) -> tuple[Dim, ...] | None:
-    shape = _shape(node)
-    return None if shape is None else (reduce(times, shape, 1),)
-
-
-def _cast(node: _Computed) -> tuple[Dim, ...] | None:
-    data = _objects(node.inputs[0])
-    return None if data is None else _wide(node.output, data)
-
-
-def _divide(left: Dim, right: Dim) -> Dim:
-    """Integer division truncates in ONNX; lengths are not negative, so it rounds down as well."""
-    if not is_known(right) or right <= 0 or (is_known(left) and left < 0):
-        return None
-    return combine(lambda a, b: a // b, left, right)
-
-
-_ARITHMETIC: Mapping[str, Callable[..., Any]] = {
-    "Add": np.frompyfunc(add, 2, 1),
-    "Sub": np.frompyfunc(lambda left, right: combine(lambda a, b: a - b, left, right), 2, 1),
-    "Mul": np.frompyfunc(times, 2, 1),
-    "Div": np.frompyfunc(_divide, 2, 1),
-}
-
-
-def _arithmetic(node: _Computed) -> tuple[Dim, ...] | None:
-    left, right = map(_objects, node.inputs)
-    if left is None or right is None:
-        return None
-    return _wide(node.output, _ARITHMETIC[node.proto.op_type](left, right))
-
-
-def _objects(fact: Fact | None) -> np.ndarray[Any, Any] | None:
-    """The elements, some of which may be expressions or None; nothing where they are floats."""
-    if not isinstance(fact, Tensor) or fact.values is None or fact.shape is None:
-        return None
-    found = np.empty(len(fact.values), object)
-    found[:] = fact.values
-    return None if float in map(type, fact.values) else found.reshape(fact.shape)
-
-
-def _wide(output: Tensor, found: Any) -> tuple[Dim, ...] | None:
-    """The elements of an output, where none wraps in its element type, which is a wide one."""
-    if output.element_type not in (ir.DataType.INT32, ir.DataType.INT64):
-        return None
-    limit = np.iinfo(_NUMPY[output.element_type])
-    values = np.ravel(np.asarray(found, object)).tolist()
-    wraps = any(is_known(dim) and not limit.min <= dim <= limit.max for dim in values)
-    return None if wraps else tuple(values)
-
-
-_FIRST, _ALL = slice(1), slice(None)
-
 MOVED: Mapping[str, slice] = {
-    "Concat": _ALL,
+    "Concat": slice(None),
     "Where": slice(1, 3),
-    **dict.fromkeys(("Expand", "Gather", "Identity", "Reshape", "Slice"), _FIRST),
-    **dict.fromkeys(("Squeeze", "Tile", "Transpose", "Unsqueeze"), _FIRST),
+    **dict.fromkeys(("Expand", "Gather", "Identity", "Reshape", "Slice"), slice(1)),
+    **dict.fromkeys(("Squeeze", "Tile", "Transpose", "Unsqueeze"), slice(1)),
 }
-"""Operators that only move elements, which may then be anything; and from which of their inputs."""
-
-_CALCULATED = (
-    *("Abs", "And", "Clip", "ConstantOfShape", "Equal", "Greater", "GreaterOrEqual", "Less"),
-    *("LessOrEqual", "Max", "Min", "Mod", "Neg", "Not", "Or", "Range", "ReduceMax", "ReduceMin"),
-    *("ReduceProd", "ReduceSum", "Sum"),
-)
-"""Other operators of shape arithmetic; they need numbers."""
-
-
-def _evaluated(node: _Computed) -> tuple[Dim, ...] | None:
-    """What onnx's reference makes of numbers; elements that are moved are numbered for it."""
-    moving = range(len(node.inputs))[MOVED.get(node.proto.op_type, slice(0))]
-    if not moving and node.output.element_type not in _NUMPY:
-        return None
-    moved: list[Dim] = []
-    feeds = {}
-    for index, (name, fact) in enumerate(zip(node.proto.input, node.inputs, strict=True)):
-        if fact is None:
-            continue
-        array = _array(fact)
-        if index in moving and isinstance(fact, Tensor) and fact.values is not None:
-            array = np.arange(len(moved), len(moved) + len(fact.values)).reshape(fact.shape or ())
-            moved += fact.values
-        if array is None:
-            return None
-        feeds[name] = array
-    with np.errstate(all="ignore"):
-        (made, *_) = ReferenceEvaluator(node.proto, opsets={"": node.opset}).run(None, feeds)
-    found = np.ravel(made).tolist()
-    return tuple(moved[place] for place in found) if moving else tuple(map(int, found))
-
-
-_VALUES: Mapping[str, Callable[[_Computed], tuple[Dim, ...] | None]] = {
-    "Shape": _shape,
-    "Size": _size,
-    "Cast": _cast,
-    **dict.fromkeys(_ARITHMETIC, _arithmetic),
-    **dict.fromkeys((*MOVED, *_CALCULATED), _evaluated),
-}
-"""How the elements of an output follow, by operator."""
+"""Operators that only move elements; and from which of their inputs."""

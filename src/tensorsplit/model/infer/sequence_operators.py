@@ -65,7 +65,7 @@ def _erase(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
         parts = list(sequence.parts)
         if -len(parts) <= position < len(parts):
             del parts[position]
-            return [of_parts(sequence.element_type, parts)]
+            return [of_parts(sequence.element_type, parts, sequence.part)]
     return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
 
 
@@ -109,7 +109,7 @@ def _total(sequence: Sequence, axis: int) -> Dim:
 
 
 def _identity(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    return inputs[:1] if inputs and isinstance(inputs[0], (Tensor, Sequence)) else None
+    return inputs[:1] if inputs and inputs[0] != UNKNOWN else None
 
 
 POSITIONS: Mapping[str, int] = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}

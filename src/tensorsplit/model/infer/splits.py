@@ -96,7 +96,7 @@ def split_of(
     if found.plan is None:
         found.outputs = _open(intent, tensor, inputs, is_open=is_open)
     else:
-        found.outputs = _planned(found.plan, tensor, operator)
+        found.outputs = _planned(found.plan, tensor, intent)
     return found
 
 
@@ -125,11 +125,14 @@ def _plan(found: KnownSplit, intent: Intent, data: Tensor) -> None:
         found.missing = found.missing or error.problem
 
 
-def _planned(made: SplitPlan | UncountedPlan, data: Tensor, operator: Operator) -> list[Fact]:
+def _planned(made: SplitPlan | UncountedPlan, data: Tensor, intent: Intent) -> list[Fact]:
     if isinstance(made, UncountedPlan):
         return [Sequence(data.element_type, made.part_shape, made.count)]
-    if operator.is_sequence:
-        return [of_parts(data.element_type, made.output_shapes)]
+    if intent.operator.is_sequence:
+        before, after = made.input_shape[: made.axis], made.input_shape[made.axis + 1 :]
+        length = intent.given[0] if intent.given else 1  # of each part, if there are none
+        part = (*before, length, *after) if made.keepdims else before + after
+        return [of_parts(data.element_type, made.output_shapes, part)]
     values: list[tuple[Dim, ...] | None] = [None] * len(made.sizes)
     if data.values is not None and len(made.input_shape) == 1 and are_known(made.sizes):
         pairs = zip(made.sizes, accumulate(made.sizes), strict=True)

@@ -1,0 +1,221 @@
+"""Inference never knows less than onnx's own with data propagation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+from onnx.backend.test.case.node import collect_testcases
+
+import tensorsplit as ts
+from tests.model.build import INT64
+from tests.model.infer.test_infer_shapes import shape_of
+from tests.model.random_models import random_model
+
+TORCH = Path(__file__).parents[2] / "data" / "torch"
+
+
+def by_onnx(made: onnx.ModelProto) -> onnx.ModelProto:
+    """What onnx makes of a model, in which defaults of inputs are no constants (D20)."""
+    given = onnx.ModelProto.FromString(made.SerializeToString())
+    inputs = {entry.name for entry in given.graph.input}
+    kept = [tensor for tensor in given.graph.initializer if tensor.name not in inputs]
+    del given.graph.initializer[:]
+    given.graph.initializer.extend(kept)
+    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(given, data_prop=True)
+    return inferred
+
+
+def values(graph: Any, path: str = "") -> Iterator[tuple[str, onnx.TypeProto]]:
+    """The types of the values of a graph and of its bodies, by a path."""
+    for entry in (*graph.value_info, *graph.output):
+        yield path + entry.name, entry.type
+    for index, node in enumerate(graph.node):
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from values(body, f"{path}{index}.{attribute.name}/")
+
+
+def names(made: onnx.ModelProto) -> set[str]:
+    """The names of dimensions of the model's inputs."""
+    shapes = [shape_of(entry.type) or () for entry in made.graph.input]
+    return {dim for shape in shapes for dim in shape if isinstance(dim, str)}
+
+
+def declared_names(made: onnx.ModelProto) -> set[str]:
+    """All names of dimensions that a model declares, in bodies too."""
+    found = names(made)
+    graphs = [made.graph]
+    while graphs:
+        graph = graphs.pop()
+        graphs += [
+            body
+            for node in graph.node
+            for attribute in node.attribute
+            for body in (attribute.g, *attribute.graphs)
+        ]
+        for entry in (*graph.value_info, *graph.output, *graph.input):
+            found |= {dim for dim in shape_of(entry.type) or () if isinstance(dim, str)}
+    return found
+
+
+def lost(made: onnx.ModelProto) -> list[str]:
+    """The values of which onnx knows something that `infer_shapes` doesn't."""
+    inferred = ts.infer_shapes(made)
+    assert isinstance(inferred, onnx.ModelProto)
+    ours = dict(values(inferred.graph))
+    doubtful = after_loops(made)
+    is_told = comparison(made)
+    found = []
+    for path, kind in values(by_onnx(made).graph):
+        theirs, got = shape_of(kind), ours.get(path)
+        if path.rpartition("/")[2] in doubtful:
+            continue
+        known = None if got is None else shape_of(got)
+        is_kind = got is not None and got.WhichOneof("value") == kind.WhichOneof("value")
+        is_shape = theirs is None or (known is not None and is_told(theirs, known))
+        if not is_kind or not is_shape:
+            found.append(f"{path}: {theirs}, not {known}")
+    return found
+
+
+def after_loops(made: onnx.ModelProto) -> set[str]:
+    """What follows from sequences that a Loop gives.
+
+    onnx takes the shape of the tensors that go in for that of all that come out.
+    """
+    known = {entry.name: entry.type for entry in by_onnx(made).graph.value_info}
+    known |= {entry.name: entry.type for entry in by_onnx(made).graph.output}
+    found: set[str] = set()
+    pending = list(made.graph.node)
+    for node in pending:
+        bodies = [body for entry in node.attribute for body in (entry.g, *entry.graphs)]
+        pending += [inner for body in bodies for inner in body.node]
+        read = {
+            *node.input,
+            *(name for body in bodies for inner in body.node for name in inner.input),
+        }
+        for name in node.output:
+            is_sequence = name in known and known[name].HasField("sequence_type")
+            if (node.op_type == "Loop" and is_sequence) or read & found:
+                found.add(name)
+    return found
+
+
+def comparison(made: onnx.ModelProto) -> Callable[[Any, Any], bool]:
+    """Whether a shape says what one of onnx says.
+
+    A number is the same number, and the name of a dimension of an input is the same or a number. A
+    name that is declared elsewhere is another name, expression or number of ours. What onnx
+    invents says nothing.
+    """
+    own, elsewhere = names(made), declared_names(made)
+
+    def same(theirs: Any, ours: Any) -> bool:
+        if theirs is None or theirs == ours:
+            return True
+        if not isinstance(theirs, str) or (ours is None and theirs in elsewhere):
+            return False
+        return theirs not in own or isinstance(ours, int)
+
+    return lambda theirs, ours: len(theirs) == len(ours) and all(map(same, theirs, ours))
+
+
+LEGAL_ONLY_IF_NEVER_RUN = (
+    "test_affine_grid_3d_expanded",
+    "test_affine_grid_3d_align_corners_expanded",
+)
+"""They have a wrong split in a branch that never runs, of which onnx tells shapes (D22)."""
+
+DECLARED_WRONG = ("test_loop13_seq", "test_loop16_seq_none")
+"""They declare scalars in a sequence that holds lists."""
+
+
+@pytest.mark.parametrize("given", ["as they are", "undeclared", "named", "named, with constants"])
+def test_node_tests(given: str) -> None:
+    rewritten: dict[str, Callable[[Any], onnx.ModelProto]] = {
+        "as they are": lambda case: case.model,
+        "undeclared": lambda case: undeclared(case.model),
+        "named": lambda case: named(case.model),
+        "named, with constants": with_constants,
+    }
+    with warnings.catch_warnings(action="ignore"):  # the tests' own arithmetic
+        cases = list(collect_testcases(None))
+    found = {}
+    for case in cases:
+        made = rewritten[given](case)
+        if case.name not in LEGAL_ONLY_IF_NEVER_RUN + DECLARED_WRONG and is_inferred(made):
+            found[case.name] = lost(made)
+    assert len(found) > 1000
+    assert {name: values for name, values in found.items() if values} == {}
+
+
+def is_inferred(made: onnx.ModelProto) -> bool:
+    """Whether onnx's inference takes a model."""
+    try:
+        by_onnx(made)
+    except onnx.shape_inference.InferenceError:
+        return False
+    return True
+
+
+def undeclared(made: onnx.ModelProto) -> onnx.ModelProto:
+    """A model that says nothing of what follows from its inputs."""
+    copy: onnx.ModelProto = onnx.ModelProto.FromString(made.SerializeToString())
+    del copy.graph.value_info[:]
+    for entry in copy.graph.output:
+        entry.ClearField("type")
+    return copy
+
+
+def named(made: onnx.ModelProto) -> onnx.ModelProto:
+    """The same, with a name for each length of the inputs that are no lists of integers."""
+    copy = undeclared(made)
+    constants = {tensor.name for tensor in copy.graph.initializer}
+    for entry in copy.graph.input:
+        if entry.name not in constants:
+            name_dimensions(entry.type)
+    return copy
+
+
+def name_dimensions(kind: onnx.TypeProto) -> None:
+    """Give each length above 1 a name, the same for the same length."""
+    if kind.HasField("sequence_type"):
+        name_dimensions(kind.sequence_type.elem_type)
+    elif kind.HasField("optional_type"):
+        name_dimensions(kind.optional_type.elem_type)
+    else:
+        tensor = kind.tensor_type
+        if tensor.elem_type not in (TensorProto.INT32, INT64) or len(tensor.shape.dim) > 1:
+            for dim in tensor.shape.dim:
+                if dim.dim_value > 1:
+                    dim.dim_param = f"d{dim.dim_value}"
+
+
+def with_constants(case: Any) -> onnx.ModelProto:
+    """The same, with what a test feeds as scalars and short lists as constants."""
+    copy: onnx.ModelProto = named(case.model)
+    fed = case.data_sets[0][0] if case.data_sets else ()
+    for entry, item in zip(list(copy.graph.input), fed, strict=False):
+        if isinstance(item, np.ndarray) and item.ndim < 2 and item.size < 20:
+            copy.graph.initializer.append(onnx.numpy_helper.from_array(item, entry.name))
+            copy.graph.input.remove(entry)
+    return copy
+
+
+def test_random_models() -> None:
+    found = {seed: lost(random_model(seed).model) for seed in range(150)}
+    assert {seed: values for seed, values in found.items() if values} == {}
+
+
+@pytest.mark.parametrize("path", sorted(TORCH.glob("*.onnx")), ids=lambda path: path.stem)
+def test_models_of_torch(path: Path) -> None:
+    made = onnx.load(path)
+    assert lost(made) == []
+    assert lost(undeclared(made)) == []

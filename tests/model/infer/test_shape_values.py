@@ -1,0 +1,220 @@
+"""Shapes that a graph computes, as exporters write them, through the operators that take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+import tensorsplit as ts
+from tests.model.build import FLOAT, graph, model, node, tensor, value
+from tests.model.infer.test_against_onnx import lost
+from tests.model.infer.test_infer_shapes import shapes
+
+HEAD = '<ir_version: 8, opset_import: ["" : {}]> g (float[batch,seq,60] x, float[B,H,W,C] u, '
+HEAD += "float[N,3,h,w] image, float[A,6] a, float[P,6] p) => (y) "
+HEAD += "<int64 zero={{0}}, int64 one={{1}}, int64 two={{2}}, int64[1] first={{0}}> {{ {} }}"
+
+ATTENTION = """s = Shape(x) b0 = Gather(s, zero) t0 = Gather(s, one) {}
+    six = Constant<value = int64[1] {{6}}>() ten = Constant<value = int64[1] {{10}}>()
+    rest = Constant<value = int64[1] {{-1}}>()
+    heads = Concat<axis=0>(b, t, six, ten) split = Reshape(x, heads)
+    turned = Transpose<perm=[0, 2, 1, 3]>(split) back = Transpose<perm=[0, 2, 1, 3]>(turned)
+    flat = Concat<axis=0>(b, t, rest) y = Reshape(back, flat)"""
+
+MASK = """b = Shape<start=0, end=1>(x) t = Shape<start=1, end=2>(x)
+    none = Constant<value_ints=[-1]>() one1 = Constant<value_ints=[1]>()
+    asked = Concat<axis=0>(b, none, t, t)
+    of = Concat<axis=0>(b, one1, one1, t) data = ConstantOfShape(of)
+    n = Shape(asked) ones = ConstantOfShape<value = int64[1] {1}>(n) minus = Mul(ones, none)
+    is = Equal(asked, minus) want = Where(is, ones, asked) y = Expand(data, want)"""
+
+WINDOWS = """s = Shape(u) b0 = Gather(s, zero) h0 = Gather(s, one) w0 = Gather(s, two)
+    b = Unsqueeze(b0, first) h1 = Unsqueeze(h0, first) w1 = Unsqueeze(w0, first)
+    c = Shape<start=3>(u) seven = Constant<value_ints=[7]>() rest = Constant<value_ints=[-1]>()
+    h7 = Div(h1, seven) w7 = Div(w1, seven) six = Concat<axis=0>(b, h7, seven, w7, seven, c)
+    parts = Reshape(u, six) turned = Transpose<perm=[0, 1, 3, 2, 4, 5]>(parts)
+    asked = Concat<axis=0>(rest, seven, seven, c) windows = Reshape(turned, asked)
+    back = Concat<axis=0>(b, h7, w7, seven, seven, rest) again = Reshape(windows, back)
+    y = Identity(again)"""
+
+RESIZED = """s = Shape(image) two0 = Constant<value_ints=[0]>() four = Constant<value_ints=[4]>()
+    mid = Constant<value_ints=[2]>() head = Slice(s, two0, mid) tail = Slice(s, mid, four)
+    floats = Cast<to=1>(tail) scale = Constant<value_floats=[2.0, 0.5]>()
+    scaled = Mul(floats, scale)
+    whole = Floor(scaled) sizes = Cast<to=7>(whole) asked = Concat<axis=0>(head, sizes)
+    y = Resize<mode="nearest">(image, "", "", asked)"""
+
+SHORTENED = """st = Constant<value_ints=[1]>() en = Constant<value_ints=[9223372036854775807]>()
+    ax = Constant<value_ints=[2]>() cut = Slice(image, st, en, ax)
+    pads = Constant<value_ints=[1, 2]>()
+    axes = Constant<value_ints=[3]>() nothing = Constant<value_float=0.0>()
+    y = Pad(cut, pads, nothing, axes)"""
+
+PATTERNS: dict[str, tuple[str, int, dict[str, tuple[Any, ...]]]] = {
+    "attention": (
+        ATTENTION.format("b = Unsqueeze(b0, first) t = Unsqueeze(t0, first)"),
+        17,
+        {"split": ("batch", "seq", 6, 10), "y": ("batch", "seq", 60)},
+    ),
+    "attention before opset 13": (
+        ATTENTION.format("b = Unsqueeze<axes=[0]>(b0) t = Unsqueeze<axes=[0]>(t0)"),
+        11,
+        {"split": ("batch", "seq", 6, 10), "y": ("batch", "seq", 60)},
+    ),
+    "mask": (MASK, 17, {"y": ("batch", 1, "seq", "seq")}),
+    "windows": (
+        WINDOWS,
+        17,
+        {
+            "parts": ("B", "floor(H/7)", 7, "floor(W/7)", 7, "C"),
+            "windows": ("B*floor(H/7)*floor(W/7)", 7, 7, "C"),
+            "y": ("B", "floor(H/7)", "floor(W/7)", 7, 7, "C"),
+        },
+    ),
+    "resize": (RESIZED, 18, {"y": ("N", 3, "2*h", "floor(w/2)")}),
+    "slice and pad": (
+        SHORTENED,
+        18,
+        {"cut": ("N", 3, "h - 1", "w"), "y": ("N", 3, "h - 1", "w + 3")},
+    ),
+    "concat and flatten": (
+        "c = Concat<axis=0>(a, p) y = Flatten<axis=2>(image)",
+        17,
+        {"c": ("A + P", 6), "y": ("3*N", "h*w")},
+    ),
+    "range": (
+        """n = Shape<start=1>(x) s = Shape<start=1, end=2>(x) m = Shape<start=0, end=1>(p)
+        q = Squeeze(s) r = Squeeze(m) both = Add(q, r) y = Range(r, both, one)""",
+        17,
+        {"y": ("seq",)},
+    ),
+    "rank": (
+        "s = Shape(x) n = Size(s) d = Sub(n, one) e = Unsqueeze(d, first) y = ConstantOfShape(e)",
+        17,
+        {"y": (2,)},
+    ),
+    "convolution": (
+        """of = Constant<value_ints=[8, 3, 2, 2]>() k = ConstantOfShape(of)
+        y = Conv<strides=[2, 2]>(image, k)""",
+        17,
+        {"y": ("N", 8, "floor(h/2)", "floor(w/2)")},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_patterns(name: str) -> None:
+    text, opset, expected = PATTERNS[name]
+    made = onnx.parser.parse_model(HEAD.format(opset, text))
+    found = shapes(made)
+    assert {key: found[key] for key in expected} == expected
+    assert lost(made) == []
+
+
+def gpt2() -> onnx.ModelProto:
+    """The split of queries, keys and values into thirds of a dimension."""
+    nodes = [
+        node("MatMul", "x w", "c"),
+        node("Shape", "c", "s"),
+        node("Gather", "s two", "d"),
+        node("Div", "d three", "third"),
+        node("Unsqueeze", "third first", "t"),
+        node("Concat", "t t t", "lengths", axis=0),
+        node("Split", "c lengths", "q k v", axis=2),
+    ]
+    inputs = [value("x", FLOAT, ["batch", "seq", 8]), value("w", FLOAT, [8, 24])]
+    constants = [tensor("two", 2), tensor("three", 3), tensor("first", [0])]
+    return model(graph(nodes, inputs, ["q", "k", "v"], constants), 13)
+
+
+def test_a_split_whose_lengths_follow_stays_one_node() -> None:
+    made = gpt2()
+    assert shapes(made)["k"] == ("batch", "seq", 8)
+    for opset in (8, 11):
+        converted = ts.convert(made, opset=opset)
+        assert isinstance(converted, onnx.ModelProto)
+        (split,) = [entry for entry in converted.graph.node if entry.op_type == "Split"]
+        assert list(onnx.helper.get_node_attr_value(split, "split")) == [8, 8, 8]
+        assert not [entry for entry in converted.graph.node if entry.op_type in ("Where", "Slice")]
+    x, w = np.ones((2, 3, 8), np.float32), np.arange(192, dtype=np.float32).reshape(8, 24)
+    got, want = ts.run(converted, {"x": x, "w": w}), ts.run(made, {"x": x, "w": w})
+    assert all(np.array_equal(got[name], want[name]) for name in "qkv")
+
+
+def test_lengths_of_lengths_stay_short() -> None:
+    """Past 200 characters an expression is a name, the same for the same expression."""
+    nodes = [
+        node("Split", f"x{index}", f"a{index} x{index + 1}", axis=0, num_outputs=2)
+        for index in range(24)
+    ]
+    nodes.append(node("Add", "x24 x24", "y"))
+    made = model(graph(nodes, [value("x0", FLOAT, ["N", 4])], ["x24", "y"]))
+    found = shapes(made)
+    assert all(len(str(shape)) < 300 for shape in found.values())
+    assert found["y"] == found["x24"]
+    assert str((found["x24"] or ("",))[0]).startswith("dim_")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("way", ["Constant", "Identity", "Concat", "Cast"])
+def test_floats_as_lengths_of_split_1(dtype: Any, way: str) -> None:
+    halves = [tensor("s0", [2.0], dtype), tensor("s1", [4.0], dtype)]
+    whole, nodes = tensor("s", [2.0, 4.0], dtype), []
+    if way == "Constant":
+        nodes = [node("Constant", "", "l", value=whole)]
+    elif way == "Identity":
+        halves, nodes = [whole], [node("Identity", "s", "l")]
+    elif way == "Concat":
+        nodes = [node("Concat", "s0 s1", "l", axis=0)]
+    else:
+        halves = [tensor("s", [2, 4])]
+        nodes = [
+            node("Cast", "s", "l", to={2: "FLOAT16", 4: "FLOAT", 8: "DOUBLE"}[dtype().itemsize])
+        ]
+    nodes.append(node("Split", "x l", "a b", axis=1))
+    used = halves if way != "Constant" else []
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    made = model(graph(nodes, [value("x", kind, ("N", 6, 4))], ["a", "b"], used), 1)
+    found = shapes(made)
+    assert (found["a"], found["b"]) == (("N", 2, 4), ("N", 4, 4))
+
+
+def test_what_an_optional_holds() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (optional(float[N, 6]) o) => (y) { t = OptionalGetElement(o) y = Relu(t) }"""
+    made = onnx.parser.parse_model(text)
+    assert shapes(made)["y"] == ("N", 6)
+
+
+def test_expressions_hold() -> None:
+    """Every dimension that is told is the one of the running model."""
+    rng = np.random.default_rng(0)
+    for text, opset, _ in PATTERNS.values():
+        made = onnx.parser.parse_model(HEAD.format(opset, text))
+        inferred = ts.infer_shapes(made)
+        assert isinstance(inferred, onnx.ModelProto)
+        told = {entry.name: entry for entry in (*inferred.graph.value_info, *inferred.graph.output)}
+        for _ in range(4):
+            names = {name: int(rng.integers(1, 4)) * 14 for name in ("batch", "seq", *"BHWNhwAP")}
+            names["C"] = 3
+            feeds = {
+                entry.name: np.zeros([_number(dim, names) for dim in _dims(entry)], np.float32)
+                for entry in made.graph.input
+            }
+            copy = onnx.ModelProto.FromString(made.SerializeToString())
+            del copy.graph.output[:]
+            copy.graph.output.extend(told.values())
+            for name, got in ts.run(copy, feeds).items():
+                assert got.shape == tuple(_number(dim, names) for dim in _dims(told[name])), name
+
+
+def _dims(entry: onnx.ValueInfoProto) -> list[Any]:
+    return [dim.dim_param or dim.dim_value for dim in entry.type.tensor_type.shape.dim]
+
+
+def _number(dim: Any, names: dict[str, int]) -> Any:
+    return ir.SymbolicDim(dim).evaluate(names) if isinstance(dim, str) else dim
