@@ -107,10 +107,12 @@ def _inferred(
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
     with suppress(Exception):  # onnx's inference and its reference raise of many kinds
         found, names = _ask(proto, inputs, imported), _names(inputs)
-        if not found:  # some constants are refused that nothing else refuses
+        is_refused = not found
+        if is_refused:  # by what constants it has, maybe
             found = _ask(proto, tuple(map(_without_elements, inputs)), imported)
         outputs = [_fact(found.get(name), names) for name in proto.output]
-        if proto.domain == "" and outputs and isinstance(outputs[0], Tensor):
+        is_followed = proto.domain == "" and not is_refused
+        if is_followed and outputs and isinstance(outputs[0], Tensor):
             node = Node(proto, inputs, imported[""])
             shaped = len(outputs) if proto.op_type in _ALIKE else 1
             outputs[:shaped] = [_followed(node, fact) for fact in outputs[:shaped]]
