@@ -262,7 +262,7 @@ class _Analysis:
             if split.errors and self._strict and around.runs is not False:
                 raise split.errors[0].located(node=path)
             self._judge(path, split.errors, split.is_decided, around)
-            return split.outputs or _only_typed(node, inputs)
+            return split.outputs or _only_typed(split, node, inputs)
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
             for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
@@ -340,10 +340,10 @@ class _Analysis:
             self.facts = outer
 
 
-def _only_typed(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
+def _only_typed(split: KnownSplit, node: ir.Node, inputs: list[Fact]) -> list[Fact]:
     """The outputs of a split that is refused, which may stand in a branch that never runs."""
     data = inputs[0] if inputs else UNKNOWN
-    if not isinstance(data, Tensor) or node.op_type == "SplitToSequence":
+    if not isinstance(data, Tensor) or split.operator is None or split.operator.is_sequence:
         return []
     return [Tensor(data.element_type)] * len(node.outputs)
 
