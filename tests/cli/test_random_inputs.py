@@ -171,6 +171,17 @@ def test_positions_behind_unknown_counts_are_searched(tensorsplit: Command, save
         assert tensorsplit("run", save(text), "--seed", seed).status == 0
 
 
+def test_a_position_is_searched_again_when_a_dimension_was_found(
+    tensorsplit: Command, save: Save
+) -> None:
+    text = "g (float[N] x, int64 i) => (float[?] a, float[?] b, seq(float[?]) u) {"
+    text += " y = Concat<axis=0>(x, x) p, q, r = Split<axis=0>(y) c = Constant<value=int64 {2}>()"
+    text += " s = SplitToSequence<axis=0>(p, c) t = SequenceInsert(s, y) u = SequenceErase(t, i)"
+    text += " l = Constant<value=int64[2] {2,4}>() a, b = Split<axis=0>(y, l) }"
+    for seed in range(3):
+        assert tensorsplit("run", save(text), "--seed", seed).status == 0
+
+
 def test_an_element_type_is_not_blamed_on_shapes(refused: Callable[..., str], save: Save) -> None:
     text = "g (int4[N] x) => (int4[?] a, int4[?] b) { a, b = Split<axis=0>(x) }"
     assert "--input" not in refused("TS201", "run", save(text), "--seed", 0)

@@ -253,13 +253,13 @@ class _Fitting:
         # A length or a position may change without any other; hence these come first
         names = [name for name in self._allowed if name in self._operands - dims]
         names += [name for name in self._allowed if name in dims]
-        for name in names:
+        # Twice, as what comes later may let more be told of what came before
+        for is_last, name in product((False, True), names):
             before = self._values
-            for number in range(int(name in dims), _MOST_ELEMENTS + 1):
+            numbers = [*range(1, _MOST_ELEMENTS + 1), *([0] if is_last or name not in dims else [])]
+            for number in (each for each in numbers if each in self._allowed[name]):
                 if not any(burden) or monotonic() > deadline:
                     return problem
-                if number not in self._allowed[name]:
-                    continue
                 kept, self._values = self._values, {**before, name: number}
                 now, found = self._burden(needs)
                 if now < burden:
