@@ -238,6 +238,24 @@ def test_all_that_contradicts_the_schema_of_a_node_is_found() -> None:
     ]
 
 
+def test_attributes_without_a_type_are_found() -> None:
+    """Of an operator, of a split, of one that onnx does not have, and of a call."""
+    f = function("F", "p", "q", [node("Relu", "p", "q")], ["n"])
+    nodes = [
+        node("Softmax", "x", "a"),
+        node("Split", "x", "b", num_outputs=1),
+        node("Mine", "x", "c", domain="mine"),
+        node("F", "x", "d", domain="custom"),
+    ]
+    for made, name in zip(nodes, ["axis", "axis", "any", "n"], strict=True):
+        made.attribute.add(name=name)
+    found = errors(model(graph(nodes, [X], list("abcd")), functions=[f], custom=1, mine=1))
+    assert found == [
+        ("graph/Softmax[0]", "its attribute 'axis' is of type UNDEFINED"),
+        ("graph/Split[1]", "the attribute is UNDEFINED"),
+    ]
+
+
 def test_the_refusal_of_a_run_is_one_of_the_errors() -> None:
     nodes = [node("Relu", "u", "a"), node("Relu", "v", "b"), node("Relu", "a", "b")]
     made = model(graph(nodes, [X], ["b"]))

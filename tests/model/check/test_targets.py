@@ -5,9 +5,20 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from tensorsplit.model.check.checker import check, of_features
+from tensorsplit.model import profiles
+from tensorsplit.model.check.checker import check, examine, of_features
 from tensorsplit.model.profiles import Limitation, Profile
-from tests.model.build import FLOAT, INT64, graph, model, node, sequence, tensor, value
+from tests.model.build import (
+    FLOAT,
+    INT64,
+    function,
+    graph,
+    model,
+    node,
+    sequence,
+    tensor,
+    value,
+)
 
 X = value("x", FLOAT, ["N", 6])
 
@@ -83,3 +94,65 @@ def test_a_wrong_count_on_a_negative_axis_is_a_finding_for_a_target_too() -> Non
     )
     found = check(model(made), target="openvino")
     assert found[0].code == "TS304"
+
+
+def test_splits_of_openvino_count_wherever_they_stand() -> None:
+    """In the graph, a branch and a function, and where a name occurs twice."""
+    domain = "org.openvinotoolkit"
+    constants = [tensor("k", 1), tensor("l", [2, 4])]
+
+    def split(outputs: str) -> onnx.NodeProto:
+        return node("VariadicSplit", "x k l", outputs, domain=domain)
+
+    branch = graph([split("p q")], [], ["p"])
+    inner = function("F", "x k l", "u v", [split("u v")])
+    inner.opset_import.add(domain=domain, version=1)
+    nodes = [
+        split("a b"),
+        node("If", "c", "d", then_branch=branch, else_branch=branch),
+        node("F", "x k l", "e f", domain="custom"),
+    ]
+    inputs = [X, value("c", onnx.TensorProto.BOOL, [])]
+    made = model(graph(nodes, inputs, list("abdef"), constants), functions=[inner], custom=1)
+    made.opset_import.add(domain=domain, version=1)
+    assert examine(made).split_nodes == 4
+    made.graph.node.append(node("Relu", "x", "a"))
+    assert examine(made).split_nodes == 4
+
+
+def test_a_finding_tells_what_is_required_from_what_is_seen() -> None:
+    made = model(graph([node("Split", "x", "a b", axis=-1, num_outputs=2)], [X], ["a", "b"]))
+    messages = [finding.message for finding in check(made, "portable")]
+    assert messages == [
+        "portable requires explicit lengths; this node uses num_outputs",
+        (
+            "portable requires an axis that counts from the front; this node counts the axis from"
+            " the back"
+        ),
+    ]
+
+
+def test_lower_is_advised_only_where_it_helps() -> None:
+    """Not for lengths that are cut to 32 bits before any node sees them, nor for wide data."""
+    split = node("Split", "x l", "a b")
+    inputs = [value("x", INT64, [6]), value("l", INT64, [2])]
+    found = check(model(graph([split], inputs, ["a", "b"])), "openvino")
+    advised = {finding.message: "tensorsplit lower" in finding.fix for finding in found}
+    assert {text: yes for text, yes in advised.items() if "32" in text} == dict.fromkeys(
+        (text for text in advised if "32" in text), False
+    )
+    assert sum("32" in text for text in advised) == 2
+    assert any(yes for text, yes in advised.items() if "D7" in text)
+
+
+@pytest.mark.parametrize("target", profiles.targets())
+def test_every_limitation_is_written_in_full(target: str) -> None:
+    """What each feature looks like has its words, and a target that is none says its rules."""
+    profile = profiles.load(target)
+    for entry in profile.entries:
+        value_seen = entry.values[0] if entry.values else True
+        operator = entry.operators[0] if entry.operators else "Split"
+        features = {"operator": operator, entry.feature: value_seen}
+        texts = [f.message for f in of_features(profile, features, "graph/n")]
+        assert any(text.startswith(profile.says(entry)) and "this" in text for text in texts)
+        assert bool(entry.requires) == (entry.verdict == "unsupported")

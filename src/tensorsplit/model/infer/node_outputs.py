@@ -81,7 +81,7 @@ def _asked(
         None if value is None or fact is ABSENT else fact
         for value, fact in zip(node.inputs, inputs, strict=True)
     )
-    if any(attribute.is_ref() for attribute in held.values()):
+    if any(entry.is_ref() or entry.type == ir.AttributeType.UNDEFINED for entry in held.values()):
         return None
     # onnx would look at the split nodes in a body, and may abort
     plain = [entry for entry in held.values() if entry.type not in _BODIES]
