@@ -142,6 +142,8 @@ def _ask(
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
     # onnx itself does not, and then reads memory that is not there
     check_schema(schema, opset, attributes, len(proto.input), len(proto.output))
+    if any(not name and not _may_be_absent(schema, k) for k, name in enumerate(proto.input)):
+        return {}
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):
         if name in attributes and not least <= attributes[name].as_int() <= most:
             return {}
@@ -164,6 +166,12 @@ def _ask(
     model.graph.node.append(proto)
     made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True)
     return {entry.name: entry.type for entry in made.graph.value_info}
+
+
+def _may_be_absent(schema: onnx.defs.OpSchema, place: int) -> bool:
+    """Whether an input may be blank; the last of a schema may stand for many."""
+    formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+    return bool(formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional)
 
 
 def _with_inference(
