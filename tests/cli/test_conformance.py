@@ -315,5 +315,5 @@ def test_an_adapter_that_does_harm_when_it_is_imported_is_refused(
     adapter = tmp_path / "harmful.py"
     adapter.write_text(Path(planted("drops")).read_text().replace("\nKIND", f"\n{line}\nKIND"))
     text = refused("TS602", "conformance", "--engine", adapter, *asks)
-    assert "harmful.py' can't be imported: " in text or "...' can't be imported: " in text
+    assert "harmful.py' can't be imported: " in text
     assert words in text

@@ -411,15 +411,20 @@ def test_a_body_with_unknown_lengths_runs_whole(runs_here: list[list[str]]) -> N
         else_branch=branch(node("Identity", "x", "p")),
     )
     source = model(
-        [node("ReduceMax", "x", "m", keepdims=0), node("Cast", "m", "c", to=9), chosen],
+        [
+            node("Unique", "x", "u"),
+            node("ReduceMax", "u", "m", keepdims=0),
+            node("Cast", "m", "c", to=9),
+            chosen,
+        ],
         [tensor("x", shape=[6]), tensor("g", INT64, ["k"])],
         [tensor("y")],
     )
     wrong = np.array([1, 2])
     ts.run(source, {"x": np.zeros(6, np.float32), "g": wrong}, engine="onnx-reference")
-    assert runs_here == [["ReduceMax", "Cast", "If"]]
+    assert runs_here == [["Unique", "ReduceMax", "Cast", "If"]]
     error = refused(source, {"x": np.ones(6, np.float32), "g": wrong}, "onnx-reference")
-    assert (error.code, error.node) == ("TS302", "graph/If[2].then_branch/Split[1]")
+    assert (error.code, error.node) == ("TS302", "graph/If[3].then_branch/Split[1]")
 
 
 def test_positions_are_checked_where_they_are_known(runs_here: list[list[str]]) -> None:

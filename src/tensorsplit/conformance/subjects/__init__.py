@@ -34,6 +34,7 @@ from tensorsplit.core.errors import (
     UNSUPPORTED_NODE,
     SplitError,
     show,
+    show_path,
 )
 from tensorsplit.engines import adapters
 from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
@@ -362,5 +363,5 @@ def _unknown(name: str, why: str) -> SplitError:
 
 def missing(name: str, why: str, fix: str = "install what it needs") -> SplitError:
     """That a subject can't be imported."""
-    problem = f"{show(name)} can't be imported: {why}"
+    problem = f"{show_path(name)} can't be imported: {why}"
     return SplitError(ENGINE_MISSING, problem, fix, parameter="engine")

@@ -34,15 +34,17 @@ def _check_node(lowering: Lowering, ref: NodeRef) -> None:
     except onnx.defs.SchemaError:
         raise malformed(f"there is no {node.op_type} at opset {ref.opset}", "repair it") from None
     check_schema(schema, ref.opset, node.attributes, len(node.inputs), len(node.outputs))
+    types = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
     inputs = zip(node.inputs, schema.inputs, strict=False)
     for held, wanted in inputs if node.op_type in SEQUENCE_OPERATORS else ():
         is_variadic = wanted.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
         if held is None and wanted.option == onnx.defs.OpSchema.FormalParameterOption.Single:
             raise malformed(f"the input '{wanted.name}' is left out", "give it")
+        taken = types.get(wanted.type_str, [wanted.type_str])
         for each in node.inputs[node.inputs.index(held) :] if is_variadic else [held]:
             kind = "seq(" if is_sequence(each, facts) else "tensor("
             is_known = kind == "seq(" or isinstance(facts.of(each), Tensor)
-            if each is not None and is_known and not any(t.startswith(kind) for t in wanted.types):
+            if each is not None and is_known and not any(t.startswith(kind) for t in taken):
                 given = "a tensor" if kind == "tensor(" else "a sequence"
                 raise malformed(f"the input '{wanted.name}' is {given}", "give it what it takes")
     branches = [body.outputs for _, body in bodies(node)] if node.op_type == "If" else []
