@@ -78,7 +78,8 @@ def lost(made: onnx.ModelProto) -> list[str]:
         if path.rpartition("/")[2] in doubtful:
             continue
         known = None if got is None else shape_of(got)
-        is_kind = got is not None and got.WhichOneof("value") == kind.WhichOneof("value")
+        wanted = kind.WhichOneof("value")
+        is_kind = wanted is None or (got is not None and got.WhichOneof("value") == wanted)
         is_shape = theirs is None or (known is not None and is_told(theirs, known))
         if not is_kind or not is_shape:
             found.append(f"{path}: {theirs}, not {known}")
