@@ -199,10 +199,10 @@ def test_expressions_hold() -> None:
         assert isinstance(inferred, onnx.ModelProto)
         told = {entry.name: entry for entry in (*inferred.graph.value_info, *inferred.graph.output)}
         for _ in range(4):
-            names = {name: int(rng.integers(1, 4)) * 14 for name in ("batch", "seq", *"BHWNhwAP")}
-            names["C"] = 3
+            names = {name: int(rng.integers(2, 7)) for name in ("batch", "seq", *"BCNhwAP")}
+            names |= {name: int(rng.integers(1, 4)) * 7 for name in "HW"}
             feeds = {
-                entry.name: np.zeros([_number(dim, names) for dim in _dims(entry)], np.float32)
+                entry.name: rng.random([_number(dim, names) for dim in _dims(entry)], np.float32)
                 for entry in made.graph.input
             }
             copy = onnx.ModelProto.FromString(made.SerializeToString())
