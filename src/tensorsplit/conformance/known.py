@@ -87,7 +87,14 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
     try:
         text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
         return msgspec.convert(json.loads(text)["deviations"], tuple[Deviation, ...])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        RecursionError,
+        msgspec.MsgspecError,
+    ) as error:
         raise SplitError(
             USAGE,
             f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
