@@ -104,7 +104,16 @@ def save(tmp_path: Path) -> Save:
         imports = '"" : 13' + (', "c" : 1' if "c.F" in text else "")
         head = f"<ir_version: 8, opset_import: [{imports}]>\n"
         path = tmp_path / "model.onnx"
-        onnx.save(onnx.parser.parse_model(head + text), path)
+        # The parser of onnx 1.20 takes no quoted name of a dimension
+        quoted = re.findall(r'[\[,]"([^"]+)"', text)
+        for index, name in enumerate(quoted):
+            text = text.replace(f'"{name}"', f"quoted_{index}")
+        model = onnx.parser.parse_model(head + text)
+        for value in model.graph.input:
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param.startswith("quoted_"):
+                    dim.dim_param = quoted[int(dim.dim_param.removeprefix("quoted_"))]
+        onnx.save(model, path)
         return path
 
     return _save
