@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tensorsplit import native
+
 settings.register_profile(
     "stable",
     derandomize=True,
@@ -25,3 +27,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def rng() -> np.random.Generator:
     """A generator whose numbers are the same in every run."""
     return np.random.default_rng(20240613)
+
+
+@pytest.fixture(params=[True, False], ids=["native", "numpy"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies by the kernel, and by NumPy alone."""
+    if not request.param:
+        monkeypatch.setattr(native, "kernel", None)
+    elif native.kernel is None:
+        pytest.skip("copies go through NumPy here")

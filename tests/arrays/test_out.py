@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -218,6 +219,140 @@ class TestNoOverlap:
         ts.split(DATA, [2, 4], out=[file[:2], file[2:]])
         file.flush()
         assert (np.fromfile(tmp_path / "x", np.int32) == DATA.ravel()).all()
+
+
+class Answering(Sequence[Any]):
+    """A sequence whose buffers are made anew each time they are asked for."""
+
+    def __init__(self, array: Array) -> None:
+        self.array, self.asked = array, list[Any]()
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: Any) -> Any:
+        self.array.shape = (2, 12)  # code of the caller may do this, or anything
+        if index > 1:
+            self.array.shape = (6, 4)
+            raise IndexError
+        self.asked.append(buffer((2, 4)[index], 4))
+        return self.asked[-1]
+
+
+class Fickle(list[Any]):
+    """A list that gives other buffers to each who iterates over it."""
+
+    def __iter__(self) -> Any:
+        return iter([buffer(2, 4), buffer(4, 4)])
+
+
+class Hooked(np.ndarray):
+    """A buffer that changes the list it is in when it is written to, or asked something."""
+
+    home: list[Any]
+
+    def _meddle(self) -> None:
+        for other in range(len(self.home)):
+            self.home[other] = None
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._meddle()
+        super().__setitem__(index, value)
+
+    @property
+    def flags(self) -> Any:
+        self._meddle()
+        return super().flags
+
+
+class Death:
+    """Changes a list when the last reference to it goes."""
+
+    def __init__(self, home: list[Any]) -> None:
+        self.home = home
+
+    def __del__(self) -> None:
+        self.home.clear()
+
+
+@pytest.mark.usefixtures("either_way")
+class TestSnapshot:
+    """The buffers are looked at once: those are checked, written and returned."""
+
+    @pytest.mark.parametrize("through", ["split", "plan"])
+    def test_of_a_sequence_that_runs_code(self, through: str) -> None:
+        data = DATA.copy()
+        plan = ts.plan("onnx.Split-18", (6, 4), [2, 4])
+        for _ in range(2):
+            out = Answering(data)
+            got = plan(data, out=out) if through == "plan" else ts.split(data, [2, 4], out=out)
+            assert_same(got, slices(DATA, 0, (2, 4)))
+            assert len(out.asked) == 2
+            assert all(left is right for left, right in zip(got, out.asked, strict=True))
+
+    def test_of_a_list_that_runs_code(self) -> None:
+        for out in (Fickle(), Fickle([None, None])):
+            assert_same(ts.split(DATA, [2, 4], out=out), slices(DATA, 0, (2, 4)))
+
+    def test_whose_buffers_run_code(self) -> None:
+        out: list[Any] = [buffer(2, 4).view(Hooked), buffer(4, 4).view(Hooked)]
+        first, last = out
+        first.home = last.home = out
+        got = ts.split(DATA, [2, 4], out=out)
+        assert got[0] is first
+        assert got[1] is last
+        assert first.tobytes() + last.tobytes() == DATA.tobytes()
+
+    def test_whose_old_elements_run_code(self) -> None:
+        out: list[Any] = []
+        first, last = np.empty((2, 4), object), np.empty((4, 4), object)
+        first[:], last[:] = Death(out), None
+        out += [first, last]
+        data = DATA.astype(object)
+        got = ts.split(data, [2, 4], out=out)
+        assert out == []
+        assert got[0] is first
+        assert got[1] is last
+        assert_same(got, slices(data, 0, (2, 4)))
+
+    @pytest.mark.parametrize("width", [4, 40_000])
+    def test_among_threads(self, width: int) -> None:
+        data = np.arange(6 * width, dtype=np.int32).reshape(6, width)
+        pairs = [[buffer(2, width), buffer(4, width)] for _ in range(2)]
+        shared = list(pairs[0])
+        done = threading.Event()
+
+        def swap() -> None:
+            while not done.is_set():
+                for pair in pairs:
+                    shared[:] = pair
+
+        thread = threading.Thread(target=swap)
+        thread.start()
+        try:
+            for _ in range(60):
+                for pair in pairs:
+                    for each in pair:
+                        each[:] = POISON
+                for part, want in zip(
+                    ts.split(data, [2, 4], out=shared), slices(data, 0, (2, 4)), strict=True
+                ):
+                    assert (part == want).all()
+        finally:
+            done.set()
+            thread.join()
+
+    def test_that_can_not_be_taken(self) -> None:
+        class Broken(Answering):
+            def __getitem__(self, index: Any) -> Any:
+                raise RuntimeError("no")
+
+        class Endless(Answering):
+            def __getitem__(self, index: Any) -> Any:
+                return DATA
+
+        refuse("TS401", Broken(DATA), "Broken")
+        refuse("TS401", Endless(DATA), "buffers")
 
 
 @pytest.mark.parametrize("name", DTYPES)

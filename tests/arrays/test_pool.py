@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit import native
 from tests.oracle import DTYPES, Array, assert_same, random_array, slices
 from tests.refusals import refused
 
@@ -35,13 +34,7 @@ def poison(pool: ts.BufferPool) -> None:
     pool.blocks.fill(0xA5)
 
 
-@pytest.fixture(autouse=True, params=["native", "python"])
-def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory kept by the kernel, and without it."""
-    if request.param == "python":
-        monkeypatch.setattr(native, "kernel", None)
-    elif native.kernel is None:
-        pytest.skip("there is no kernel here")
+pytestmark = pytest.mark.usefixtures("either_way")
 
 
 @pytest.fixture(params=[64, 24 * KIB, LARGE], ids=["small", "middle", "mapped"])

@@ -32,15 +32,6 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
     native.kernel.use_non_temporal_from(4 << 20)
 
 
-@pytest.fixture(params=[True, False], ids=["native", "numpy"])
-def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies by the kernel, and by NumPy alone."""
-    if not request.param:
-        monkeypatch.setattr(native, "kernel", None)
-    elif native.kernel is None:
-        pytest.skip("copies go through NumPy here")
-
-
 @pytest.fixture
 def restore_threads() -> Iterator[None]:
     """As many threads afterwards as before."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from contextlib import suppress
+from itertools import combinations, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.rules import MAX_PARTS
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -26,10 +28,26 @@ _MAX_PAIRED = 32
 _MAX_MARKED = 1 << 30
 
 
-def check_buffers(array: Array, plan: SplitPlan, out: Sequence[Array]) -> None:
-    """Refuse buffers that the parts of an array can't be written to (TS401 to TS405)."""
+def snapshot(out: Any) -> Any:
+    """The buffers of a call, in a list that nobody else can change; what has none as it came.
+
+    It is taken before anything is looked at: a sequence of the caller's may run any code.
+    """
+    if type(out) is list:
+        return out.copy()
+    if isinstance(out, Sequence) and not isinstance(out, (str, bytes, bytearray, memoryview)):
+        with suppress(Exception):  # someone else's methods may raise anything; it is no list then
+            return list(islice(out, MAX_PARTS + 1))
+    return out
+
+
+def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
+    """The buffers as plain arrays, which run no code of the caller's when they are written.
+
+    Those that the parts of an array can't be written to are refused (TS401 to TS405).
+    """
     try:
-        _check_out(array, plan, out)
+        return _checked(array, plan, out)
     except SplitError as error:
         error.parameter = "out"
         raise error.located(operator=plan.operator) from None
@@ -40,19 +58,22 @@ def is_masked_array(value: object) -> bool:
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
-def _check_out(array: Array, plan: SplitPlan, out: Sequence[Array]) -> None:
-    if not isinstance(out, (list, tuple)) or len(out) != len(plan.sizes):
-        count = f"{len(out)} buffers" if isinstance(out, (list, tuple)) else type(out).__name__
+def _checked(array: Array, plan: SplitPlan, out: object) -> list[Array]:
+    if type(out) is not list or len(out) != len(plan.sizes):
+        count = f"{len(out)} buffers" if type(out) is list else type(out).__name__
         raise SplitError(OUT_COUNT, f"it is {count}", f"give a list of {len(plan.sizes)} arrays")
     if any(map(is_masked_array, (array, *out))):
         raise SplitError(
             OUT_TYPE, "the data or a buffer is a masked array", "a mask can't be written to `out`"
         )
-    for number, (buffer, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
-        if not isinstance(buffer, np.ndarray):
+    buffers: list[Array] = []
+    for number, (given, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
+        if not isinstance(given, np.ndarray):
             raise SplitError(
-                OUT_TYPE, f"buffer {number} is a {type(buffer).__name__}", "give NumPy arrays"
+                OUT_TYPE, f"buffer {number} is a {type(given).__name__}", "give NumPy arrays"
             )
+        buffer = np.ndarray.view(given, np.ndarray)
+        buffers.append(buffer)
         if buffer.shape != shape:
             raise SplitError(
                 OUT_SHAPE, f"buffer {number} has shape {buffer.shape}", f"its part has {shape}"
@@ -66,7 +87,8 @@ def _check_out(array: Array, plan: SplitPlan, out: Sequence[Array]) -> None:
                 OUT_READ_ONLY, f"buffer {number} is read-only", "give writable buffers"
             )
         _check_overlap(f"buffer {number}", buffer, array)
-    _check_disjoint(out)
+    _check_disjoint(buffers)
+    return buffers
 
 
 def _check_overlap(name: str, buffer: Array, array: Array) -> None:

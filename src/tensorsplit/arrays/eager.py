@@ -13,6 +13,7 @@ from numpy import ndarray
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values, cache_key, lookup_key
+from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.core.records import NEWEST_OPSET, in_force
@@ -196,6 +197,8 @@ def _run(
     out: Sequence[Any] | BufferPool | None,
 ) -> list[Any]:
     """Split an array: at once if a call with the same arguments was validated for one like it."""
+    if out is not None:
+        out = snapshot(out)
     try:
         plan = memo.plans.get(lookup_key(data, arguments))
     except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed

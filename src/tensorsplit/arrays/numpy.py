@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -137,17 +137,20 @@ def _any_rank(array: Array) -> Array:
     return np.asarray(array) if isinstance(array, np.matrix) else array
 
 
-def copies_into(array: Array, plan: SplitPlan, out: Sequence[Array]) -> list[Array]:
-    """The parts written into the caller's buffers, which are returned.
+def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
+    """The parts written into the buffers of a snapshot, which is returned.
 
     Buffers that don't fit are refused before any byte is written (TS401 to TS405).
     """
     kernel = find_kernel()
-    if kernel is not None and not is_masked_array(array):
-        plain = np.asarray(array)
-        if kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out):
-            return [*out]
-    check_buffers(array, plan, out)
-    for buffer, index in zip(out, plan.indices, strict=True):
-        buffer[...] = array[index]
-    return list(out)
+    plain = np.ndarray.view(array, np.ndarray)
+    if (
+        kernel is None
+        or is_masked_array(array)
+        or not kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out)
+    ):
+        buffers = check_buffers(array, plan, out)
+        for buffer, index in zip(buffers, plan.indices, strict=True):
+            buffer[...] = plain[index]
+    parts: list[Array] = out
+    return parts

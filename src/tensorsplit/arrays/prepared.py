@@ -12,6 +12,7 @@ from numpy import ndarray
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
+from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Dim, Shape, as_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
@@ -55,6 +56,8 @@ class PreparedSplit(SplitPlan):
             SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
                 buffers that don't.
         """
+        if out is not None:
+            out = snapshot(out)
         if type(input) is ndarray and input.dtype is self._seen:
             if copy is False and out is None:
                 parts = self.views(input)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "python.hpp"
@@ -9,22 +10,22 @@
 namespace tensorsplit {
 namespace {
 
+// Addresses are numbers here: with strides that no element is reached by, pointers would overflow.
 struct Memory {
-    const char* begin;
-    const char* end;
+    std::uintptr_t begin, end;
 };
 
-// The bytes between the first and the last element.
+// The bytes between the first and the last element; no memory if there is none.
 Memory memory_of(PyArrayObject* array) {
-    const char* begin = PyArray_BYTES(array);
-    const char* end = begin + PyArray_ITEMSIZE(array);
+    if (PyArray_SIZE(array) == 0) return {0, 0};
+    const auto first = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(array));
+    Memory memory{first, first + static_cast<std::uintptr_t>(PyArray_ITEMSIZE(array))};
     for (int i = 0; i < PyArray_NDIM(array); ++i) {
-        const npy_intp extent = PyArray_DIM(array, i);
-        if (extent == 0) return {nullptr, nullptr};
-        const npy_intp reach = (extent - 1) * PyArray_STRIDE(array, i);
-        (reach < 0 ? begin : end) += reach;
+        const auto steps = static_cast<std::uintptr_t>(PyArray_DIM(array, i) - 1);
+        const npy_intp stride = PyArray_STRIDE(array, i);
+        (stride < 0 ? memory.begin : memory.end) += steps * static_cast<std::uintptr_t>(stride);
     }
-    return {begin, end};
+    return memory;
 }
 
 bool are_disjoint(std::vector<Memory>& memories) {
@@ -136,7 +137,9 @@ Split split_of(const Request& request) {
     split.dimensions.reserve(static_cast<std::size_t>(PyArray_NDIM(request.array)));
     for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
         const auto extent = static_cast<std::size_t>(PyArray_DIM(request.array, i));
-        split.dimensions.push_back({extent, PyArray_STRIDE(request.array, i)});
+        // The stride of a single index means nothing; the largest is that of a dimension apart.
+        const npy_intp stride = extent <= 1 ? NPY_MAX_INTP : PyArray_STRIDE(request.array, i);
+        split.dimensions.push_back({extent, stride});
     }
     split.parts.reserve(request.division.sizes.size());
     return split;
@@ -181,7 +184,11 @@ PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offs
         if (i != division.axis || division.keepdims) strides[to++] = PyArray_STRIDE(array, i);
     }
     char* data = PyArray_BYTES(array);
-    if (size != 0) data += offset * PyArray_STRIDE(array, division.axis);  // as slicing does
+    if (size != 0 && PyArray_SIZE(array) != 0) {
+        const auto stride = static_cast<std::uintptr_t>(PyArray_STRIDE(array, division.axis));
+        const auto address = reinterpret_cast<std::uintptr_t>(data);
+        data = reinterpret_cast<char*>(address + static_cast<std::uintptr_t>(offset) * stride);
+    }
     const int flags = PyArray_FLAGS(array) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
     PyObject* base = new_reference(reinterpret_cast<PyObject*>(array));
     return with_base(PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(array)), rank, shape,

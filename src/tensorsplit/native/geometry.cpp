@@ -155,14 +155,15 @@ void add_part(Jobs& jobs, const char* source, std::size_t width, Shape shape, ch
 }
 
 void add_part_by_part(Jobs& jobs, const Geometry& split) {
-    const char* source = split.source;
+    std::ptrdiff_t offset = 0;
     for (const Part& part : split.parts) {
         Shape shape(split.outer);
         shape.push_back({part.size, split.axis.stride});
         shape.insert(shape.end(), split.inner.begin(), split.inner.end());
         Shape merged = merge(shape.data(), shape.data() + shape.size());
+        const char* source = split.source + offset * split.axis.stride;
         add_part(jobs, source, split.width, std::move(merged), part.to);
-        source += signed_of(part.size) * split.axis.stride;
+        offset += signed_of(part.size);
     }
 }
 
