@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorsplit import operators
-from tensorsplit.cli.parsing import is_operand, parse_operands, parse_shape
+from tensorsplit.cli.parsing import is_operand, parse_bytes, parse_operands, parse_shape
 from tests.refusals import refused
 
 
@@ -107,3 +107,21 @@ def test_an_operand_is_given_once() -> None:
 def test_a_word_with_an_equals_sign_after_a_name_is_an_operand() -> None:
     assert all(map(is_operand, ("axis=0", "split=2,5", "split=")))
     assert not any(map(is_operand, ("7,4", "=3", "7=3", "N,4")))
+
+
+@pytest.mark.parametrize(
+    ("word", "size"),
+    [
+        *(("1", 1), ("1048576", 1 << 20), ("500M", 500_000_000), ("500MB", 500_000_000)),
+        *(("2GiB", 2 << 30), ("2gi", 2 << 30), ("1.5 k", 1500), ("0.1G", 10**8), ("8B", 8)),
+        *((" 3T ", 3 * 10**12), ("9007199254740993.0", 9007199254740993)),
+    ],
+)
+def test_a_size_in_bytes(word: str, size: int) -> None:
+    assert parse_bytes(word) == size
+
+
+@pytest.mark.parametrize("word", ["", "M", "0", "0.1", "-5M", "5X", "5iB", "1e9", "nan", "5 M B"])
+def test_what_is_no_size_in_bytes(word: str) -> None:
+    with refused("TS703", "is no size", "500M, 2GiB", parameter="memory"):
+        parse_bytes(word)

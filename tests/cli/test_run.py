@@ -176,3 +176,18 @@ def test_what_is_split_is_compared_by_its_bits(
     all_near = tensorsplit(*words, "--tolerance", 1)
     assert all_near.status == 0
     assert "onnx-reference: the same as numpy up to rounding" in all_near.out
+
+
+def test_limits_are_for_every_engine_that_runs(
+    tensorsplit: Command, refused: Refused, split: Path, tmp_path: Path, x: Any
+) -> None:
+    words = ("run", split, "-i", npy(tmp_path, x), "--compare", "onnx-reference")
+    usual = tensorsplit(*words)
+    assert usual.status == 0
+    assert tensorsplit(*words, "--timeout", 100) == usual
+    message = refused("TS605", *words, "--timeout", 0.001)
+    assert "numpy gave no answer within 0.001 s and was stopped: --timeout" in message
+    for word in ("0", "nan", "-1"):
+        assert "timeout" in refused("TS703", *words, "--timeout", word)
+    for word in ("0", "5Q", "-1M", "5i", "1e9", ""):
+        assert "write it as 500M, 2GiB" in refused("TS703", *words, "--memory", word)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ _DIMENSION = re.compile(r"[0-9]{1,40}|\?|[^\W\d][^\s,=()\[\]]*")
 _SEPARABLE = re.compile(r"[0-9]{1,40}|\?|[A-Za-z]|[A-Z]\w*")
 _UNNAMED = re.compile(r"[0-9]{1,40}|\?")
 _INTEGER = re.compile("[+-]?[0-9]+")
+_BYTES = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_PREFIXES = ("", "k", "m", "g", "t")
 
 
 def parse_shape(word: str) -> Shape:
@@ -61,6 +64,19 @@ def _items(text: str) -> tuple[list[str], bool]:
         return [], True
     items = [item.strip() for item in inner.removesuffix(",").split(",")]
     return items, is_list or "," in inner
+
+
+def parse_bytes(word: str) -> int:
+    """Read a size in bytes: ``2GiB``, ``500M``, ``1.5 GB``, ``1048576``; TS703 for what is none."""
+    found = _BYTES.fullmatch(word.strip())
+    if found and (found[2] or not found[3]):
+        power = _PREFIXES.index(found[2].lower())
+        size = int(Fraction(found[1]) * (1024 if found[3] else 1000) ** power)
+        if size > 0:
+            return size
+    raise SplitError(
+        USAGE, f"{show(word)} is no size", "write it as 500M, 2GiB or 1048576", parameter="memory"
+    )
 
 
 def is_operand(word: str) -> bool:

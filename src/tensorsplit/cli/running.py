@@ -22,7 +22,7 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import Array, Writer, storable, write_archive, write_array, write_files
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
-from tensorsplit.cli.verifying import SIZE, tolerance_options
+from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ _LONGEST_LINE = 400
     multiple=True,
     help="Run this engine too and say where it differs; may be repeated.",
 )
+@limit_options
 @tolerance_options
 @click.option(
     "--tolerance",
@@ -95,6 +96,7 @@ def run(
     rtol: float | None,
     atol: float | None,
     tolerance: float | None,
+    limits: dict[str, Any],
     folder: Path | None,
     style: str | None,
 ) -> int:
@@ -136,12 +138,12 @@ def run(
     from tensorsplit.engines.compare import compare as compare_engines
 
     with inputs.explained():
-        outputs = engines.run(source, feeds, engine=engine)
+        outputs = engines.run(source, feeds, engine=engine, **limits)
     verdicts: list[str] = []
     same = True
     judging = _judging(source, rtol, atol, tolerance) if compare else {}
     for other in dict.fromkeys(compare):
-        found = compare_engines(source, feeds, [other], reference=outputs, **judging)
+        found = compare_engines(source, feeds, [other], reference=outputs, **judging, **limits)
         found = [replace(difference, reference=engine) for difference in found]
         if all(difference.is_allowed for difference in found):
             verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")

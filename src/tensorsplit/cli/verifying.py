@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, ModelInputs, input_options
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
 
@@ -57,6 +58,30 @@ def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return rtol(atol(command))
 
 
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``--memory`` and ``--timeout``, passed on as one, `limits`."""
+
+    @click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=lambda _context, _option, word: None if word is None else parse_bytes(word),
+        help="End a run that takes more memory, such as 500M or 2GiB, beyond that of the engine"
+        " itself. By default there is no limit.",
+    )
+    @click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        help="End a run that takes longer. By default our own operators may take any time, and"
+        " other engines 600 seconds.",
+    )
+    @wraps(command)
+    def with_limits(*, memory: int | None, timeout: float | None, **options: Any) -> Any:
+        return command(limits={"memory": memory, "timeout": timeout}, **options)
+
+    return with_limits
+
+
 def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The options of a command that can verify what it made, which it gets as one, `verification`.
 
@@ -66,6 +91,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option("--verify", is_flag=True, help=text)
         @tolerance_options
+        @limit_options
         @input_options("What to verify with, as `run` takes it; other inputs are random.")
         @wraps(command)
         def with_verification(
@@ -74,14 +100,16 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             rtol: float | None,
             atol: float | None,
             choice: InputChoice,
+            limits: dict[str, Any],
             **options: Any,
         ) -> Any:
             if not verify:
-                needing = {"--rtol": rtol, "--atol": atol, "--save-inputs": choice.save_to}
+                given = {"rtol": rtol, "atol": atol, "save-inputs": choice.save_to, **limits}
+                needing = {f"--{name}": value for name, value in given.items()}
                 for name, value in needing.items():
                     if value is not None:
                         raise click.UsageError(f"{name} needs --verify")
-            made = Verification(choice, rtol, atol) if verify else None
+            made = Verification(choice, rtol, atol, limits) if verify else None
             return command(verification=made, **options)
 
         return with_verification
@@ -96,6 +124,7 @@ class Verification:
     choice: InputChoice
     rtol: float | None
     atol: float | None
+    limits: dict[str, Any]
 
     def run(
         self, source: OnnxModel, made: OnnxModel, others: Sequence[str]
@@ -117,14 +146,18 @@ class Verification:
         first, *rest = dict.fromkeys([OURS, *(name for name in others if not missing([name]))])
         with inputs.explained():
             try:
-                expected = engines.run(source, inputs.feeds)
+                expected = engines.run(source, inputs.feeds, **self.limits)
             except SplitError as error:
                 if error.kind is not UNSUPPORTED_NODE or not rest:
                     raise
                 lines.append(f"numpy does not run it: {error}")
                 first, *rest = rest
-                expected = engines.run(source, inputs.feeds, engine=first)
-        judging = {"tolerance": Tolerance(self.rtol, self.atol), "moved": moved_outputs(source)}
+                expected = engines.run(source, inputs.feeds, engine=first, **self.limits)
+        judging = {
+            "tolerance": Tolerance(self.rtol, self.atol),
+            "moved": moved_outputs(source),
+            **self.limits,
+        }
         comparison = _Comparison(source, made, inputs, judging, first, expected)
         same = comparison.add(lines, first)
         for name in rest:

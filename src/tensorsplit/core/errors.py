@@ -227,6 +227,12 @@ ENGINE_REFUSED = _kind("TS603", "the engine refused the model", "The engine's ow
 ENGINE_CRASHED = _kind(
     "TS604", "the engine's process died", "Engines run in a process of their own; it ended."
 )
+LIMIT = _kind(
+    "TS605",
+    "the run took more than it may",
+    "It was ended, as it took more than `--memory` or `--timeout` (in Python `memory` or `timeout`)"
+    " allows.",
+)
 
 # Codes TS7xx, files and the command line
 UNREADABLE_ARRAY = _kind("TS701", "not a readable array", "Arrays are read from .npy, .npz, .pb.")

@@ -29,6 +29,8 @@ def run(
     inputs: Mapping[str, Any],
     *,
     engine: str = AUTO,
+    memory: int | None = None,
+    timeout: float | None = None,
 ) -> dict[str, Any]:
     """Run a model.
 
@@ -42,6 +44,9 @@ def run(
             Const, VariadicSplit, Split and Result; ``onnx-reference`` is that evaluator alone;
             ``onnxruntime`` and ``openvino`` are extras. ``auto`` is ``numpy``, but ``openvino`` for
             an IR with layers of other types, where it is installed.
+        memory: How many bytes the run may take beyond what the engine takes by itself. With this or
+            `timeout` the whole run is in a child process, also that of ``numpy``.
+        timeout: How many seconds the run may take, in place of the environment variable.
 
     Returns:
         By name, in the graph's order, an array for each output; a list of arrays for a sequence,
@@ -52,13 +57,18 @@ def run(
             for the inputs; TS1xx to TS3xx for a split node that is wrong, before the engine sees
             it; TS509 to TS511 from the engine ``numpy``; TS603 if another engine refuses the
             model, TS604 if its process dies or takes longer than the environment variable
-            ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows.
+            ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows; TS605 if the run takes
+            more than `memory` or `timeout` allow; TS703 for a limit that can't be kept.
     """
     check_engine(engine)
     from tensorsplit.model.graph.reading import read_model
 
     content = read_model(model)
     engine = resolved(engine, content)
+    if memory is not None or timeout is not None:
+        from tensorsplit.engines.limits import run_limited
+
+        return run_limited(engine, content, inputs, memory, timeout)
     if engine != "numpy":
         from tensorsplit.engines.outside import run_outside
 

@@ -11,7 +11,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.core.errors import ENGINE_CRASHED, ENGINE_MISSING, UNKNOWN_ENGINE, SplitError
+from tensorsplit.core.errors import (
+    ENGINE_CRASHED,
+    ENGINE_MISSING,
+    LIMIT,
+    UNKNOWN_ENGINE,
+    SplitError,
+)
 from tensorsplit.engines import run
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -138,6 +144,8 @@ def compare(
     reference: str | Mapping[str, Any] = "numpy",
     tolerance: Tolerance | None = None,
     moved: Container[str] = (),
+    memory: int | None = None,
+    timeout: float | None = None,
 ) -> list[Difference]:
     """Run a model with several engines and say where they differ.
 
@@ -148,6 +156,8 @@ def compare(
         reference: An engine, or outputs that `run` returned.
         tolerance: How far numbers may be apart; None if every bit counts.
         moved: The outputs that have no tolerance, such as `model.exactness.moved_outputs`.
+        memory: The limit of each run in bytes, as `run` takes it.
+        timeout: The limit of each run in seconds, as `run` takes it.
 
     Returns:
         The differences, in the order of the engines and outputs, those that are allowed too; of
@@ -156,19 +166,20 @@ def compare(
         of zero count; values for all others.
 
     Raises:
-        SplitError: TS601 and TS602 for an engine that there is not; whatever the reference
-            refuses. What another engine refuses is a difference.
+        SplitError: TS601 and TS602 for an engine that there is not, TS605 for a limit; whatever the
+            reference refuses. What another engine refuses is a difference.
     """
+    limited = partial(run, model, inputs, memory=memory, timeout=timeout)
     if isinstance(reference, str):
-        name, expected = reference, run(model, inputs, engine=reference)
+        name, expected = reference, limited(engine=reference)
     else:
         name, expected = "the reference", dict(reference)
     found: list[Difference] = []
     for engine in engines:
         try:
-            outputs = run(model, inputs, engine=engine)
+            outputs = limited(engine=engine)
         except SplitError as error:
-            if error.kind in (UNKNOWN_ENGINE, ENGINE_MISSING):
+            if error.kind in (UNKNOWN_ENGINE, ENGINE_MISSING, LIMIT):
                 raise
             aspect = "crashed" if error.kind is ENGINE_CRASHED else "refused"
             found.append(Difference(engine, name, "", aspect, found=str(error)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from onnx import ModelProto
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
-from tensorsplit.engines.process import process_of
+from tensorsplit.engines.process import EngineProcess, process_of
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.message import tensors_outside
 from tensorsplit.model.graph.reading import OnnxModel
@@ -25,8 +25,16 @@ _PROBE = "tensorsplit.engines.openvino_probe"
 _MAX_MESSAGE = (1 << 31) - 1
 
 
-def run_outside(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a model in the process of any engine but ``numpy``; refusals as of `engines.run`."""
+def run_outside(
+    engine: str,
+    model: OnnxModel,
+    inputs: Mapping[str, Any],
+    find: Callable[[str, str], EngineProcess] = process_of,
+) -> dict[str, Any]:
+    """Run a model in the process of any engine but ``numpy``; refusals as of `engines.run`.
+
+    The process is found by its name and its adapter.
+    """
     adapter = ""  # the engine's own
     if model.openvino is None:
         feeds = check_feeds(model.inputs, inputs)
@@ -45,7 +53,7 @@ def run_outside(engine: str, model: OnnxModel, inputs: Mapping[str, Any]) -> dic
             parameter="engine",
         )
     fed = {name: _plain(value) for name, value in feeds.items()}
-    process = process_of(engine, f"tensorsplit.engines.adapters:run_{engine.replace('-', '_')}")
+    process = find(engine, f"tensorsplit.engines.adapters:run_{engine.replace('-', '_')}")
     outputs: dict[str, Any] = process.call((content, b"", fed, model.output_names), adapter=adapter)
     if engine == _OPENVINO and _has_strings([*fed.values(), *outputs.values()]):
         process.close()  # D17: its heap may be corrupt, which the next model must not suffer from

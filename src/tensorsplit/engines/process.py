@@ -128,7 +128,10 @@ class EngineProcess:
         SplitError TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its process
         dies or takes longer than `timeout`; whatever the adapter itself refuses.
         """
-        reply = self.ask(request, timeout(), adapter=adapter)
+        return self.result(self.ask(request, timeout(), adapter=adapter))
+
+    def result(self, reply: Reply) -> Any:
+        """The result of a reply, or the refusal of `call` that it stands for."""
         if reply.error is not None:
             raise reply.error
         if reply.missing is not None:

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Iterable
 from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
@@ -49,11 +50,16 @@ def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
         os._exit(0)
 
 
+def perform(adapter: str, request: Iterable[Any]) -> Any:
+    """What an adapter, ``module:function`` or a module with a function ``run``, returns."""
+    module, _, function = adapter.partition(":")
+    return getattr(import_module(module), function or "run")(*request)
+
+
 def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memoryview]:
     """What comes of a call, packed: its number, and the arguments of `process.Reply`."""
     try:
-        module, _, function = adapter.partition(":")
-        reply = {"result": getattr(import_module(module), function or "run")(*request)}
+        reply = {"result": perform(adapter, request)}
     except SplitError as error:
         fields = ("code", "problem", "fix", "parameter", "operator", "node")
         reply = {"error": {name: getattr(error, name) for name in fields}}

@@ -1,0 +1,144 @@
+"""`run` within limits: the run is in a child process of any engine, and is ended beyond them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import tensorsplit as ts
+from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
+from tests.engines.test_run import every_engine
+from tests.model.ir_files import X, cut_file
+
+DATA = np.arange(6, dtype=np.float32)
+GIB = 1 << 30
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS")
+
+
+def filled() -> onnx.ModelProto:
+    """As many zeros as are fed, split and summed up."""
+    nodes = [
+        node("ConstantOfShape", "n", "zeros"),
+        node("Split", "zeros", "a b", num_outputs=2),
+        node("ReduceSum", "a", "sum", keepdims=0),
+    ]
+    return model(nodes, [tensor("n", INT64, [1])], [tensor("sum")])
+
+
+def counting() -> onnx.ModelProto:
+    """A loop that adds 1 as often as it is fed, beside a split."""
+    condition = tensor("condition", TensorProto.BOOL, []), tensor("goes on", TensorProto.BOOL, [])
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["condition"], ["goes on"]),
+            node("Constant", "", "one", value_float=1.0),
+            node("Add", "sum one", "more"),
+        ],
+        "body",
+        [tensor("i", INT64, []), condition[0], tensor("sum", FLOAT, [])],
+        [condition[1], tensor("more", FLOAT, [])],
+    )
+    nodes = [
+        helper.make_node("Loop", ["times", "go", "start"], ["end"], body=body),
+        node("Split", "x", "a b", num_outputs=2),
+    ]
+    fed = [tensor("times", INT64, []), tensor("x", FLOAT, [6])]
+    made = [tensor("end"), tensor("a"), tensor("b")]
+    return model(nodes, fed, made, go=np.array(True), start=np.array(0, np.float32))
+
+
+def refused(code: str, source: Any, inputs: dict[str, Any], **options: Any) -> str:
+    with pytest.raises(ts.SplitError) as caught:
+        ts.run(source, inputs, **options)
+    assert caught.value.code == code, caught.value
+    return str(caught.value)
+
+
+@needs_linux
+@every_engine
+def test_what_stays_within_its_limits_is_as_ever(engine: str, tmp_path: Path) -> None:
+    onnx.save(split_model(), tmp_path / "m.onnx")
+    for source, limit in ((split_model(), 4 * GIB), (tmp_path / "m.onnx", 1 << 90)):
+        made = ts.run(source, {"x": DATA}, engine=engine, memory=limit, timeout=100)
+        assert list(made) == ["a", "b"]
+        np.testing.assert_array_equal(made["b"], DATA[2:])
+
+
+@needs_linux
+@every_engine
+def test_memory_beyond_the_limit(engine: str) -> None:
+    fed = {"n": np.array([1 << 30], np.int64)}
+    message = refused("TS605", filled(), fed, engine=engine, memory=GIB)
+    assert "1,073,741,824 bytes" in message
+    assert "--memory" in message
+
+
+@every_engine
+def test_time_beyond_the_limit(engine: str) -> None:
+    fed = {"times": np.array(10**8, np.int64), "x": DATA}
+    message = refused("TS605", counting(), fed, engine=engine, timeout=0.5)
+    assert "0.5 s" in message
+    assert "--timeout" in message
+
+
+def test_refusals_are_as_ever() -> None:
+    assert "x" in refused("TS505", split_model(), {}, timeout=100)
+    assert "sums to 7" in refused("TS302", split_model(3, 4), {"x": DATA}, timeout=100)
+
+
+def test_sequences_and_strings_are_passed_on() -> None:
+    source = model(
+        [node("SplitToSequence", "x split", "parts")],
+        [tensor("x", TensorProto.STRING, [2])],
+        [helper.make_tensor_sequence_value_info("parts", TensorProto.STRING, None)],
+        split=np.array(1, np.int64),
+    )
+    texts = np.array(["a", "\N{SNOWMAN}"], object)
+    made = ts.run(source, {"x": texts}, timeout=100)["parts"]
+    assert [part.tolist() for part in made] == [["a"], ["\N{SNOWMAN}"]]
+
+
+def test_an_openvino_ir(tmp_path: Path) -> None:
+    path = cut_file().save(tmp_path)
+    expected = ts.run(path, {"x": X}, engine="numpy")
+    made = ts.run(path, {"x": X}, engine="numpy", timeout=100)
+    assert list(made) == list(expected)
+    for name, part in made.items():
+        np.testing.assert_array_equal(part, expected[name])
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1"])
+def test_what_is_no_amount_of_memory(limit: Any) -> None:
+    assert "memory" in refused("TS703", split_model(), {"x": DATA}, memory=limit)
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "1"])
+def test_what_is_no_time(limit: Any) -> None:
+    assert "timeout" in refused("TS703", split_model(), {"x": DATA}, timeout=limit)
+
+
+def test_a_system_that_limits_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    message = refused("TS703", split_model(), {"x": DATA}, memory=GIB)
+    assert "darwin limits the address space of no process (RLIMIT_AS)" in message
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
+def test_ctrl_c_ends_the_child() -> None:
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        ts.run(counting(), {"times": np.array(10**8, np.int64), "x": DATA}, timeout=100)
+    assert time.monotonic() - begun < 50
