@@ -43,7 +43,7 @@ def test_json(run: Command) -> None:
 
 def test_a_file(run: Command, tmp_path: Path) -> None:
     figures = tmp_path / "new" / "f.json"
-    ended = run("--format", "json", "-o", figures)
+    ended = run("--format", "json", "-o", figures, "--create-dirs")
     assert ended == (0, "", "")
     assert json.loads(figures.read_text())["measured"][0]["workload"]["name"] == "tiny"
 

@@ -123,7 +123,7 @@ def test_a_damaged_compressed_run_is_refused(refused: Any, tmp_path: Path) -> No
 
 def test_html_is_one_page_with_the_reproduction(run: Command, saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "report" / "page.html"
-    ended = run("--from", saved, "--format", "html", "-o", page)
+    ended = run("--from", saved, "--format", "html", "-o", page, "--create-dirs")
     assert (ended.status, ended.out) == (1, "")
     assert page.read_text().startswith("<!")
     assert CASE.split("/")[0] in page.read_text()
@@ -270,7 +270,8 @@ def test_a_file_that_cant_be_written_leaves_what_was_there(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
-def test_ctrl_c_ends_without_a_word_and_writes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_ctrl_c_ends_without_a_word_and_writes_nothing(tmp_path: Path, stop: str) -> None:
     words = ("-e", planted("hangs"), "--case", "onnx.Split-13/*", "-o", str(tmp_path / "out"))
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
@@ -285,10 +286,12 @@ def test_ctrl_c_ends_without_a_word_and_writes_nothing(tmp_path: Path) -> None:
     while not (tmp_path / "pid").exists():  # the engine has begun
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.Signals[stop])
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, b"", b"")
+    assert (process.returncode, out, err) == (128 + signal.Signals[stop], b"", b"")
     assert not (tmp_path / "out").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @pytest.mark.parametrize(

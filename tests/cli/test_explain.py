@@ -211,7 +211,8 @@ def test_an_openvino_model(tensorsplit: Command, tmp_path: Path) -> None:
 
 def test_svg_is_written_beside_the_drawing(tensorsplit: Command, tmp_path: Path) -> None:
     target = tmp_path / "new" / "cut.svg"
-    ended = tensorsplit("explain", "onnx.Split-18", "7,4", "num_outputs=3", "--svg", target)
+    words = ("explain", "onnx.Split-18", "7,4", "num_outputs=3", "--svg", target)
+    ended = tensorsplit(*words, "--create-dirs")
     assert ended.status == 0
     assert "3 parts" in ended.out
     root = ElementTree.fromstring(target.read_text(encoding="utf-8"))
@@ -221,7 +222,7 @@ def test_svg_is_written_beside_the_drawing(tensorsplit: Command, tmp_path: Path)
 
 def test_an_svg_that_cannot_be_written_leaves_nothing(refused: Refused, tmp_path: Path) -> None:
     refused("TS702", "explain", "Split", "7", "num_outputs=1", "--svg", tmp_path)
-    refused("TS302", "explain", "Split", "7", "split=6", "--svg", tmp_path / "new" / "a.svg")
+    refused("TS302", "explain", "Split", "7", "split=6", "--svg", tmp_path / "a.svg")
     assert not list(tmp_path.iterdir())
 
 

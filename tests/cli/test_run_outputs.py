@@ -93,7 +93,7 @@ def test_a_sequence_becomes_numbered_files_with_safe_names(
 ) -> None:
     x = rng.standard_normal((5, 3)).astype(np.float32)
     out = tmp_path / "in" / "out"
-    ended = tensorsplit("run", chunks, "-i", f"x={npy(tmp_path, x)}", "-o", out)
+    ended = tensorsplit("run", chunks, "-i", f"x={npy(tmp_path, x)}", "-o", out, "--create-dirs")
     assert ended.out.splitlines()[0] == f"parts/../x[0]: {out / 'parts_.._x_0.npy'}"
     names = [f"parts_.._x_{place}.npy" for place in range(3)]
     assert sorted(path.name for path in out.iterdir()) == names

@@ -34,6 +34,7 @@ def test_they_are_linked_or_copied(
     option: tuple[str, ...], tensorsplit: Command, tmp_path: Path
 ) -> None:
     source, out = save(tmp_path / "in", "w.bin"), tmp_path / "out" / "m.onnx"
+    out.parent.mkdir()
     assert tensorsplit("convert", source, "--opset", 13, "-o", out, *option).status == 0
     brought = out.parent / "w.bin"
     assert brought.read_bytes() == DATA.tobytes()
@@ -43,13 +44,14 @@ def test_they_are_linked_or_copied(
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
 def test_copies_have_the_permissions_of_any_new_file(tensorsplit: Command, tmp_path: Path) -> None:
     source, out = save(tmp_path / "in", "w.bin"), tmp_path / "out" / "m.onnx"
+    out.parent.mkdir()
     tensorsplit("convert", source, "--opset", 13, "-o", out, "--copy-external-data")
     assert (out.parent / "w.bin").stat().st_mode == out.stat().st_mode
 
 
 def test_none_is_brought_from_outside_the_folder(tensorsplit: Command, tmp_path: Path) -> None:
     source, out = save(tmp_path / "a" / "in", "../secret.bin"), tmp_path / "b" / "out" / "m.onnx"
-    ended = tensorsplit("convert", source, "--opset", 13, "-o", out)
+    ended = tensorsplit("convert", source, "--opset", 13, "-o", out, "--create-dirs")
     assert ended.status == 2
     assert "[TS504]" in ended.err
     assert not (tmp_path / "b").exists()

@@ -52,7 +52,7 @@ class QuietRunner(Runner):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("conformance") / "a" / "b"
+    target = tmp_path_factory.mktemp("conformance") / "a"
     export([*LEGAL, *REFUSED, *IR], target, seed=2)
     return target
 

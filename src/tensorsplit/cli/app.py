@@ -1,17 +1,20 @@
 """The group of commands, and how each of them ends.
 
 Exit status: 0 fine; 1 findings of error level, a mismatch, or an engine that does not behave as
-recorded; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130 and a
-closed pipe with 141, both without a message, as programs in C do.
+recorded; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130, SIGTERM
+with 143, SIGHUP with 129 and a closed pipe with 141, all without a message, as programs in C do.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
@@ -37,12 +40,15 @@ class CommandLine(click.Group):
         """Run the command line, with the arguments of the process if none are given, and exit."""
         extra.update(prog_name="tensorsplit", standalone_mode=False)
         logging.getLogger("onnx_ir").setLevel(logging.CRITICAL)  # a failure is one line, and ours
-        try:
-            status = super().main(args, **extra)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except Exception as error:  # noqa: BLE001 - no bad input may end in a traceback
-            status = _report(error)
+        with _interrupted_by_signals() as received:
+            try:
+                status = super().main(args, **extra)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+            except Exception as error:  # noqa: BLE001 - no bad input may end in a traceback
+                status = _report(error)
+        if received:
+            status = 128 + received[0]
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -51,6 +57,31 @@ class CommandLine(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _interrupted_by_signals() -> Iterator[list[int]]:
+    """End the block as Ctrl-C does when SIGTERM or SIGHUP comes; yields those that came."""
+    received: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> NoReturn:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)  # what is cleaned up now is cleaned up whole
+        received.append(number)
+        raise KeyboardInterrupt
+
+    named = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+    before = {number: signal.getsignal(number) for number in named if number is not None}
+    before = {number: found for number, found in before.items() if found is signal.SIG_DFL}
+    try:
+        for number in before:
+            with contextlib.suppress(ValueError):  # raised in a thread, which gets no signals
+                signal.signal(number, interrupt)
+        yield received
+    finally:
+        for number, found in before.items():
+            with contextlib.suppress(ValueError):
+                signal.signal(number, found)
 
 
 def _report(error: Exception) -> int:

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.files import write_files
+from tensorsplit.cli.files import OutputFile, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, say, show, write
-from tensorsplit.core.errors import UNWRITABLE, SplitError
 
 if TYPE_CHECKING:
     from tensorsplit.bench.workloads import Workload
 
-_File = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "bench",
         "bench attention 'rgb*' --peer torch",
         "bench --format json -o bench.json",
         "bench --quick",
-    )
+    ),
 )
 @click.argument("workload", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="List the workloads and the peers, and stop.")
@@ -45,7 +43,9 @@ _File = click.Path(dir_okay=False, path_type=Path)
 @click.option("--quick", is_flag=True, help="One round: check every result, and time roughly.")
 @format_option("text", "json", text="How to write the figures.")
 @click.option(
-    "-o", "--output", type=_File, help="Write the figures to this file, not standard output."
+    *("-o", "--output"),
+    type=OutputFile(dir_okay=False, path_type=Path),
+    help="Write the figures to this file, not standard output.",
 )
 def bench(
     *,
@@ -74,9 +74,6 @@ def bench(
     if listed:
         say(*_listing(chosen))
         return 0
-    # Refused before a minute is spent, not after it.
-    if output is not None and output.parent.exists() and not output.parent.is_dir():
-        raise SplitError(UNWRITABLE, f"{output.parent} is not a folder", "give another path")
     effort = Effort(rounds=1 if quick else repeat)
     entries = choose_entries(peers)
     measured = tuple(measure(entry, entries, effort) for entry in _announced(chosen))

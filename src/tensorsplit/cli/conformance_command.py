@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tensorsplit.cli.files import write_files
+from tensorsplit.cli.files import (
+    InputFile,
+    OutputFile,
+    OutputFolder,
+    WritingCommand,
+    outputs,
+    reads,
+    write_files,
+)
 from tensorsplit.cli.screen import (
     FINDINGS,
     complain,
@@ -38,23 +46,26 @@ _MOST_LISTED = 20
 _WIDTH = 100
 
 
-_FILE: dict[str, Any] = {"metavar": "FILE", "type": click.Path(path_type=Path)}
-_FOLDER = _FILE | {"metavar": "DIR"}
+_READ: dict[str, Any] = {"metavar": "FILE", "type": InputFile(path_type=Path)}
+_FILE: dict[str, Any] = {"metavar": "FILE", "type": OutputFile(path_type=Path)}
+_FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path)}
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "conformance --engine onnxruntime",
         "conformance --engine all --format html -o report.html",
         "conformance --engine my_adapter.py --case 'onnx.Split-18/*'",
         "conformance --repro CASE --engine onnxruntime > repro.py",
         "conformance --engine onnxruntime --profiles profiles/",
-    )
+    ),
 )
 @click.option(
     *("--engine", "-e", "engines"),
     metavar="NAME",
     multiple=True,
+    callback=reads,
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
     " `all` for all that are installed. The default is numpy, onnx-reference, onnxruntime and"
     " openvino, as far as they are installed.",
@@ -77,7 +88,7 @@ _FOLDER = _FILE | {"metavar": "DIR"}
 )
 @click.option(
     *("--from", "sources"),
-    **_FILE,
+    **_READ,
     help="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
     " which the first has all cases; run nothing.",
     multiple=True,
@@ -87,7 +98,7 @@ _FOLDER = _FILE | {"metavar": "DIR"}
     "--export", **_FOLDER, help="Write the cases as ONNX backend tests, for other runners."
 )
 @click.option("--profiles", **_FOLDER, help="Write what each engine was measured to support.")
-@click.option("--known", **_FILE, help="Known deviations, instead of the package's own.")
+@click.option("--known", **_READ, help="Known deviations, instead of the package's own.")
 @click.option(
     "--update-known", **_FILE, help="Write known deviations that fit this run, to review."
 )
@@ -133,7 +144,10 @@ def conformance(
     if lists or export is not None:
         cases = _cases(patterns)
         if export is not None:
-            with progress_of("conformance", len(cases)) as advance:
+            with (
+                progress_of("conformance", len(cases)) as advance,
+                outputs().made_around(export),
+            ):
                 export_cases(cases, export, seed, progress=advance)
         if lists:
             _write(_listing(cases, style), out)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit.arrays.arguments import bind_values
-from tensorsplit.cli.files import write_files
+from tensorsplit.cli.files import (
+    InputFile,
+    OutputFile,
+    WritingCommand,
+    read_source,
+    write_files,
+)
 from tensorsplit.cli.parsing import (
     is_operand,
     operator_named,
@@ -64,19 +70,20 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "explain onnx.Split-18 7,4 axis=0 num_outputs=3",
         "explain Split --opset 13 --shape 7x4 --split 2,5",
         "explain openvino.VariadicSplit-1 N,8 axis=0 split_lengths=-1,2 --svg split.svg",
         "explain model.onnx --svg splits.svg",
-    )
+    ),
 )
-@click.argument("target", metavar="OPERATOR|MODEL")
+@click.argument("target", metavar="OPERATOR|MODEL", type=InputFile())
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
 @click.option("--shape", help="The shape of the data, such as 7,4 or N,4; ? is unknown.")
 @_operand_options
 @click.option("--opset", type=int, help="The opset, where OPERATOR is a name such as Split.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture to this file too.")
+@click.option("--svg", type=OutputFile(path_type=Path), help="Write the picture to this file too.")
 def explain(
     *,
     target: str,
@@ -144,10 +151,9 @@ def _splits_of_model(path: str) -> list[ExplainedSplit]:
     read is refused (TS501 to TS504), and a split that is wrong and may run (TS101 to TS308).
     """
     from tensorsplit.model.graph.nodes import is_split, walk
-    from tensorsplit.model.graph.reading import read_model
     from tensorsplit.model.infer.analysis import analyse
 
-    model = read_model(path).model
+    model = read_source(path).model
     facts = analyse(model, {}, strict=True)
     return [_split_of(ref, facts) for ref in walk(model) if is_split(ref.node)]
 

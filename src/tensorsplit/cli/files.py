@@ -1,95 +1,122 @@
-"""Files of the commands: models are read, and results written whole or not at all."""
+"""Files of the commands: what may be written is decided before a command begins.
+
+The types of arguments and options say what is read and what is written; see `Outputs`.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
-from uuid import uuid4
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import click
 import numpy as np
 
 from tensorsplit.core.errors import UNREADABLE_MODEL, UNWRITABLE, SplitError
+from tensorsplit.core.outputs import Brought, Content, Outputs
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-Writer: TypeAlias = Callable[[IO[bytes]], object]
-"""Writes the content of one file."""
+    from tensorsplit.model.graph.reading import OnnxModel
 
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 PIPE = "-"
 
 
-def write_files(files: Mapping[Path, Writer | bytes | str]) -> None:
-    """Write files beside their targets, and rename all of them into place once all are whole.
+class WritingCommand(click.Command):
+    """A command that writes files: its outputs are checked before it begins."""
 
-    If one of them can't be written (TS702), none is. Missing folders are made, and removed again
-    if nothing is written.
-    """
-    drafts: dict[Path, Path] = {}
-    with contextlib.ExitStack() as cleaning:
-        for target, content in files.items():
-            with _refusing(target):
-                for folder in reversed(target.parents):
-                    if not folder.exists():
-                        folder.mkdir()
-                        cleaning.callback(_remove_if_empty, folder)
-                if not _is_replaceable(target):
-                    what = "a folder" if target.is_dir() else "no regular file"
-                    raise SplitError(UNWRITABLE, f"{target} is {what}", "give the name of a file")
-                draft = drafts[target] = target.parent / f".tensorsplit-{uuid4().hex}.part"
-                mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
-                draft.touch(mode | 0o200, exist_ok=False)  # as private as what it replaces
-                cleaning.callback(draft.unlink, missing_ok=True)
-                _fill(draft, content)
-                if target.exists():
-                    draft.chmod(mode)
-        for target, draft in drafts.items():
-            with _refusing(target):
-                draft.replace(target)
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        option = click.Option(
+            ["--create-dirs"],
+            is_flag=True,
+            expose_value=False,
+            callback=lambda _, __, value: setattr(outputs(), "create_dirs", value),
+            help="Make the folders that are missing on the way to an output.",
+        )
+        self.params.append(option)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, unless an output may not be written (TS702)."""
+        outputs().check()
+        return super().invoke(ctx)
 
 
-def _is_replaceable(target: Path) -> bool:
-    """Whether it is a file or nothing; a device, a pipe or a link such as /dev/stdout stays."""
-    if target.is_symlink() and target.readlink().is_relative_to("/proc"):
-        return False
-    return target.is_file() or not target.exists()
+class _NotedPath(click.Path):
+    """The type of a path that is noted in the outputs of the command."""
+
+    noted_in: ClassVar[str]
+
+    def convert(self, *given: Any) -> Any:
+        """The path; where dashes are allowed, - is none."""
+        path = super().convert(*given)
+        if not (self.allow_dash and path == PIPE):
+            getattr(outputs(), self.noted_in).append(Path(os.fsdecode(path)))
+        return path
 
 
-def _fill(draft: Path, content: Writer | bytes | str) -> None:
-    """Write the content, down to the disk."""
-    with draft.open("wb") as file:
-        if callable(content):
-            content(file)
-        else:
-            file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
+class InputFile(_NotedPath):
+    """The type of what names a file to read, which no output may be."""
+
+    noted_in = "reads"
 
 
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # it is in use
-        folder.rmdir()
+class OutputFile(_NotedPath):
+    """The type of what names a file to write."""
+
+    noted_in = "files"
 
 
-@contextlib.contextmanager
-def _refusing(target: Path) -> Iterator[None]:
-    """Turn what the file system raises into a refusal."""
-    try:
-        yield
-    except OSError as error:
-        raise SplitError(
-            UNWRITABLE,
-            f"cannot write to {target}: {error.strerror or error}; nothing was written",
-            "give another path",
-        ) from None
+class OutputFolder(_NotedPath):
+    """The type of what names a folder to write into; it is made if it is missing."""
+
+    noted_in = "folders"
+
+
+def reads(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Note what may be files that are read: a word of an option, or what is behind its ``=``."""
+    for word in (value,) if isinstance(value, str) else value or ():
+        parts = word.split("=")
+        outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]
+    return value
+
+
+def outputs() -> Outputs:
+    """The outputs of the command that runs."""
+    context = click.get_current_context(silent=True)
+    return Outputs() if context is None else context.ensure_object(Outputs)
+
+
+def write_files(files: Mapping[Path, Content]) -> None:
+    """Write files whole or not at all; see `Outputs`."""
+    outputs().write(files)
+
+
+def read_source(source: str | ModelProto) -> OnnxModel:
+    """Read a model from a path, or one on standard input; no output may be one of its files."""
+    from tensorsplit.model.graph.message import tensors_outside
+    from tensorsplit.model.graph.reading import read_model
+
+    read, known = read_model(source), outputs()
+    if known.files or known.folders:
+        folder = read.folder or Path()
+        places = {
+            entry.value
+            for tensor in tensors_outside(read.original)
+            for entry in tensor.external_data
+            if entry.key == "location"
+        }
+        known.reads += [folder / place for place in places]
+        if read.openvino is not None:
+            known.reads.append(read.openvino.weights)
+        known.check()
+    return read
 
 
 def source_of(model: str) -> str | ModelProto:
@@ -138,40 +165,22 @@ class Output:
             if sys.stdout is not None:  # its reader is gone already
                 sys.stdout.buffer.write(data)
             return
-        target = Path(self.target)
-        folder = Path(self.source).parent if self.source != PIPE else Path()
-        moves = folder.resolve() != target.parent.resolve()
-        with contextlib.ExitStack() as undoing:
-            for location in _locations(made, folder) if moves else ():
-                if _bring(folder / location, target.parent / location, self.copy_weights):
-                    undoing.callback((target.parent / location).unlink, missing_ok=True)
-            write_files({target: data})
-            undoing.pop_all()
-
-
-def _bring(source: Path, target: Path, may_copy: bool) -> bool:
-    """Copy or link a file, unless it is there already; whether it was brought."""
-    try:
-        if target.exists():
-            if target.samefile(source):
-                return False
-            raise SplitError(
-                UNWRITABLE,
-                f"{target} exists and holds other data than {source}",
-                "write the model into another folder",
-            )
-        if may_copy:
-            write_files({target: lambda file: shutil.copyfile(source, file.name)})
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.link(source.resolve(), target)
-    except OSError as error:
-        raise SplitError(
-            UNWRITABLE,
-            f"cannot link the weights {source} to {target}: {error.strerror or error}",
-            "write the model beside its weights, or copy them with --copy-external-data",
-        ) from error
-    return True
+        target, files = Path(self.target), dict[Path, Content]()
+        source = Path(self.source)
+        folder = Path() if self.source == PIPE else source.parent
+        is_in_place = target.exists() and source.exists() and target.samefile(source)
+        for beside in {target.parent.resolve(), target.resolve().parent} - {folder.resolve()}:
+            for location in () if is_in_place else _locations(made, folder):
+                weights = beside / location
+                if not weights.resolve().is_relative_to(beside):
+                    raise SplitError(
+                        UNWRITABLE,
+                        f"{weights} leads out of the folder that the model is written into",
+                        "write the model into another folder",
+                    )
+                files[weights] = Brought(folder / location, self.copy_weights)
+                outputs().folders += [each for each in weights.parents if beside in each.parents]
+        write_files({**files, target: data})
 
 
 def _locations(made: ModelProto, folder: Path) -> list[str]:
@@ -182,7 +191,8 @@ def _locations(made: ModelProto, folder: Path) -> list[str]:
     outside = list(tensors_outside(made))
     for tensor in outside:
         check_external(tensor, folder)
-    return sorted({e.value for t in outside for e in t.external_data if e.key == "location"})
+    entries = (entry for tensor in outside for entry in tensor.external_data)
+    return sorted({os.path.normpath(each.value) for each in entries if each.key == "location"})
 
 
 def storable(array: Array) -> Array | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 import numpy as np
 
-from tensorsplit.cli.files import Array
+from tensorsplit.cli.files import Array, reads
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
@@ -40,7 +40,8 @@ _ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 def input_option(text: str) -> Callable[[Command], Command]:
     """The option ``--input``, passed on as `written`."""
-    return click.option("--input", "-i", "written", metavar="NAME=FILE", multiple=True, help=text)
+    names = ("--input", "-i", "written")
+    return click.option(*names, metavar="NAME=FILE", multiple=True, callback=reads, help=text)
 
 
 def read_feeds(

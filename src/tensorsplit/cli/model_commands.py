@@ -7,12 +7,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from tensorsplit import __version__
-from tensorsplit.cli.files import PIPE, Output, source_of
+from tensorsplit.cli.files import (
+    PIPE,
+    InputFile,
+    Output,
+    OutputFile,
+    WritingCommand,
+    outputs,
+    read_source,
+    reads,
+    source_of,
+)
 from tensorsplit.cli.input_files import INPUT_SHAPE_OPTION, read_input_shapes
 from tensorsplit.cli.screen import (
     FINDINGS,
@@ -49,12 +60,22 @@ _STYLES = {
 """How the lines of the findings are shown: nodes and the summary, severities, and fixes."""
 
 
+def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
+    """Let OUT be MODEL too, if that is an ONNX model as what is written."""
+    if Path(model).suffix.lower() != ".xml":
+        outputs().replaceable = next(path for path in outputs().reads if path == Path(model))
+    return model
+
+
 def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     """MODEL, and the options of a command that writes one, which it gets as one, `output`."""
 
-    @click.argument("model")
+    @click.argument("model", type=InputFile(), callback=_may_be_replaced)
     @click.option(
-        "-o", "--output", "out", metavar="OUT", help="Where the model goes; - for a pipe."
+        *("-o", "--output", "out"),
+        metavar="OUT",
+        type=OutputFile(allow_dash=True),
+        help="Where the model goes; - for a pipe.",
     )
     @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
     @click.option(
@@ -128,12 +149,13 @@ def _show_findings(report: str) -> None:
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "infer model.onnx -o inferred.onnx",
         "infer model.onnx --input-shape x:1,3,224,224 -o inferred.onnx",
         "infer model.onnx --dry-run",
         "infer - -o - < model.onnx > inferred.onnx",
-    )
+    ),
 )
 @INPUT_SHAPE_OPTION
 @_writes_model
@@ -145,10 +167,9 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     """
     from onnx import ModelProto
 
-    from tensorsplit.model.graph.reading import read_model
     from tensorsplit.model.infer.filling import filled_in, infer_shapes
 
-    source = read_model(source_of(model))
+    source = read_source(source_of(model))
     given = read_input_shapes(shapes, source.inputs) if shapes else None
     with progress_of("inferring"):
         made = cast(ModelProto, infer_shapes(source, input_shapes=given))
@@ -160,13 +181,14 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "convert model.onnx --opset 18 -o model.onnx",
         "convert model.onnx --opset 11 --dry-run",
         "convert model.onnx --opset 13 -o model.onnx --verify --engine onnxruntime",
         "convert model.onnx --to-variadic -o variadic.onnx",
         "convert - --opset 13 -o - < model.onnx > converted.onnx",
-    )
+    ),
 )
 @click.option(
     "--opset", metavar="N", type=int, help="The opset to convert ONNX's own operators to."
@@ -218,7 +240,7 @@ def convert(
     for engine in engines:
         check_engine(engine)
     with progress_of("converting"):
-        opened, report = open_converted(source_of(model), opset, variadic=to_variadic)
+        opened, report = open_converted(read_source(source_of(model)), opset, variadic=to_variadic)
         made = opened.proto(report.is_changed)
     verdict, same = _verdict(verification, opened, made, engines)
     if output.has_report:
@@ -253,18 +275,20 @@ def _counted(nodes: Sequence[str]) -> str:
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "lower model.onnx --for openvino -o lowered.onnx --verify",
         "lower model.onnx --for onnxruntime --dry-run",
         "lower model.onnx --for portable -o - > portable.onnx",
         "lower model.onnx --for openvino -o out.onnx --verify --input-shape x:1,3,224,224",
-    )
+    ),
 )
 @click.option(
     "--for",
     "target",
     metavar="ENGINE",
     required=True,
+    callback=reads,
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
     " lengths, axes from the front).",
 )
@@ -290,7 +314,7 @@ def lower(
     from tensorsplit.model.lower import lower_graph
 
     with progress_of("lowering"):
-        opened = open_model(source_of(model))
+        opened = open_model(read_source(source_of(model)))
         report = lower_graph(opened.model, target)
         made = opened.proto(bool(report.changes))
     others = [] if verification is None else _engine_of(target)

@@ -19,11 +19,22 @@ import click
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.cli.files import Array, Writer, storable, write_archive, write_array, write_files
+from tensorsplit.cli.files import (
+    Array,
+    InputFile,
+    OutputFolder,
+    WritingCommand,
+    read_source,
+    storable,
+    write_archive,
+    write_array,
+    write_files,
+)
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
+from tensorsplit.core.outputs import Content
 
 if TYPE_CHECKING:
     from tensorsplit.model.graph.reading import OnnxModel
@@ -39,15 +50,16 @@ _LONGEST_LINE = 400
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "run model.onnx --input x=x.npy",
         "run model.onnx --input inputs.npz -o out",
         "run model.onnx --input x=x.pb --compare onnxruntime --compare openvino",
         "run model.onnx --compare onnxruntime --seed 7 --save-inputs failing.npz",
         "run model.xml --input x=x.npy --engine openvino",
-    )
+    ),
 )
-@click.argument("model")
+@click.argument("model", type=InputFile())
 @input_options(
     "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
     " sequence once for each element."
@@ -78,7 +90,7 @@ _LONGEST_LINE = 400
 @click.option(
     *("-o", "--output", "folder"),
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(path_type=Path),
     help="Write every output to a file in this folder.",
 )
 @click.option(
@@ -106,7 +118,6 @@ def run(
     than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
     """
     from tensorsplit import engines
-    from tensorsplit.model.graph.reading import read_model
 
     if style is not None and folder is None:
         raise click.UsageError("--format needs -o DIR")
@@ -117,7 +128,7 @@ def run(
             raise click.UsageError("give --tolerance, or --rtol and --atol")
     for name in (engine, *compare):
         engines.check_engine(name)
-    source = read_model(model)
+    source = read_source(model)
     engine = engines.resolved(engine, source)
     declared = source.inputs
     is_random = bool(compare) or choice.asks_for_random
@@ -203,7 +214,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
     """
     taken: set[str] = set()
     members: dict[str, Array] = {}
-    files: dict[Path, Writer | bytes | str] = {}
+    files: dict[Path, Content] = {}
     if style == "npz":
         files[folder / ARCHIVE] = partial(write_archive, members)
     places: list[tuple[str, Path]] = []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from importlib import metadata
@@ -14,6 +12,7 @@ from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.core.errors import UNWRITABLE, SplitError
+from tensorsplit.core.outputs import drafts_in
 
 MANIFEST = "manifest.json"
 
@@ -43,16 +42,13 @@ def export(
         if folder.is_symlink() or (folder.exists() and not _is_empty_folder(folder)):
             fix = "give a folder that is not there yet; cases are not mixed with other files"
             raise SplitError(UNWRITABLE, f"{folder} is not empty", fix, parameter="export")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".tensorsplit-", dir=folder.parent))
-        try:
-            draft.chmod(0o755)
+        with drafts_in(folder.parent) as drafts:
+            draft = drafts / "cases"
+            draft.mkdir()
             _write(cases, draft, seed, progress)
             if folder.exists():
                 folder.rmdir()
             draft.rename(folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         problem = f"cannot write to {folder}: {error.strerror or error}; nothing was written"
         raise SplitError(UNWRITABLE, problem, "give another path", parameter="export") from None

@@ -43,7 +43,7 @@ def run_outside(
     elif engine == _OPENVINO:
         feeds = check_feeds(model.inputs, inputs)
         compile_model(model)
-        content = str((model.path or Path()).resolve())
+        content = str((model.path or Path()).absolute())
         adapter = _PROBE if validate(model.model, feeds).undecided else ""
     else:
         raise SplitError(
@@ -62,7 +62,8 @@ def run_outside(
 
 def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | bytes:
     """What the engine is given: the path of the model's file, or its bytes with all data."""
-    proto, path = model.original, None if model.path is None else model.path.resolve()
+    # A link stays one: the data that was checked lies beside it.
+    proto, path = model.original, None if model.path is None else model.path.absolute()
     if engine == _OPENVINO and any(entry.has_default for entry in model.inputs):
         proto, path = _copied(proto), None  # without the defaults of inputs that are fed (D20)
         kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]

@@ -95,6 +95,13 @@ def test_a_missing_bin_is_a_finding(tmp_path: Path) -> None:
     assert [f.code for f in check(path)] == ["TS504"]
 
 
+def test_a_bin_outside_the_folder_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    path = cut_file().save(tmp_path / "model")
+    path.with_suffix(".bin").symlink_to(path.with_suffix(".bin").rename(tmp_path / "secret.bin"))
+    assert [f.code for f in check(path)] == ["TS504"]
+
+
 @pytest.mark.parametrize("target", [None, "openvino"])
 @pytest.mark.parametrize("version", ["opset8", "extension", ""])
 def test_a_layer_of_an_unknown_version_does_not_hide_the_others(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorsplit import SplitError
+from tensorsplit import SplitError, infer_shapes
 from tensorsplit import run as run_model
 from tensorsplit.model.graph.reading import read_model
 from tests.model.build import check
@@ -344,12 +344,32 @@ def test_split_layers_in_bodies_are_validated(tmp_path: Path) -> None:
         validated(path, x=X)
 
 
-def test_weights_may_be_a_link_to_another_folder(tmp_path: Path) -> None:
+def test_weights_may_be_a_link_inside_the_folder(tmp_path: Path) -> None:
     path = cut_file((2, -1)).save(tmp_path)
     (tmp_path / "blobs").mkdir()
     held = path.with_suffix(".bin").rename(tmp_path / "blobs" / "0123")
     path.with_suffix(".bin").symlink_to(held)
     np.testing.assert_array_equal(run(path, x=X)["part1"], X[2:])
+
+
+@pytest.mark.parametrize("place", ["{held}", "../secret.bin", "/dev/zero"])
+def test_weights_outside_the_folder_are_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "model").mkdir()
+    path = cut_file((2, -1)).save(tmp_path / "model")
+    held = path.with_suffix(".bin").rename(tmp_path / "secret.bin")
+    path.with_suffix(".bin").symlink_to(place.format(held=held))
+    for tool in (read_model, infer_shapes, lambda path: run(path, x=X)):
+        with pytest.raises(SplitError, match=r"TS504.*leads out of the model's folder"):
+            tool(path)
+
+
+def test_weights_that_no_constant_needs_are_not_followed_either(tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.result(ir.parameter("x", "f32", "2"))
+    path = ir.save(tmp_path)
+    path.with_suffix(".bin").unlink()
+    path.with_suffix(".bin").symlink_to("/dev/zero")
+    assert refused(path, x=X[0, :2]).code == "TS504"
 
 
 def test_an_output_may_have_the_name_of_another_input(tmp_path: Path) -> None:

@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 import os
 import sys
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from tensorsplit.core.errors import (
-    EXTERNAL_DATA,
-    MALFORMED_MODEL,
-    SplitError,
-    short_name,
-    show_path,
-)
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name
+from tensorsplit.model.data_files import find_data, read_data, unusable
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -214,15 +209,7 @@ def _read_external(
     name: str, tensor: TensorProto, folder: Path | None, shape: tuple[int, ...]
 ) -> bytes:
     path, offset, size = _find_external(name, tensor, folder, shape)
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(size)
-    except OSError as error:
-        raise _unusable(name, f"{path.name!r} can't be read ({error.strerror})") from error
-    if len(data) < size:
-        raise _unusable(name, f"{path.name!r} was cut short while it was read")
-    return data
+    return read_data(path, offset, size, short_name(name) or "tensor")
 
 
 def _find_external(
@@ -231,7 +218,8 @@ def _find_external(
     """The file of a tensor's external data, where in it the data begins, and how long it is."""
     size = _byte_count(name, tensor, shape)
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    path, available = _locate(name, entries.get("location", ""), folder)
+    location = entries.get("location", "")
+    path, available = find_data(location, folder, short_name(name) or "tensor")
     offset = _number(name, "offset", entries.get("offset", "0"))
     length = _number(name, "length", entries.get("length", str(size)))
     if length != size:
@@ -248,28 +236,5 @@ def _number(name: str, key: str, text: str) -> int:
     return int(text)
 
 
-def _locate(name: str, location: str, folder: Path | None) -> tuple[Path, int]:
-    """The file of a location and its size; it must lie in the folder after links are resolved."""
-    if folder is None:
-        raise _unusable(name, "the model has no folder, so its data can't be found")
-    shown = show_path(location)
-    windows = PureWindowsPath(location)
-    if not location or Path(location).is_absolute() or windows.drive or windows.root:
-        raise _unusable(name, f"its location is {shown}, not a path relative to the model")
-    try:
-        root = folder.resolve()
-        path = (root / location).resolve()
-        if not path.is_relative_to(root):
-            raise _unusable(name, f"its location {shown} leads out of the model's folder")
-        if not path.is_file():
-            raise _unusable(name, f"there is no file {shown} in the model's folder")
-        return path, path.stat().st_size
-    except (OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, SplitError):
-            raise
-        raise _unusable(name, f"its location is {shown}, which is no usable path") from error
-
-
 def _unusable(name: str, problem: str) -> SplitError:
-    fix = "keep external data in the model's folder, whole, and name it relative to the model"
-    return SplitError(EXTERNAL_DATA, problem, fix, parameter=short_name(name) or "tensor")
+    return unusable(problem, short_name(name) or "tensor")

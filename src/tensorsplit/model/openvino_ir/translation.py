@@ -21,6 +21,7 @@ from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_int
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.data_files import find_data, read_data
 from tensorsplit.model.feeds import DeclaredInput, Range
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
@@ -67,8 +68,8 @@ _SINK = re.compile(r"/sink_port_[0-9]+$")
 class IrFile(NamedTuple):
     """An OpenVINO IR that was read: as a message, and its Parameters and Results as in the file.
 
-    The ``.bin`` need not exist if no constant has data; links to it are followed. The message calls
-    an output otherwise where an input has that name.
+    The ``.bin`` need not exist if no constant has data. The message calls an output otherwise where
+    an input has that name.
     """
 
     weights: Path
@@ -86,8 +87,8 @@ def read_ir(file: Path) -> IrFile:
 
     Raises:
         SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
-            well-formed, TS503 for XML with a document type, TS504 for a ``.bin`` that is missing
-            or does not hold what the ``.xml`` says.
+            well-formed, TS503 for XML with a document type, TS504 for a ``.bin`` that is missing,
+            is a link that leads out of the folder, or does not hold what the ``.xml`` says.
     """
     layers = layers_of(read_network(file))
     weights = file.with_suffix(".bin")
@@ -106,7 +107,7 @@ def read_ir(file: Path) -> IrFile:
     graph = _Writer(weights, {*taken, *outputs}).graph(file.stem, layers, described, outputs)
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
     message = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-    return IrFile(weights.resolve(), message, tuple(inputs.values()), outputs)
+    return IrFile(weights, message, tuple(inputs.values()), outputs)
 
 
 def _input(layer: Layer) -> DeclaredInput:
@@ -193,8 +194,7 @@ class _Writer:
 
     def __init__(self, weights: Path, taken: set[str]) -> None:
         self._weights = weights
-        self._location = weights.resolve().name
-        self._held = weights.stat().st_size if weights.is_file() else None
+        self._found = find_data(weights.name, weights.parent) if weights.exists() else None
         self._taken = taken
 
     def graph(
@@ -291,7 +291,7 @@ class _Writer:
             tensor.raw_data = self._read(layer, offset, size)
         else:
             tensor.data_location = TensorProto.EXTERNAL
-            entries = {"location": self._location, "offset": offset, "length": size}
+            entries = {"location": self._weights.name, "offset": offset, "length": size}
             for key, value in entries.items():
                 tensor.external_data.add(key=key, value=str(value))
         if number and _are_utf8(tensor.string_data):
@@ -302,30 +302,22 @@ class _Writer:
     def _check_weights(self, layer: Layer, offset: int, size: int) -> None:
         """Check that data lies in the ``.bin`` file."""
         end = offset + size
-        if size and (self._held is None or end > self._held):
+        held = None if self._found is None else self._found[1]
+        if size and (held is None or end > held):
             raise SplitError(
                 EXTERNAL_DATA,
                 f"its data ends at byte {end}, but {self._weights.name} "
-                + ("is missing" if self._held is None else f"has {self._held} bytes"),
+                + ("is missing" if held is None else f"has {held} bytes"),
                 "keep the .bin that was written with the .xml beside it",
                 node=layer.path,
             )
 
     def _read(self, layer: Layer, offset: int, size: int) -> bytes:
         """The data of a constant; it was checked to lie in the file."""
-        if not size:
-            return b""
         try:
-            with self._weights.open("rb") as file:
-                file.seek(offset)
-                return file.read(size)
-        except OSError as error:
-            raise SplitError(
-                EXTERNAL_DATA,
-                f"{self._weights.name} can't be read: {error.strerror}",
-                "keep the .bin that was written with the .xml",
-                node=layer.path,
-            ) from None
+            return read_data(self._found[0], offset, size) if self._found and size else b""
+        except SplitError as error:
+            raise error.located(node=layer.path) from None
 
 
 def _of_type(type: str, layers: Iterable[Layer]) -> list[Layer]:

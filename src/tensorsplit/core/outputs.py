@@ -1,0 +1,338 @@
+"""Output files: which of them may be written, and writing them whole or not at all.
+
+What is not whole yet is in a folder beside its target, ``.tensorsplit-*.part``, which its run keeps
+locked. The next run that writes there removes those whose run was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import filecmp
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TypeAlias
+from uuid import uuid4
+
+from tensorsplit.core.errors import UNWRITABLE, SplitError
+
+if sys.platform != "win32":
+    import fcntl
+
+Writer: TypeAlias = Callable[[IO[bytes]], object]
+"""Writes the content of one file."""
+
+_MOST_LINKS = 40
+_BINARY = getattr(os, "O_BINARY", 0)  # for Windows
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A file whose content is that of another one: a hard link to it, or else a copy.
+
+    A file that is there already is never replaced by it.
+    """
+
+    source: Path
+    is_copy: bool
+
+
+Content: TypeAlias = "Writer | bytes | str | Brought"
+
+
+@dataclass
+class Outputs:
+    """What a command writes.
+
+    An output is refused (TS702) if it is there and no regular file, if it is a file that is read,
+    by whatever name, or if its folder is missing or can't be written.
+
+    Attributes:
+        files: The files that are known beforehand, for `check`.
+        folders: Folders that are made if they are missing, into which files are written.
+        reads: The files that are read.
+        replaceable: The one of these that may be replaced if an output is called as it is.
+        create_dirs: Whether missing folders are made on the way to an output.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    reads: list[Path] = field(default_factory=list)
+    replaceable: Path | None = None
+    create_dirs: bool = False
+
+    def check(self) -> None:
+        """Refuse (TS702) outputs that are known beforehand and may not be written."""
+        for folder in self.folders:
+            with _refusing(folder):
+                self._check_folder(_real(folder))
+        self._places(self.files)
+
+    def write(self, files: Mapping[Path, Content]) -> None:
+        """Write files beside their targets, and rename all of them into place once all are whole.
+
+        If one of them can't be written (TS702), none is. A link is followed, and stays. What
+        replaces a file has its owner, mode and extended attributes, as far as that is permitted.
+        """
+        brought = [target for target, content in files.items() if isinstance(content, Brought)]
+        places = self._places(files.keys(), brought)
+        with contextlib.ExitStack() as cleaning:
+            drafts: dict[Path, Path] = {}  # of each folder
+            whole: dict[Path, Path] = {}  # of each target
+            for number, (target, place) in enumerate(places.items()):
+                content, folder = files[target], place.parent
+                with _refusing(target):
+                    if isinstance(content, Brought) and _holds(place, content.source):
+                        continue
+                    if folder not in drafts:
+                        cleaning.enter_context(_made(folder))
+                        drafts[folder] = cleaning.enter_context(drafts_in(folder))
+                    whole[target] = drafts[folder] / str(number)
+                    _make(whole[target], place, content)
+            for folder in sorted(drafts):  # of two runs at once, all files are of one of them
+                cleaning.enter_context(_locked(folder))
+            with contextlib.ExitStack() as undoing:
+                for target, draft in whole.items():
+                    content, place = files[target], places[target]
+                    with _refusing(target):
+                        if isinstance(content, Brought) and _holds(place, content.source):
+                            continue  # another run was first
+                        if not place.exists():
+                            undoing.callback(place.unlink, missing_ok=True)
+                        draft.replace(place)
+                undoing.pop_all()
+            for folder in drafts:
+                _sync(folder)
+
+    @contextlib.contextmanager
+    def made_around(self, target: Path) -> Iterator[None]:
+        """Make the folders around an output that is made otherwise; they go if it fails."""
+        with contextlib.ExitStack() as cleaning:
+            with _refusing(target):
+                cleaning.enter_context(_made(_real(target).parent))
+            yield
+
+    def _places(
+        self, targets: Collection[Path], brought: Collection[Path] = ()
+    ) -> dict[Path, Path]:
+        """Where each output really is, once all of them are found to be fit for writing."""
+        places: dict[Path, Path] = {}
+        taken = {_place(other) for other in self.files if other not in targets}
+        for target in targets:
+            with _refusing(target):
+                place = _place(target)
+                if place in taken:
+                    raise _unwritable(f"{target} would be written twice")
+                taken.add(place)
+                if (found := _status(place)) is not None:
+                    if not stat.S_ISREG(found.st_mode):
+                        is_folder = stat.S_ISDIR(found.st_mode)
+                        what = "a folder" if is_folder else "no regular file"
+                        raise _unwritable(f"{target} is {what}", "give the name of a file")
+                    if target not in brought:
+                        self._check_unread(target, found)
+                self._check_folder(place.parent)
+                places[target] = place
+        return places
+
+    def _check_unread(self, target: Path, found: os.stat_result) -> None:
+        """Refuse an output that is a file that is read, unless that may be replaced."""
+        for read in self.reads:
+            try:
+                is_read = os.path.samestat(found, read.stat())
+            except (OSError, ValueError):  # refused when it is read
+                continue
+            own = read is self.replaceable and _named(target) in (_named(read), _real(read))
+            if is_read and not own:
+                also = "" if read == target else f", as {read}"
+                raise _unwritable(f"{target} is a file that is read{also}")
+
+    def _check_folder(self, folder: Path) -> None:
+        """Refuse a folder that is missing and not to be made, or can't be written."""
+        ours = set(map(_real, self.folders))
+        for each in (folder, *folder.parents):
+            if (found := _status(each)) is not None:
+                if not stat.S_ISDIR(found.st_mode):
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+                if not os.access(each, os.W_OK | os.X_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+                return
+            if not (self.create_dirs or each in ours):
+                raise _unwritable(f"there is no folder {each}", "make it, or give --create-dirs")
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder and those around it; those of them that are empty in the end are removed."""
+    with contextlib.ExitStack() as cleaning:
+        for each in reversed((folder, *folder.parents)):
+            if not each.exists():
+                each.mkdir(exist_ok=True)
+                cleaning.callback(_remove_if_empty, each)
+        yield
+
+
+@contextlib.contextmanager
+def drafts_in(folder: Path) -> Iterator[Path]:
+    """A new folder in a folder, for what is not whole yet; in the end it is removed."""
+    _sweep(folder)
+    with contextlib.ExitStack() as cleaning:
+        while True:
+            drafts = folder / f".tensorsplit-{uuid4().hex}.part"
+            drafts.mkdir(0o700)
+            cleaning.callback(shutil.rmtree, drafts, ignore_errors=True)
+            cleaning.enter_context(_locked(drafts))
+            if drafts.exists():
+                break  # else another run took it for one that was left, before it was locked
+        yield drafts
+
+
+def _sweep(folder: Path) -> None:
+    """Remove drafts that no run holds any more; the system releases the locks of one that ends."""
+    if sys.platform == "win32":
+        return
+    for drafts in folder.glob(".tensorsplit-*.part"):
+        with contextlib.suppress(OSError):  # it is another's, or in use
+            number = os.open(drafts, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(drafts) if drafts.is_dir() else drafts.unlink()
+            finally:
+                os.close(number)
+
+
+def _make(draft: Path, place: Path, content: Content) -> None:
+    """Make a draft that is whole."""
+    if isinstance(content, Brought) and not content.is_copy:
+        try:
+            os.link(content.source.resolve(), draft)
+        except OSError as error:
+            problem = f"cannot link {place} to {content.source}: {error.strerror or error}"
+            fix = "write the model beside its weights, or copy them with --copy-external-data"
+            raise _unwritable(f"{problem}; nothing was written", fix) from None
+        return
+    before = _status(place)
+    mode = 0o666 if before is None else 0o600  # as private as what it replaces may be
+    number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+    with os.fdopen(number, "wb") as file:
+        _fill(file, draft, content)
+    if before is not None:
+        _keep_attributes(draft, place, before)
+
+
+def _fill(file: IO[bytes], draft: Path, content: Content) -> None:
+    """Write the content, down to the disk."""
+    if isinstance(content, Brought):
+        shutil.copyfile(content.source, draft)
+    elif callable(content):
+        content(file)
+    else:
+        file.write(content.encode() if isinstance(content, str) else content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _holds(place: Path, source: Path) -> bool:
+    """Whether a file is there that holds what another one does; refused if it holds other data."""
+    if not place.exists():
+        return False
+    if place.samefile(source) or filecmp.cmp(place, source, shallow=False):
+        return True
+    problem = f"{place} exists and holds other data than {source}"
+    raise _unwritable(problem, "write the model into another folder")
+
+
+def _keep_attributes(draft: Path, place: Path, before: os.stat_result) -> None:
+    """Give a draft the owner, mode and extended attributes of the file that it replaces."""
+    mode = stat.S_IMODE(before.st_mode)
+    if sys.platform != "win32":
+        try:
+            os.chown(draft, before.st_uid, before.st_gid)
+        except OSError:
+            mode &= 0o777  # another's file would run as ours
+            with contextlib.suppress(OSError):
+                os.chown(draft, -1, before.st_gid)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # there are none on this file system
+            for name in os.listxattr(place):
+                with contextlib.suppress(OSError):
+                    os.setxattr(draft, name, os.getxattr(place, name))
+    with contextlib.suppress(OSError):
+        draft.chmod(mode)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, where the system has locks and permits it."""
+    with contextlib.ExitStack() as holding:
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):
+                number = os.open(folder, os.O_RDONLY)
+                holding.callback(os.close, number)
+                fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+
+
+def _sync(folder: Path) -> None:
+    """Write the names in a folder down to the disk."""
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):  # not on this file system
+            number = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(number)
+            finally:
+                os.close(number)
+
+
+def _place(target: Path) -> Path:
+    """The file that an output is, at the end of its links; streams are refused."""
+    place = target
+    for _ in range(_MOST_LINKS):
+        place = _named(place)
+        if place.is_relative_to("/proc"):  # as /dev/stdout is
+            raise _unwritable(f"{target} is no regular file", "give the name of a file")
+        if not place.is_symlink():
+            return place
+        place = place.parent / place.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _named(path: Path) -> Path:
+    """A path whose folder is the real one; what it names may be a link."""
+    return _real(path.parent) / path.name
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _status(place: Path) -> os.stat_result | None:
+    """What the system says of a file; None if it is not there."""
+    try:
+        return place.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it is in use
+        folder.rmdir()
+
+
+def _unwritable(problem: str, fix: str = "give another path") -> SplitError:
+    return SplitError(UNWRITABLE, problem, fix)
+
+
+@contextlib.contextmanager
+def _refusing(target: Path) -> Iterator[None]:
+    """Turn what the file system raises into a refusal."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise _unwritable(f"cannot write to {target}: {reason}; nothing was written") from None

@@ -1,0 +1,54 @@
+"""Files of data beside a model: external data of ONNX, and the ``.bin`` of an OpenVINO IR."""
+
+from __future__ import annotations
+
+from pathlib import Path, PureWindowsPath
+
+from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_path
+
+
+def find_data(location: str, folder: Path | None, parameter: str | None = None) -> tuple[Path, int]:
+    """The file at a location that a model names, and its size.
+
+    Raises:
+        SplitError: TS504, about the parameter, unless it is a file that lies in the model's folder
+            after links are resolved.
+    """
+    if folder is None:
+        raise unusable("the model has no folder, so its data can't be found", parameter)
+    shown = show_path(location)
+    windows = PureWindowsPath(location)
+    if not location or Path(location).is_absolute() or windows.drive or windows.root:
+        raise unusable(f"its location is {shown}, not a path relative to the model", parameter)
+    try:
+        root = folder.resolve()
+        path = (root / location).resolve()
+        if not path.is_relative_to(root):
+            raise unusable(f"its location {shown} leads out of the model's folder", parameter)
+        if not path.is_file():
+            raise unusable(f"there is no file {shown} in the model's folder", parameter)
+        return path, path.stat().st_size
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, SplitError):
+            raise
+        problem = f"its location is {shown}, which is no usable path"
+        raise unusable(problem, parameter) from error
+
+
+def read_data(path: Path, offset: int, size: int, parameter: str | None = None) -> bytes:
+    """Bytes of a file that `find_data` found; TS504 if they are no longer there."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(size)
+    except OSError as error:
+        raise unusable(f"{path.name!r} can't be read ({error.strerror})", parameter) from error
+    if len(data) < size:
+        raise unusable(f"{path.name!r} was cut short while it was read", parameter)
+    return data
+
+
+def unusable(problem: str, parameter: str | None = None) -> SplitError:
+    """The refusal of data that can't be used (TS504)."""
+    fix = "keep external data in the model's folder, whole, and name it relative to the model"
+    return SplitError(EXTERNAL_DATA, problem, fix, parameter=parameter)

@@ -1,0 +1,337 @@
+"""What may be written is decided before a command begins, and what is written is whole."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from tensorsplit.cli import main
+from tensorsplit.cli.files import OutputFile, OutputFolder, WritingCommand
+from tests.cli.build import npy
+from tests.cli.conftest import Command
+from tests.model.build import FLOAT, graph, model, node, value
+from tests.model.ir_files import cut_file
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes and signals are those of POSIX")
+
+Refused = Callable[..., str]
+
+NEEDED = {
+    "run": ["missing.onnx"],
+    "infer": ["missing.onnx"],
+    "convert": ["missing.onnx", "--opset", "13"],
+    "lower": ["missing.onnx", "--for", "openvino"],
+    "explain": ["missing.onnx"],
+    "bench": ["tiny"],
+    "conformance": ["--from", "missing.json"],
+}
+
+
+def writing_options() -> Iterator[Any]:
+    for name, command in main.commands.items():
+        for option in command.params:
+            if isinstance(option.type, (OutputFile, OutputFolder)):
+                words = [name, *NEEDED[name], option.opts[0]]
+                yield pytest.param(words, option.type, id=f"{name} {option.opts[0]}")
+
+
+def test_every_option_that_names_an_output_is_checked() -> None:
+    checked = {param.id for param in writing_options()}
+    words = ("output", "-o", "--save", "--export", "--profiles", "--update", "--svg")
+    named = {
+        f"{name} {option.opts[0]}"
+        for name, command in main.commands.items()
+        for option in command.params
+        if isinstance(option, click.Option) and option.opts[0].startswith(words)
+    }
+    assert named <= checked
+    assert len(checked) == 13
+    assert all(
+        isinstance(main.commands[name.partition(" ")[0]], WritingCommand) for name in checked
+    )
+
+
+@pytest.mark.parametrize(("words", "kind"), list(writing_options()))
+def test_what_is_no_regular_file_is_refused_before_anything_is_read(
+    refused: Refused, tmp_path: Path, words: list[str], kind: click.ParamType
+) -> None:
+    pipe = tmp_path / "pipe.npz"
+    os.mkfifo(pipe)
+    (tmp_path / "link.npz").symlink_to(pipe)
+    problem = "no regular file" if isinstance(kind, OutputFile) else "Not a directory"
+    for target in (pipe, tmp_path / "link.npz"):
+        if words[-1] == "--save-inputs" and words[0] != "run":
+            words = [*words[:-1], "--verify", words[-1]]
+        assert problem in refused("TS702", *words, target)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(("words", "kind"), list(writing_options()))
+def test_missing_folders_are_refused_before_anything_is_read(
+    refused: Refused, tmp_path: Path, words: list[str], kind: click.ParamType
+) -> None:
+    if words[-1] == "--save-inputs" and words[0] != "run":
+        words = [*words[:-1], "--verify", words[-1]]
+    message = refused("TS702", *words, tmp_path / "new" / "out.npz")
+    assert f"there is no folder {tmp_path / 'new'}; " in message
+    assert "--create-dirs" in message
+    assert not list(tmp_path.iterdir())
+
+
+def data(folder: Path, name: str) -> TensorProto:
+    held = TensorProto(name=name, data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    held.external_data.add(key="location", value=f"{name}.bin")
+    (folder / f"{name}.bin").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    return held
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """A model with data in its graph, in a body and in a function, and an input x."""
+    (tmp_path / "in").mkdir()
+    constants = {
+        name: node("Constant", "", name, value=data(tmp_path / "in", name)) for name in "bf"
+    }
+    then = graph([constants["b"]], [], [value("b", FLOAT, [4])])
+    other = graph([node("Identity", "w", "e")], [], [value("e", FLOAT, [4])])
+    function = onnx.helper.make_function(
+        "local", "F", [], ["f"], [constants["f"]], [onnx.helper.make_opsetid("", 18)]
+    )
+    called = node("F", "", "called")
+    called.domain = "local"
+    nodes = [
+        node("If", "yes", "y", then_branch=then, else_branch=other),
+        called,
+        node("Sum", "x y w called", "s"),
+        node("Split", "s", "p q", num_outputs=2),
+    ]
+    made = model(
+        graph(
+            nodes,
+            [value("x", FLOAT, [4]), value("yes", TensorProto.BOOL, [])],
+            [value("p", FLOAT, [2]), value("q", FLOAT, [2])],
+            [data(tmp_path / "in", "w")],
+        )
+    )
+    made.opset_import.add(domain="local", version=1)
+    made.functions.append(function)
+    made.ir_version = 10
+    path = tmp_path / "in" / "m.onnx"
+    onnx.save(made, path)
+    npy(tmp_path / "in", np.zeros(4, np.float32))
+    npy(tmp_path / "in", np.array(True), "yes.npy")
+    return path
+
+
+def feeds(path: Path) -> tuple[str, ...]:
+    return "-i", f"x={path.parent / 'x.npy'}", "-i", f"yes={path.parent / 'yes.npy'}"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("read", ["w.bin", "b.bin", "f.bin", "x.npy"])
+@pytest.mark.parametrize("link", ["", "hard", "symbolic"])
+def test_a_file_that_is_read_is_never_an_output(
+    refused: Refused, whole: Path, tmp_path: Path, read: str, link: str
+) -> None:
+    target = source = whole.parent / read
+    if link:
+        target = tmp_path / "out.npz"
+        target.hardlink_to(source) if link == "hard" else target.symlink_to(source)
+    before = contents(tmp_path)
+    given = ("--verify", *feeds(whole))
+    commands: list[tuple[object, ...]] = [
+        ("convert", whole, "--opset", 13, *given, "-o", target),
+        ("lower", whole, "--for", "openvino", *given, "-o", target),
+    ]
+    if read != "x.npy":
+        commands += [("infer", whole, "-o", target), ("explain", whole, "--svg", target)]
+    if link:
+        commands.append(("run", whole, *feeds(whole), "--save-inputs", target))
+    for words in commands:
+        assert "a file that is read" in refused("TS702", *words)
+    assert contents(tmp_path) == before
+
+
+def test_an_array_in_the_folder_of_the_outputs_is_not_replaced(
+    refused: Refused, whole: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (whole.parent / "x.npy").rename(out / "q.npy")
+    words = ("-i", f"x={out / 'q.npy'}", "-i", f"yes={whole.parent / 'yes.npy'}")
+    refused("TS702", "run", whole, *words, "-o", out)
+    assert [path.name for path in out.iterdir()] == ["q.npy"]
+    assert np.load(out / "q.npy").shape == (4,)
+
+
+def test_the_weights_of_an_openvino_ir_are_not_replaced(refused: Refused, tmp_path: Path) -> None:
+    path = cut_file().save(tmp_path)
+    before = contents(tmp_path)
+    for target in (path, path.with_suffix(".bin")):
+        refused("TS702", "infer", path, "-o", target)
+        refused("TS702", "explain", path, "--svg", target)
+    assert contents(tmp_path) == before
+
+
+def test_what_a_conformance_run_reads_is_not_replaced(refused: Refused, tmp_path: Path) -> None:
+    for name in ("run.json", "known.json", "engine.py"):
+        (tmp_path / name).write_text("[]")
+    run, known, engine = (tmp_path / name for name in ("run.json", "known.json", "engine.py"))
+    refused("TS702", "conformance", "--from", run, "-o", run)
+    refused("TS702", "conformance", "--from", run, "--known", known, "--update-known", known)
+    refused("TS702", "conformance", "--engine", engine, "-o", engine)
+
+
+def test_a_model_is_replaced_where_it_is_named(
+    tensorsplit: Command, refused: Refused, whole: Path, tmp_path: Path
+) -> None:
+    (whole.parent / "link.onnx").symlink_to("m.onnx")
+    (whole.parent / "hard.onnx").hardlink_to(whole)
+    words = ("convert", whole, "--opset", 13, "-o")
+    refused("TS702", *words, whole.parent / "link.onnx")
+    refused("TS702", *words, whole.parent / "hard.onnx")
+    refused("TS702", "explain", whole, "--svg", whole)
+    before = contents(tmp_path)
+    assert tensorsplit(*words, whole.parent / ".." / "in" / "m.onnx").status == 0
+    after = contents(tmp_path)
+    link = str(whole.parent / "link.onnx")
+    assert {name for name in before if before[name] != after[name]} == {str(whole), link}
+    assert (whole.parent / "link.onnx").is_symlink()
+
+
+def test_a_link_to_another_folder_is_written_through(
+    tensorsplit: Command, whole: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "links").mkdir()
+    (tmp_path / "models").mkdir()
+    link, real = tmp_path / "links" / "m.onnx", tmp_path / "models" / "v2.onnx"
+    link.symlink_to("../models/v2.onnx")
+    words = ("convert", whole, "--opset", 13, "-o", link, "--copy-external-data")
+    assert tensorsplit(*words).status == 0
+    assert link.is_symlink()
+    results = [tensorsplit("run", path, *feeds(whole)) for path in (whole, link, real)]
+    assert results[0] == results[1] == results[2]
+
+
+def run_slowly(words: tuple[object, ...], stop: signal.Signals) -> int:
+    """Stop a command with a signal while what it writes is half there; how it ended."""
+    script = (
+        "import sys, time\n"
+        "from tensorsplit.core import outputs\n"
+        "def half(file, draft, content):\n"
+        "    file.write(b'half')\n"
+        "    print('half', flush=True)\n"
+        "    time.sleep(60)\n"
+        "outputs._fill = half\n"
+        "from tensorsplit.cli import main\n"
+        "main.main(sys.argv[1:])\n"
+    )
+    command = [sys.executable, "-c", script, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"half\n"
+        process.send_signal(stop)
+        assert process.communicate() == (b"", b"")
+    return process.returncode
+
+
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_nothing(whole: Path, tmp_path: Path, stop: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    words = ("infer", whole, "-o", tmp_path / "new" / "m.onnx", "--create-dirs")
+    number = signal.Signals[stop]
+    assert run_slowly(words, number) == 128 + number
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_a_kill_leaves_is_swept_by_the_next_run(
+    tensorsplit: Command, whole: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    assert run_slowly(("infer", whole, "-o", out / "m.onnx"), signal.SIGKILL) == -signal.SIGKILL
+    assert [path for path in out.iterdir() if path.match(".tensorsplit-*.part")]
+    assert tensorsplit("infer", whole, "-o", out / "m.onnx").status == 0
+    assert {path.name for path in out.iterdir()} == {"m.onnx", "w.bin", "b.bin", "f.bin"}
+
+
+def test_hang_ups_are_ignored_where_nohup_says_so(whole: Path, tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from tensorsplit.core import outputs\n"
+        "fill = outputs._fill\n"
+        "def hung_up(*given):\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    fill(*given)\n"
+        "outputs._fill = hung_up\n"
+        "from tensorsplit.cli import main\n"
+        "main.main(sys.argv[1:])\n"
+    )
+    command = [sys.executable, "-c", script, "infer", str(whole), "-o", str(whole)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("infer", "{model}", "-o", "{out}/m.onnx"),
+        ("infer", "{model}", "-o", "{out}/m.onnx", "--copy-external-data"),
+        ("run", "{model}", "{feeds}", "-o", "{out}"),
+        ("run", "{model}", "{feeds}", "-o", "{out}", "--format", "npz"),
+        ("run", "{model}", "{feeds}", "-o", "{out}", "--format", "pb"),
+        ("explain", "onnx.Split-18", "7", "num_outputs=2", "--svg", "{out}/a.svg"),
+        ("conformance", "--list", "-o", "{out}/list"),
+        ("conformance", "-c", "onnx.Split-18/float/*", "--export", "{out}/cases"),
+    ],
+)
+def test_a_full_disk_leaves_what_was_there(
+    tensorsplit: Command, whole: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "m.onnx").write_text("before")
+    filled = [word.format(model=whole, out=out) for word in words if word != "{feeds}"]
+    filled += feeds(whole) if "{feeds}" in words else ()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, before[1]))
+    try:
+        ended = tensorsplit(*filled)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("tensorsplit: error: [TS702] ")
+    assert "; nothing was written" in ended.err
+    assert contents(out) == {str(out / "m.onnx"): b"before"}
+    assert list(out.iterdir()) == [out / "m.onnx"]
+
+
+def test_two_runs_at_once_write_one_whole_result(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    base = [sys.executable, "-m", "tensorsplit", "convert", str(whole), "--opset"]
+    running = [
+        subprocess.Popen([*base, opset, "-o", out / "m.onnx"], stdout=subprocess.PIPE)
+        for opset in ("11", "13")
+    ]
+    for process in running:
+        process.communicate()
+        assert process.returncode == 0
+    assert {path.name for path in out.iterdir()} == {"m.onnx", "w.bin", "b.bin", "f.bin"}
+    made = onnx.load(out / "m.onnx", load_external_data=False)
+    assert made.opset_import[0].version in (11, 13)
