@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from tests.cli.conftest import Command
 from tests.model.build import FLOAT, graph, model, node, value
 from tests.model.ir_files import cut_file
 
+resource: Any = pytest.importorskip("resource")  # which Windows lacks
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes and signals are those of POSIX")
 
 Refused = Callable[..., str]

@@ -81,7 +81,8 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     @click.option(
         "--copy-external-data",
         is_flag=True,
-        help="Copy the weights beside the model if OUT is in another folder; else they are linked.",
+        help="Copy the weights beside the model if OUT is in another folder; else they are"
+        " hard-linked, which takes no space, but newer versions of onnx refuse to load such a file.",
     )
     @wraps(command)
     def with_output(

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tensorsplit.core.outputs import Outputs
 from tensorsplit.pages.markdown import errors_page, render_all
 
 
 def main(folder: str) -> None:
     """Write ``errors.md``, and in ``operators`` a page for each version and their index."""
     target = Path(folder)
-    (target / "operators").mkdir(parents=True, exist_ok=True)
-    (target / "errors.md").write_text(errors_page(), encoding="utf-8")
-    for name, text in render_all().items():
-        (target / "operators" / name).write_text(text, encoding="utf-8")
+    pages = {target / "operators" / name: text for name, text in render_all().items()}
+    Outputs(create_dirs=True).write({target / "errors.md": errors_page(), **pages})
 
 
 if __name__ == "__main__":

@@ -8,14 +8,16 @@ from pathlib import Path
 from tensorsplit.conformance.document import read
 from tensorsplit.conformance.known import compare, load
 from tensorsplit.conformance.report.rendering import markdown
+from tensorsplit.core.outputs import Outputs
 
 
 def main(run: str, folder: str) -> None:
     """Write the page of a run, which ``tensorsplit conformance --format json`` wrote."""
     known = load()
+    outputs = Outputs([Path(folder) / "conformance.md"], reads=[Path(run)])
+    outputs.check()
     document = compare(read(Path(run)), known).document
-    target = Path(folder) / "conformance.md"
-    target.write_text(markdown(document, known), encoding="utf-8")
+    outputs.write({outputs.files[0]: markdown(document, known)})
 
 
 if __name__ == "__main__":
