@@ -82,7 +82,7 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
         "--copy-external-data",
         is_flag=True,
         help="Copy the weights beside the model if OUT is in another folder; else they are"
-        " hard-linked, which takes no space, but newer versions of onnx refuse to load such a file.",
+        " hard-linked, which takes no space, but which new versions of onnx do not load.",
     )
     @wraps(command)
     def with_output(
