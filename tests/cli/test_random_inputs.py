@@ -87,6 +87,19 @@ FIT: dict[str, str] = {
     "in a function": f"g (float[N] x, float[M] y) => {_A_B}"
     ' { a = c.F(x) b = c.F(y) }\n<domain: "c", opset_import: ["" : 13]> F (v) => (p)'
     " { s = Constant<value=int64[2] {2,3}>() p, q = Split<axis=0>(v, s) }",
+    "lengths in a table": f"g (float[N,2] x, int64[1,K] s) => {_A_B_2}"
+    " { r = Constant<value=int64[1] {-1}>() t = Reshape(s, r) a, b = Split<axis=0>(x, t) }",
+    "many lengths": "g (float[6] x, int64[5] s) => (float[?] a, float[?] b, float[?] c, float[?] d,"
+    " float[?] e) { a, b, c, d, e = Split<axis=0>(x, s) }",
+    "chain of equal dimensions": "g (float[A] x, float[B] y, float[C] z) => (float[?] v,"
+    f" float[?] a, float[?] b) {{ u = Add(x, y) v = Add(y, z) {_TWO_THREE}"
+    " a, b = Split<axis=0>(z, s) }",
+    "behind a Gemm": "g (float[K,N] x) => (float[?,?] a) { w = Constant<value=float[2,3]"
+    " {1,2,3,4,5,6}>() a = Gemm<transA=1, transB=1>(x, w) }",
+    "condition on a number": "g (int64 n, float[5] x) => (float[?] y) {"
+    " k = Constant<value=int64 {3}>() c = Greater(n, k) y = If(c)"
+    "<then_branch = t () => (float[?] a) { s = Constant<value=int64[2] {4,4}>()"
+    " a, b = Split<axis=0>(x, s) }, else_branch = e () => (float[?] a2) { a2 = Identity(x) }> }",
     "strings": f"g (string[N] x) => (string[?] a, string[?] b) {{ {_TWO_THREE} {_SPLIT} }}",
     "bfloat16": f"g (bfloat16[N] x) => (bfloat16[?] a, bfloat16[?] b) {{ {_TWO_THREE} {_SPLIT} }}",
 }

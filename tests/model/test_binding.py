@@ -66,6 +66,17 @@ def test_absent_inputs_are_left_out(inputs: str, known: list[Known] | None) -> N
     assert bind(node("Split", inputs, "a b", num_outputs=2), 18, known).source == "num_outputs"
 
 
+def test_the_number_of_lengths_is_that_of_the_outputs_though_they_are_not_known() -> None:
+    made = node("Split", "x s", "a b c", axis=1)
+    assert bind(made, 13, [UNKNOWN, Tensor(INT, (3,))]).given is None
+    assert bind(made, 13, [UNKNOWN, Tensor(INT, ("N",))]).given is None
+    for count in (0, 2, 4):
+        with refused("TS305", "onnx.Split-13", parameter="split"):
+            bind(made, 13, [UNKNOWN, Tensor(INT, (count,))])
+    sequence = node("SplitToSequence", "x s", "a")
+    assert bind(sequence, 11, [UNKNOWN, Tensor(INT, (4,))]).given is None
+
+
 def test_the_attribute_and_the_input_of_split_1_are_told_apart() -> None:
     attribute = bind(node("Split", "x", "a b", split=[1, 2]), 1)
     given = bind(node("Split", "x s", "a b"), 1, [UNKNOWN, np.array([1, 2], np.float16)])

@@ -33,8 +33,8 @@ from tensorsplit.core.errors import (
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput
+    from tensorsplit.model.fitting_inputs import FittingInputs
     from tensorsplit.model.graph.reading import OnnxModel
-    from tensorsplit.model.infer.fitting_inputs import FittingInputs
 
 _LARGEST = 100
 _MOST_NAMED = 4
@@ -106,11 +106,8 @@ class InputChoice:
         """
         made = self.given(source)
         shapes = read_input_shapes(self.shapes, source.inputs)
-        wanted = [
-            entry
-            for entry in source.inputs
-            if entry.name not in made.feeds and (not entry.has_default or entry.name in shapes)
-        ]
+        others = [entry for entry in source.inputs if entry.name not in made.feeds]
+        wanted = [entry for entry in others if not entry.has_default or entry.name in shapes]
         if not wanted:
             return made
         from tensorsplit.model.feeds import check_feeds
@@ -118,23 +115,21 @@ class InputChoice:
         made.seed = self.seed or 0
         fit = _fit(source, wanted, made.feeds, shapes, made.seed)
         if fit.problem is not None:  # perhaps because of a default
-            defaults = [entry for entry in source.inputs if _may_be_lengths(entry, made.feeds)]
-            both = [*wanted, *(entry for entry in defaults if entry not in wanted)]
+            both = [entry for entry in others if entry in wanted or _may_be_lengths(entry)]
             other = _fit(source, both, made.feeds, shapes, made.seed)
             fit, wanted = (fit, wanted) if other.problem else (other, both)
-        rng = np.random.default_rng(made.seed)
+        given, rng = dict(made.feeds), np.random.default_rng(made.seed)
         made.feeds.update((entry.name, _value(rng, entry, fit)) for entry in wanted)
-        made.random, problem = fit.shapes, fit.problem
         try:
             check_feeds(source.inputs, made.feeds)
         except SplitError as error:  # a shape that is given contradicts the declared one
-            problem = error
-        if problem is not None:
-            given = {name: made.feeds[name] for name in made.feeds.keys() - fit.shapes.keys()}
+            fit.problem = error
+        made.random = _shapes(fit)
+        if fit.problem is not None:
             other = _fit(source, wanted, given, {}, made.seed)
-            made.random = fit.shapes if other.problem else other.shapes
+            made.random = made.random if other.problem else _shapes(other)
             with made.explained():
-                raise problem
+                raise fit.problem
         return made
 
 
@@ -224,7 +219,7 @@ def _fit(
 ) -> FittingInputs:
     """Shapes, and values where they matter, that the model does not refuse."""
     from tensorsplit.model.feeds import check_feeds
-    from tensorsplit.model.infer.fitting_inputs import fit_inputs
+    from tensorsplit.model.fitting_inputs import fit_inputs
 
     entries = {entry.name: entry for entry in source.inputs}
     fed = check_feeds([entries[name] for name in given if name in entries], given)
@@ -240,11 +235,17 @@ def _fit(
     return fit_inputs(source.model, fixed_ones, fed, sizes, np.random.default_rng(seed))
 
 
-def _may_be_lengths(entry: DeclaredInput, given: Mapping[str, Any]) -> bool:
+def _shapes(fit: FittingInputs) -> dict[str, tuple[int, ...]]:
+    """The shape of each input; of a sequence that of its tensors."""
+    return {
+        name: getattr(fact, "shape", getattr(fact, "part", ())) for name, fact in fit.facts.items()
+    }
+
+
+def _may_be_lengths(entry: DeclaredInput) -> bool:
     """Whether an input has a default that may be a size, a length or a position."""
-    is_small = entry.shape is None or len(entry.shape) < _RANK_OF_TABLES
-    is_integer = (entry.element_type or "").startswith(("int", "uint"))
-    return entry.has_default and is_small and is_integer and entry.name not in given
+    is_small = entry.shape is None or len(entry.shape) <= _RANK_OF_TABLES
+    return entry.has_default and is_small and (entry.element_type or "").startswith(("int", "uint"))
 
 
 def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -> Any:
@@ -252,31 +253,26 @@ def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -
 
     The values are small whole numbers, which every engine holds exactly in every type.
     """
-    shape = fit.shapes[entry.name]
+    fact: Any = fit.facts[entry.name]
     if entry.kind.startswith("optional"):
         return None
     if entry.kind == "sequence":
-        return [_random(rng, entry, shape, fit) for _ in range(fit.counts[entry.name])]
-    return _random(rng, entry, shape, fit)
+        return [_random(rng, entry, fact.part, fit) for _ in range(fact.count)]
+    if fact.values is not None:
+        return np.array(fact.values, dtype_of(entry.element_type)).reshape(fact.shape)
+    return _random(rng, entry, fact.shape, fit)
 
 
 def _random(
     rng: np.random.Generator, entry: DeclaredInput, shape: tuple[int, ...], fit: FittingInputs
 ) -> Array:
-    numbers: Any
-    if entry.name in fit.elements:
-        numbers = np.array(fit.elements[entry.name]).reshape(shape)
-    else:
-        fitting = fit.ranges.get(entry.name, range(1, _LARGEST))
-        try:
-            numbers = rng.integers(fitting.start, min(fitting.stop, _LARGEST), shape)
-        except ValueError:  # more bytes than can be counted
-            raise MemoryError from None
+    fitting = fit.ranges.get(entry.name, range(1, _LARGEST))
+    try:
+        numbers = rng.integers(fitting.start, min(fitting.stop, _LARGEST), shape)
+    except ValueError:  # more bytes than can be counted
+        raise MemoryError from None
     name = entry.element_type or "float"
     if name == "string":
         texts = [f"s{number}" for number in numbers.reshape(-1).tolist()]
         return np.array(texts, object).reshape(shape)
-    dtype = dtype_of(name)
-    if dtype == np.bool_ and entry.name not in fit.elements:
-        return np.asarray(numbers % 2 == 0)
-    return np.asarray(numbers).astype(dtype)
+    return np.asarray(numbers % 2 == 0 if name == "bool" else numbers).astype(dtype_of(name))

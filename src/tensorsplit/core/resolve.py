@@ -107,7 +107,7 @@ def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
         error.parameter = intent.source or counted
         raise
     if not isinstance(sizes, Chunks) and not intent.operator.is_sequence:
-        _check_count(len(sizes), intent)
+        check_count(len(sizes), intent)
     return sizes
 
 
@@ -236,7 +236,8 @@ def _normal_axis(intent: Intent, rank: int) -> int:
     return axis % rank
 
 
-def _check_count(parts: int, intent: Intent) -> None:
+def check_count(parts: int, intent: Intent) -> None:
+    """Refuse lengths for another number of parts than there are outputs (TS305)."""
     wanted = intent.outputs
     if parts == 0:
         problem, fix = "no lengths are given", "give one or more"

@@ -40,6 +40,13 @@ def one(split: onnx.NodeProto, opset: int = 18, data: Any = X, **lengths: Any) -
     return model(graph([split], [data], list(split.output), constants), opset)
 
 
+def test_another_number_of_lengths_than_outputs_is_refused_before_they_are_known() -> None:
+    split = node("Split", "x l", "a b c")
+    for count, found in ((2, ["TS305"]), (3, ["TS824"]), ("K", ["TS824"])):
+        made = model(graph([split], [X, value("l", INT64, [count])], ["a", "b", "c"]), 18)
+        assert codes(made) == found
+
+
 @pytest.mark.parametrize(
     ("code", "opset", "split", "lengths"),
     [

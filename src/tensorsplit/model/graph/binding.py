@@ -16,6 +16,7 @@ from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.prepared import counted
 from tensorsplit.core import resolve
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import (
     MISSING_OPERAND,
     NOT_AN_ARRAY,
@@ -77,9 +78,15 @@ def bind(
                 "give it one output, the sequence",
                 parameter=record.outputs[0].name,
             )
+        intent = _bind_once(record, tuple(operands), count)
+        names = [entry.name for entry in record.inputs]
+        if intent.given is None and intent.source in names[: len(known)] and not record.is_sequence:
+            lengths = known[names.index(intent.source)]
+            if isinstance(lengths, Tensor) and lengths.shape and is_known(lengths.shape[0]):
+                resolve.check_count(lengths.shape[0], intent)
     except SplitError as error:
         raise error.located(operator=record.id) from None
-    return _bind_once(record, tuple(operands), count)
+    return intent
 
 
 _bind_once = lru_cache(maxsize=256)(resolve.bind)

@@ -19,7 +19,7 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
@@ -61,7 +61,10 @@ def infer_outputs(
 
 
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
-    """Why onnx's inference refuses a node on what is known of its inputs; empty if it does not."""
+    """Why onnx's inference refuses a node on what is known of its inputs; empty if it does not.
+
+    Two plain mistakes that it lets pass are refused as well.
+    """
     asked = _asked(node, inputs, node.attributes)
     try:
         if asked is not None:
@@ -70,6 +73,18 @@ def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> 
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
         return ""
+    shapes = [fact.shape if isinstance(fact, Tensor) else None for fact in inputs]
+    if (node.domain, node.op_type) == ("", "Reshape"):
+        made = infer_outputs(node, inputs, opsets)[0]
+        shapes = [shapes[0], made.shape if isinstance(made, Tensor) else None]
+        counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
+        return "the number of elements changes" if len(counts) > 1 else ""
+    if (node.domain, node.op_type) == ("", "Gemm"):
+        flags = [node.attributes.get(name) for name in ("transA", "transB")]
+        ends = [k != (flag is None or flag.value == 0) for k, flag in enumerate(flags)]
+        pairs = zip(shapes, ends, strict=False)
+        sides = [shape[end] for shape, end in pairs if shape is not None and len(shape) == 2]
+        return "the matrices do not fit" if len({*filter(is_known, sides)}) > 1 else ""
     return ""
 
 
@@ -304,12 +319,3 @@ def of_constant(tensor: ir.TensorProtocol, opset: int) -> Tensor:
         with suppress(SplitError):  # checks refuse one that can't be read
             values = values_of(read_tensor(tensor, tensor.name or ""), opset)
     return Tensor(tensor.dtype, shape, values)
-
-
-MOVED: Mapping[str, slice] = {
-    "Concat": slice(None),
-    "Where": slice(1, 3),
-    **dict.fromkeys(("Expand", "Gather", "Identity", "Reshape", "Slice"), slice(1)),
-    **dict.fromkeys(("Squeeze", "Tile", "Transpose", "Unsqueeze"), slice(1)),
-}
-"""Operators that only move elements; and from which of their inputs."""
