@@ -15,7 +15,6 @@ import onnx
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.check.checker import check, examine
 from tensorsplit.model.check.findings import as_sarif
 from tests.model.build import (
     BOOL,
@@ -31,6 +30,7 @@ from tests.model.build import (
     tensor,
     value,
 )
+from tests.model.check.untyped_outputs import check, examine
 
 
 def rich_model() -> onnx.ModelProto:

@@ -11,7 +11,6 @@ import onnx_ir
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.check.checker import check, examine
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -26,6 +25,7 @@ from tests.model.build import (
     tensor,
     value,
 )
+from tests.model.check.untyped_outputs import check, examine
 
 X = value("x", FLOAT, [4, 6])
 
@@ -139,9 +139,9 @@ def nested(depth: int) -> onnx.ModelProto:
     """A wrong split in the innermost of so many If bodies."""
     body = graph([node("Split", "x", "a b c", name="wrong", num_outputs=2)], [], ["a"])
     for level in range(depth):
-        branch = node("If", "c", "a", name=f"if{level}", then_branch=body, else_branch=body)
+        branch = node("If", "condition", "a", name=f"if{level}", then_branch=body, else_branch=body)
         body = graph([branch], [], ["a"])
-    body.input.extend([X, value("c", BOOL, [])])
+    body.input.extend([X, value("condition", BOOL, [])])
     return model(body)
 
 
@@ -268,7 +268,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no model")
     for given in (path, tmp_path / "missing.onnx", 7):
         with pytest.raises(SplitError, match="TS501"):
-            check(given)  # type: ignore[arg-type]
+            check(given)
 
 
 def test_an_unknown_target_is_refused() -> None:

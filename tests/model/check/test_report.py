@@ -11,10 +11,10 @@ import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of 
 import pytest
 
 from tensorsplit.core.errors import KINDS
-from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import CHECKS
 from tensorsplit.model.check.findings import CheckReport, as_json, as_sarif, as_text
 from tests.model.build import FLOAT, graph, model, node, value
+from tests.model.check.untyped_outputs import examine
 
 SCHEMAS = [
     Path(__file__).parents[2] / "data" / "sarif-2.1.0-extract.json",

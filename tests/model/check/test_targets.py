@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from tensorsplit.model import profiles
-from tensorsplit.model.check.checker import check, examine, of_features
+from tensorsplit.model.check.checker import of_features
 from tensorsplit.model.profiles import Limitation, Profile
 from tests.model.build import (
     FLOAT,
@@ -19,6 +19,7 @@ from tests.model.build import (
     tensor,
     value,
 )
+from tests.model.check.untyped_outputs import check, examine
 
 X = value("x", FLOAT, ["N", 6])
 

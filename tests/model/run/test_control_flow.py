@@ -84,7 +84,7 @@ def test_if_takes_one_boolean(cond: Any, x: Any) -> None:
 def test_a_branch_with_fewer_outputs_than_the_node_is_refused(x: Any) -> None:
     made = branches(node("Split", "x", "a b"), otherwise=[node("Split", "x", "c d")], opset=13)
     del made.graph.node[0].attribute[1].g.output[1]
-    with refused("TS510", "else_branch has 1 outputs", "graph/If[0]"):
+    with refused("TS502", "else_branch has 1 outputs", "graph/If[0]"):
         run(made, cond=NO, x=x)
 
 
@@ -404,19 +404,21 @@ def test_scan_over_nothing_takes_the_declared_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "word"),
+    ("attributes", "code", "word"),
     [
-        ({"num_scan_inputs": 0}, "num_scan_inputs"),
-        ({"num_scan_inputs": 2}, "num_scan_inputs"),
-        ({"num_scan_inputs": 1, "scan_input_axes": [2]}, "axis 2"),
-        ({"num_scan_inputs": 1, "scan_input_axes": [0, 0]}, "scan_input_axes"),
-        ({"num_scan_inputs": 1, "scan_input_directions": [2]}, "scan_input_directions"),
-        ({"num_scan_inputs": 1, "scan_output_axes": [3]}, "axis 3"),
+        ({"num_scan_inputs": 0}, "TS502", "num_scan_inputs"),
+        ({"num_scan_inputs": 2}, "TS502", "num_scan_inputs"),
+        ({"num_scan_inputs": 1, "scan_input_axes": [2]}, "TS510", "axis 2"),
+        ({"num_scan_inputs": 1, "scan_input_axes": [0, 0]}, "TS502", "scan_input_axes"),
+        ({"num_scan_inputs": 1, "scan_input_directions": [2]}, "TS502", "scan_input_directions"),
+        ({"num_scan_inputs": 1, "scan_output_axes": [3]}, "TS510", "axis 3"),
     ],
 )
-def test_scan_refuses_attributes_that_do_not_fit(attributes: Any, word: str, x: Any) -> None:
+def test_scan_refuses_attributes_that_do_not_fit(
+    attributes: Any, code: str, word: str, x: Any
+) -> None:
     made = scan(graph([node("Neg", "v", "o")], map(untyped, "v"), "o"), "x", "y", **attributes)
-    with refused("TS510", word, "graph/Scan[0]"):
+    with refused(code, word, "graph/Scan[0]"):
         run(made, x=x)
 
 
@@ -495,7 +497,7 @@ def test_a_body_that_does_not_fit_its_node_is_refused(change: str, x: Any) -> No
     made = model(
         graph([node("Loop", "n _ x", "z parts", body=body)], map(untyped, "nx"), ["parts"])
     )
-    with refused("TS510", "the body has", "graph/Loop[0]"):
+    with refused("TS502", "its body has", "graph/Loop[0]"):
         run(made, n=count(1), x=x)
 
 

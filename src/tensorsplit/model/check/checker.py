@@ -9,17 +9,21 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto
 
 from tensorsplit.core.errors import (
     EXTERNAL_DATA,
     MALFORMED_MODEL,
     UNKNOWN_OPERATOR,
+    UNSUPPORTED_NODE,
     SplitError,
+    show,
 )
 from tensorsplit.model import profiles
 from tensorsplit.model.check.checks import (
+    DECLARED_ENDS,
     NOT_CALLED,
+    SHADOWED_NAME,
     TARGET_DEPENDS,
     TARGET_REFUSES,
     TARGET_WRONG,
@@ -35,7 +39,7 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import UNKNOWN
-from tensorsplit.model.graph.message import lone_nodes, mended
+from tensorsplit.model.graph.message import has_type, lone_nodes, mended, shadowed_names
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, function_label, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -48,6 +52,9 @@ if TYPE_CHECKING:
 
 _BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA, UNKNOWN_OPERATOR)
 """Refusals of a model that can be read, and whose fault is a finding."""
+
+_ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
+"""Refusals of a node that nothing could make right but another model."""
 
 _NEVER_RUNS = "the code around it never runs"
 
@@ -91,27 +98,39 @@ def examine(
             read.model  # noqa: B018 - refuses what contradicts itself
         except SplitError:
             broken, message = mended(read.original)
-            read = replace(read, original=message)
-        return _examine(read, profile, broken)
+            return _examine(replace(read, original=message), read.original, profile, broken)
+        return _examine(read, read.original, profile, broken)
     except SplitError as error:
         if error.kind not in _BROKEN:
             raise
         return _examine_message(None if read is None else read.original, [*broken, error])
 
 
-def _examine(read: OnnxModel, profile: Profile | None, broken: list[SplitError]) -> CheckReport:
-    """Look at the nodes of a model that can be put together to a graph."""
+def _examine(
+    read: OnnxModel, message: ModelProto, profile: Profile | None, broken: list[SplitError]
+) -> CheckReport:
+    """Look at the nodes of a model that can be put together to a graph.
+
+    Args:
+        read: The model, without what contradicts itself in the message that it was read from.
+        message: That message.
+        profile: Of the target, if there is one.
+        broken: What contradicts itself.
+    """
     model, is_layer = read.model, read.openvino is not None
     facts, mended_at = analyse(model), {error.node for error in broken}
-    told = [*broken, *(each for each in contradictions(read) if each.kind is MALFORMED_MODEL)]
+    told = [*broken, *(each for each in contradictions(read) if each.kind in _ILL_FORMED)]
     malformed, refused = _by_node(told), _by_node(facts.errors)
-    unused = {finding.node: [finding] for finding in map(_not_called, facts.uncalled)}
+    of_places = defaultdict[str, list[Finding]](list)
+    declared = () if is_layer else chain(_of_ends(message.graph), _of_names(message))
+    for finding in chain(map(_not_called, facts.uncalled), declared):
+        of_places[finding.node].append(finding)
     findings: list[Finding] = []
     if profile is not None:
         findings += _of_model(profile, model, facts, is_layer=is_layer)
     count = 0
     for path, ref in _places(model):
-        found = [*map(of_error, malformed.pop(path, ())), *unused.pop(path, ())]
+        found = [*map(of_error, malformed.pop(path, ())), *of_places.pop(path, ())]
         if ref is not None and ref.function not in facts.uncalled:
             count += is_split(ref.node)
             is_mended = path in mended_at  # so that only what is refused is right of it
@@ -124,6 +143,40 @@ def _examine(read: OnnxModel, profile: Profile | None, broken: list[SplitError])
         findings += _of_data(profile, model, facts, findings)
     findings += map(of_error, chain.from_iterable((*malformed.values(), *refused.values())))
     return gathered(findings, count)
+
+
+def _of_names(message: ModelProto) -> Iterator[Finding]:
+    """Names in bodies that are taken around them."""
+    for path, name in shadowed_names(message):
+        problem = f"its output {show(name)} has the name of a value around the body"
+        yield of_check(SHADOWED_NAME, path, problem, "rename one of the two")
+
+
+def _of_ends(graph: GraphProto) -> Iterator[Finding]:
+    """Inputs and outputs of a graph without a type, and inputs with a default of another one."""
+    defaults = {held.name: (held.data_type, held.dims) for held in graph.initializer}
+    defaults |= {
+        held.values.name: (held.values.data_type, held.dims) for held in graph.sparse_initializer
+    }
+    for what, values in (("input", graph.input), ("output", graph.output)):
+        for value in values:
+            whose, tensor = f"the {what} {show(value.name)}", value.type.tensor_type
+            if not has_type(value.type):
+                problem = f"{whose} has no type that ONNX has"
+                yield of_check(DECLARED_ENDS, "graph", problem, "declare it")
+            elif what == "input" and value.name in defaults:
+                element, dims = defaults[value.name]
+                said = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
+                fits = tensor.elem_type == element and (
+                    not tensor.HasField("shape")
+                    or (
+                        len(said) == len(dims)
+                        and all(a < 0 or a == b for a, b in zip(said, dims, strict=True))
+                    )
+                )
+                if not fits:
+                    problem = f"{whose} has a default of another type or shape than it is declared"
+                    yield of_check(DECLARED_ENDS, "graph", problem, "correct one of the two")
 
 
 def _by_node(errors: Iterable[SplitError]) -> dict[str, list[SplitError]]:

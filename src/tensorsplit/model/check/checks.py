@@ -50,6 +50,21 @@ SEQUENCE_PARTS = _check(
     " joined on, or a tensor of another element type is put into a sequence.",
 )
 
+DECLARED_ENDS = _check(
+    "TS804",
+    ERROR,
+    "type of an input or output missing or wrong",
+    "An input or output of the graph has no type, or one that ONNX does not have, or an input has a"
+    " default of another type or shape. Engines refuse such models.",
+)
+SHADOWED_NAME = _check(
+    "TS805",
+    ERROR,
+    "name that is taken around the body",
+    "A node in a body gives its output the name of a value that the body sees already. The standard"
+    " asks for distinct names, and ONNX Runtime refuses the model.",
+)
+
 # Codes TS81x, splits that could go
 DOES_NOTHING = _check(
     "TS811",

@@ -26,10 +26,11 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     declared,
 )
-from tensorsplit.model.graph.nodes import NodeRef, constant, is_split
+from tensorsplit.model.graph.nodes import NodeRef, constant, is_split, schema_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import integer
 from tensorsplit.model.infer.splits import fact_text
+from tensorsplit.model.infer.well_formed import wrong_types
 
 Found: TypeAlias = Iterator[tuple[checks.Check, str, str, str | None]]
 """What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""
@@ -75,6 +76,10 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
             found = (entry for rule in _RULES for entry in rule(node))
     else:
         operator, found = f"onnx.{ref.node.op_type}", _sequence_parts(ref, facts)
+        if not is_refused:
+            schema = schema_of(ref.op_type, ref.opsets.get(ref.node.domain, 0), ref.node.domain)
+            for wrong in wrong_types(ref, schema, facts.of):
+                yield of_error(wrong.located(node=ref.path))
     for check, message, fix, parameter in found:
         yield of_check(check, ref.path, message, fix, operator=operator, parameter=parameter)
 

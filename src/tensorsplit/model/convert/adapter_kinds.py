@@ -9,7 +9,8 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.convert.operator_versions import VersionStep, schema
+from tensorsplit.model.convert.operator_versions import VersionStep
+from tensorsplit.model.graph.nodes import schema_of
 
 Adapter: TypeAlias = Callable[[NodeConversion], object]
 """Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512).
@@ -110,7 +111,7 @@ def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:
     value = node.input(index)
     if value is None:
         return
-    kind = schema(node.op_type, node.opset).attributes[name].type.name
+    kind = schema_of(node.op_type, node.opset).attributes[name].type.name
     array = node.needed(index, name)
     number: Any = int if kind.startswith("INT") else float
     held = [number(item) for item in array.ravel()] if kind[-1] == "S" else number(array.item())

@@ -9,14 +9,13 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
-from tensorsplit.model.convert.operator_versions import schema
-from tensorsplit.model.graph.nodes import as_proto, bodies
+from tensorsplit.model.graph.nodes import as_proto, bodies, schema_of
 
 
 def replace_by_definition(node: NodeConversion) -> bool:
     """Replace a node by its operator's definition, if there is one that can be used."""
     own, names = node.node, node.conversion.names
-    entry = schema(node.step.op_type, node.step.before)
+    entry = schema_of(node.step.op_type, node.step.before)
     proto = None if any(bodies(own)) else _definition(node, entry)
     if proto is None:
         return False

@@ -19,7 +19,6 @@ from tensorsplit.model.convert.operator_versions import (
     fit,
     keeps_attributes,
     next_step,
-    schema,
     wrong_type,
 )
 from tensorsplit.model.graph.building import collector_paused
@@ -33,6 +32,7 @@ from tensorsplit.model.graph.nodes import (
     function_label,
     is_onnx_split,
     malformed,
+    schema_of,
     walk,
 )
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model
@@ -176,7 +176,7 @@ def _convert(node: NodeConversion) -> None:
 def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
-    if schema(node.op_type, node.opset) is None:
+    if schema_of(node.op_type, node.opset) is None:
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",
             "give it its own domain, if it is an engine's operator",

@@ -6,11 +6,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import onnx_ir as ir
-from onnx import defs
 
-from tensorsplit.model.graph.facts import Fact, Other, Sequence
-from tensorsplit.model.graph.nodes import check_schema, malformed
+from tensorsplit.model.graph.nodes import check_schema, schema_of
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.well_formed import wrong_operands
 
 
 class VersionStep(NamedTuple):
@@ -37,20 +36,11 @@ class VersionStep(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def schema(op_type: str, opset: int) -> Any:
-    """The schema in force; None if the operator does not exist there."""
-    try:
-        return defs.get_schema(op_type, opset, "")
-    except defs.SchemaError:
-        return None
-
-
-@lru_cache(maxsize=4096)
 def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
     """The next version on the way to the target; None if there is none in between."""
     up = target > opset
     for boundary in range(opset + 1, target + 1) if up else range(opset, target, -1):
-        found = schema(op_type, boundary)
+        found = schema_of(op_type, boundary)
         if found is not None and found.since_version == boundary:
             return VersionStep(op_type, boundary, up)
     return None
@@ -58,7 +48,7 @@ def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
 
 def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
     """Whether a node surely has the attributes of these names after a step, as they are before."""
-    before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
+    before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
     if before is None or before.has_function or before.has_context_dependent_function:
         return False  # its definition may replace it
     return after is not None and not after.deprecated and names <= after.attributes.keys()
@@ -66,12 +56,9 @@ def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
 
 def check_node(node: ir.Node, opset: int) -> None:
     """Refuse a node that its own opset does not allow (TS502)."""
-    own = schema(node.op_type, opset)
-    check_schema(own, opset, node.attributes, _given(node), len(node.outputs))
-    reason = _wrong_inputs(node, own)
-    if reason:
-        fix = f"at opset {opset} it has {own.min_input} to {own.max_input} inputs"
-        raise malformed(reason, fix).located(operator=f"ai.onnx.{node.op_type}")
+    own = schema_of(node.op_type, opset)
+    outputs = [value.name for value in node.outputs]
+    check_schema(own, opset, node.attributes, node.inputs[: _given(node)], outputs)
 
 
 def fit(node: ir.Node, step: VersionStep) -> str | None:
@@ -79,7 +66,7 @@ def fit(node: ir.Node, step: VersionStep) -> str | None:
 
     What is returned says why it can't be; the attributes are as they were then.
     """
-    before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
+    before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
     if after is None:
         return f"there is no {step.op_type} at opset {step.opset}"
     if after.deprecated:
@@ -179,45 +166,5 @@ def wrong_type(node: ir.Node, step: VersionStep, facts: Facts) -> str | None:
 
     What the version before did not allow either is not held against this one.
     """
-    before, after = schema(step.op_type, step.before), schema(step.op_type, step.opset)
-    bound: dict[str, str] = {}
-    for side, values in (("inputs", node.inputs), ("outputs", node.outputs)):
-        formal, was = getattr(after, side), getattr(before, side)
-        for index, value in enumerate(values if formal else ()):
-            seen = None if value is None else _type_name(facts.of(value))
-            if seen is None:
-                continue
-            entry = formal[min(index, len(formal) - 1)]
-            old = was[min(index, len(was) - 1)] if was else None
-            is_new = old is None or seen in _allowed(before, old.type_str)
-            if is_new and seen not in _allowed(after, entry.type_str):
-                return f"'{entry.name}' is a {seen}, which opset {step.opset} does not take"
-            if entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
-                return (
-                    f"'{entry.name}' is a {seen}; at opset {step.opset} it has to be a"
-                    f" {bound[entry.type_str]}, as the other operands are"
-                )
-    return None
-
-
-def _allowed(schema: Any, type_str: str) -> list[str]:
-    constraints = {entry.type_param_str: entry for entry in schema.type_constraints}
-    return constraints[type_str].allowed_type_strs if type_str in constraints else [type_str]
-
-
-def _type_name(fact: Fact) -> str | None:
-    """The type as the schemas write it; None if it is not known."""
-    if isinstance(fact, Other):
-        return _written(fact.type)
-    if fact.element_type is None:
-        return None
-    kind = ir.TensorType(fact.element_type)
-    return _written(ir.SequenceType(kind) if isinstance(fact, Sequence) else kind)
-
-
-def _written(kind: Any) -> str | None:
-    if isinstance(kind, ir.TensorType):
-        return f"tensor({kind.dtype.name.lower()})"
-    wrapper = {ir.SequenceType: "seq", ir.OptionalType: "optional"}.get(type(kind))
-    inner = _written(kind.elem_type) if wrapper else None
-    return f"{wrapper}({inner})" if inner else None
+    before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
+    return next(wrong_operands(node, after, f"opset {step.opset}", facts.of, before), None)

@@ -79,12 +79,12 @@ def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Att
 def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
     """What tells the calls of a function with different attributes apart."""
     return tuple(
-        (name, b"" if _is_open(held) else ir.serde.serialize_attribute(held).SerializeToString())
+        (name, b"" if is_open(held) else ir.serde.serialize_attribute(held).SerializeToString())
         for name, held in sorted(passed.items(), key=itemgetter(0))
     )
 
 
-def _is_open(held: ir.Attr) -> bool:
+def is_open(held: ir.Attr) -> bool:
     """Whether an attribute has no value here: a reference, or one without a type."""
     return held.is_ref() or held.type == ir.AttributeType.UNDEFINED
 

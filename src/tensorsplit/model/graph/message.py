@@ -40,7 +40,12 @@ from tensorsplit.model.graph.nodes import (
     restore_outputs,
     scopes,
 )
-from tensorsplit.model.graph.tensors import ELEMENT_TYPES, check_tensor, sparse_tensor
+from tensorsplit.model.graph.tensors import (
+    ELEMENT_TYPES,
+    check_tensor,
+    element_type_of,
+    sparse_tensor,
+)
 from tensorsplit.model.openvino_ir.translation import LAYER_PATH
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
@@ -104,6 +109,36 @@ def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphPr
         elif attribute.type == AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 yield f"{attribute.name}[{index}]", graph
+
+
+def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
+    """The paths of nodes in bodies, with a name of an output that a value around them has."""
+    for listed in (model.graph, *model.functions):
+        path = "graph" if isinstance(listed, GraphProto) else function_label(listed)
+        yield from _shadowed(listed, path, [])
+
+
+def _shadowed(
+    graph: GraphProto | FunctionProto, path: str, around: list[set[str]]
+) -> Iterator[tuple[str, str]]:
+    seen = _given_names(graph)
+    for node, here in zip(graph.node, node_paths(path, graph.node), strict=True):
+        for label, body in _bodies(node.attribute):
+            yield from _shadowed(body, f"{here}.{label}", [*around, seen])
+        for name in filter(None, node.output):
+            if any(name in names for names in around):
+                yield here, name
+            seen.add(name)
+
+
+def has_type(declared: TypeProto) -> bool:
+    """Whether ONNX has a type."""
+    kind = declared.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        return element_type_of(getattr(declared, kind).elem_type) is not None
+    if kind in ("sequence_type", "optional_type"):
+        return has_type(getattr(declared, kind).elem_type)
+    return kind is not None
 
 
 def graphs(model: ModelProto) -> Iterator[GraphProto]:
@@ -286,7 +321,8 @@ def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
         for position, name in enumerate(node.output):
             if name and name in names:
                 error = malformed(f"{show(name)} is produced twice", "rename one of them", path)
-                yield Contradiction(error, partial(node.output.__setitem__, position, ""))
+                fresh = f"{name} of {path}"
+                yield Contradiction(error, partial(node.output.__setitem__, position, fresh))
             names.add(name)
         for attribute, error in _repeated(node):
             yield Contradiction(error.located(node=path), partial(node.attribute.remove, attribute))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
-from onnx import FunctionProto, NodeProto
+from onnx import FunctionProto, NodeProto, defs
 
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, show
 from tensorsplit.core.records import in_force, operators
@@ -243,18 +244,28 @@ def record_of(node: ir.Node, opset: int) -> Operator:
     return in_force(node.op_type, opset)
 
 
+@lru_cache(maxsize=4096)
+def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
+    """The ``onnx.defs.OpSchema`` in force; None where onnx knows none."""
+    try:
+        return defs.get_schema(op_type, opset, domain)
+    except defs.SchemaError:
+        return None
+
+
 def check_schema(  # noqa: PLR0917 - the five say what a node is
     schema: Any,
     opset: int,
     attributes: Mapping[str, ir.Attr],
-    inputs: int,
-    outputs: int,
+    inputs: Sequence[object],
+    outputs: Sequence[object],
     refuse: Callable[[SplitError], None] | None = None,
 ) -> None:
-    """Check how many inputs and outputs a node has, and its attributes, against its schema (TS502).
+    """Check the inputs and outputs that a node has, and its attributes, against its schema (TS502).
 
-    The schema is an ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations. Each
-    thing that is wrong goes to `refuse`; without it, the first is raised.
+    The schema is an ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations. Of the
+    inputs and outputs it matters whether they are left out: None, or a blank name. Each thing that
+    is wrong goes to `refuse`; without it, the first is raised.
     """
 
     def wrong(problem: str, fix: str) -> None:
@@ -265,10 +276,14 @@ def check_schema(  # noqa: PLR0917 - the five say what a node is
         refuse(error)
 
     where = f"{schema.name} at opset {opset}"
-    for what, count, least, most in (
+    for what, given, least, most in (
         ("inputs", inputs, schema.min_input, schema.max_input),
         ("outputs", outputs, schema.min_output, schema.max_output),
     ):
+        count = len(given)
+        for formal, entry in zip(getattr(schema, what), given, strict=False):
+            if entry in (None, "") and formal.option.name == "Single":
+                wrong(f"its {what[:-1]} '{formal.name}' is left out", "give it")
         if not least <= count <= most:
             up_to = "or more" if most > _MANY else f"to {most}"
             wanted = f"{least}" if least == most else f"{least} {up_to}"

@@ -21,7 +21,7 @@ import onnx_ir as ir
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.calls import Attributes
+from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
 from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, check_schema, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
@@ -96,7 +96,7 @@ def _asked(
         None if value is None or fact is ABSENT else fact
         for value, fact in zip(node.inputs, inputs, strict=True)
     )
-    if any(entry.is_ref() or entry.type == ir.AttributeType.UNDEFINED for entry in held.values()):
+    if any(map(is_open, held.values())):
         return None
     # onnx would look at the split nodes in a body, and may abort
     plain = [entry for entry in held.values() if entry.type not in _BODIES]
@@ -156,7 +156,8 @@ def _ask(
     schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
     # onnx itself does not, and then reads memory that is not there
-    check_schema(schema, opset, attributes, len(proto.input), len(proto.output))
+    # outputs may be blank: of the others something is known
+    check_schema(schema, opset, attributes, proto.input, ["o"] * len(proto.output))
     if any(not name and not _may_be_absent(schema, k) for k, name in enumerate(proto.input)):
         return {}
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):

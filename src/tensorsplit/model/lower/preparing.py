@@ -5,13 +5,19 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
-import onnx
 import onnx_ir as ir
 
-from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS, is_sequence
-from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.nodes import NodeRef, bodies, check_schema, malformed, scopes
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal, through_bodies
+from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    check_schema,
+    malformed,
+    schema_of,
+    scopes,
+)
+from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_types
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 
 
 def check_sequence_nodes(lowering: Lowering) -> None:
@@ -28,35 +34,17 @@ def check_sequence_nodes(lowering: Lowering) -> None:
 
 
 def _check_node(lowering: Lowering, ref: NodeRef) -> None:
-    node, facts = ref.node, lowering.facts
-    try:
-        schema = onnx.defs.get_schema(node.op_type, ref.opset, "")
-    except onnx.defs.SchemaError:
-        raise malformed(f"there is no {node.op_type} at opset {ref.opset}", "repair it") from None
-    check_schema(schema, ref.opset, node.attributes, len(node.inputs), len(node.outputs))
-    types = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    inputs = zip(node.inputs, schema.inputs, strict=False)
-    for held, wanted in inputs if node.op_type in SEQUENCE_OPERATORS else ():
-        is_variadic = wanted.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
-        if held is None and wanted.option == onnx.defs.OpSchema.FormalParameterOption.Single:
-            raise malformed(f"the input '{wanted.name}' is left out", "give it")
-        taken = types.get(wanted.type_str, [wanted.type_str])
-        for each in node.inputs[node.inputs.index(held) :] if is_variadic else [held]:
-            kind = "seq(" if is_sequence(each, facts) else "tensor("
-            is_known = kind == "seq(" or isinstance(facts.of(each), Tensor)
-            if each is not None and is_known and not any(t.startswith(kind) for t in taken):
-                given = "a tensor" if kind == "tensor(" else "a sequence"
-                raise malformed(f"the input '{wanted.name}' is {given}", "give it what it takes")
-    branches = [body.outputs for _, body in bodies(node)] if node.op_type == "If" else []
-    if any(len(outputs) != len(node.outputs) for outputs in branches):
-        raise malformed("its branches do not have as many outputs as it has", "repair them")
-    pairs = chain(through_bodies(node), zip(*branches, strict=True))
-    for one, other in pairs:
-        kinds = {type(facts.of(value)) for value in (one, other)}
-        if kinds == {Sequence, Tensor}:
-            raise malformed(
-                "a value is a sequence in one place and a tensor in another", "repair it"
-            )
+    node = ref.node
+    schema = schema_of(node.op_type, ref.opset)
+    if schema is None:
+        raise malformed(f"there is no {node.op_type} at opset {ref.opset}", "repair it")
+    outputs = [value.name for value in node.outputs]
+    check_schema(schema, ref.opset, node.attributes, node.inputs, outputs)
+    misfits = wrong_bodies(node, ref.opset, node.attributes)
+    checked = schema if node.op_type in SEQUENCE_OPERATORS else None
+    mistyped = wrong_types(ref, checked, lambda value: type(lowering.facts.of(value))())
+    for error in chain(misfits, mistyped):
+        raise error
 
 
 def rename_duplicates(lowering: Lowering) -> None:

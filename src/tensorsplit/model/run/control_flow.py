@@ -29,12 +29,7 @@ _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 def _run_if(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     """If: the outputs of the branch that the condition selects."""
     chosen = "then_branch" if _flag(inputs[0]) else "else_branch"
-    block = step.blocks[chosen]
-    _check_arguments(block, 0)
-    if len(block.outputs) != len(step.node.outputs):
-        problem = f"{chosen} has {len(block.outputs)} outputs, the node {len(step.node.outputs)}"
-        raise node_failed(problem, "give both as many")
-    return run(block, [])
+    return run(step.blocks[chosen], [])
 
 
 def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
@@ -48,8 +43,6 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     condition = inputs[1] if obeys else np.array(True)
     carried = list(inputs[2:])
     count = len(carried)
-    _check_outputs(step, body, 1 + count)
-    _check_arguments(body, 2 + count)
     rows: list[list[Any]] = []
     iteration = 0
     while iteration < limit and (not obeys or _flag(condition)):
@@ -74,12 +67,7 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     body = step.blocks["body"]
     values = list(inputs)
     lengths = values.pop(0) if step.opset < 9 else None
-    if not 1 <= count <= len(values):
-        problem = f"num_scan_inputs is {count} of {len(values)} inputs"
-        raise node_failed(problem, "name at least one")
     states, scanned = values[:-count], values[-count:]
-    _check_arguments(body, len(values))
-    _check_outputs(step, body, len(states))
     if step.opset < 9:
         return _scan_batch(step, states, scanned, lengths, run)
     declared = body.outputs[len(states) :]
@@ -100,7 +88,6 @@ def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     if any(isinstance(value, list) and len(value) != len(first) for value in inputs):
         lengths = [len(value) for value in inputs if isinstance(value, list)]
         raise node_failed(f"the sequences have {lengths} samples", "give as many of each")
-    _check_arguments(body, len(inputs))
     results = [
         run(body, [v[i] if isinstance(v, list) else v for v in inputs]) for i in range(len(first))
     ]
@@ -208,21 +195,6 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     return np.zeros(dims, object if element == ir.DataType.STRING else element.numpy())
 
 
-def _check_arguments(body: Block, count: int) -> None:
-    if len(body.inputs) != count:
-        problem = f"the body has {len(body.inputs)} inputs, but is passed {count} values"
-        raise node_failed(problem, "give it one input for each")
-
-
-def _check_outputs(step: Step, body: Block, carried: int) -> None:
-    """The body returns what is carried, and at least as many outputs as the node names."""
-    extra = 1 if step.op_type == "Loop" else 0
-    if len(body.outputs) < max(carried, len(step.node.outputs) + extra):
-        problem = f"the body has {len(body.outputs)} outputs, with {carried} of them carried"
-        problem += f", and the node {len(step.node.outputs)}"
-        raise node_failed(problem, "give the body an output for each")
-
-
 def _varies(body: Block) -> bool:
     """Whether the condition may change from one iteration to the next."""
     same = {body.inputs[1]}
@@ -256,19 +228,11 @@ def _shaped(value: Array, declared: ir.Value) -> Array:
 
 
 def _ints(step: Step, name: str, count: int) -> list[int]:
-    if name not in step.attributes:
-        return [0] * count
-    values = list(step.attributes[name].as_ints())
-    if len(values) != count:
-        raise node_failed(f"{name} has {len(values)} entries", f"give {count}")
-    return values
+    return list(step.attributes[name].as_ints()) if name in step.attributes else [0] * count
 
 
 def _flags(step: Step, name: str, count: int) -> list[bool]:
-    values = _ints(step, name, count)
-    if not set(values) <= {0, 1}:
-        raise node_failed(f"{name} is {values[:12]}", "give 0 (forward) or 1 (backward) for each")
-    return [value == 1 for value in values]
+    return [value == 1 for value in _ints(step, name, count)]
 
 
 OPERATORS: Mapping[str, Callable[[Step, Sequence[Any], RunBody], list[Any]]] = {

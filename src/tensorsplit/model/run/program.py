@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, zip_longest
 from typing import Any, TypeVar
@@ -45,10 +45,12 @@ from tensorsplit.model.graph.nodes import (
     malformed,
     model_opsets,
     node_paths,
+    schema_of,
     scopes_in,
 )
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.infer.well_formed import wrong_bodies
 
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
@@ -354,21 +356,28 @@ class _Compiler:
             problem = f"the operator {show(step.op_type)} is asked for at opset {step.opset}"
             fix = f"the installed onnx knows opsets up to {newest}"
             raise SplitError(UNSUPPORTED_NODE, problem, fix)
-        try:
-            schema = defs.get_schema(step.op_type, step.opset, step.domain)
-        except defs.SchemaError:
-            if step.domain != "":
-                return
+        schema = schema_of(step.op_type, step.opset, step.domain)
+        if schema is None and step.domain != "":
+            return
+        if schema is None or schema.deprecated:
             problem = f"there is no operator {show(step.op_type)} at opset {step.opset}"
             fix = "use an operator of that opset, or import the opset that has it"
-            raise SplitError(UNSUPPORTED_NODE, problem, fix) from None
-        refuse = partial(self._refuse, path=step.path)
-        given, made = len(step.inputs), len(step.node.outputs)
-        check_schema(schema, step.opset, step.attributes, given, made, refuse)
+            if schema is not None:
+                problem = f"the operator {step.op_type} is deprecated at opset {step.opset}"
+                fix = "use what has taken its place, or import an older opset"
+            raise SplitError(UNSUPPORTED_NODE, problem, fix)
+        refused: list[SplitError] = []
+        # a node runs without the name of an output that it has to have, if only here
+        made = [value.name or self._found is None for value in step.node.outputs]
+        check_schema(schema, step.opset, step.attributes, step.node.inputs, made, refused.append)
+        if step.domain == "" and not refused:
+            refused += wrong_bodies(step.node, step.opset, step.attributes)
+        for error in refused:
+            self._refuse(error, step.path)
         is_constant = (step.domain, step.op_type) == ("", "Constant")
         if is_constant and held_by(step.attributes) is None:
             problem = f"Constant has {len(step.attributes)} values"
-            refuse(malformed(problem, "give it exactly one"))
+            self._refuse(malformed(problem, "give it exactly one"), step.path)
 
     def _checked_functions(self) -> dict[Key, ir.Function]:
         """The functions of the model, none of which may call itself.

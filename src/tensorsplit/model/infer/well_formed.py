@@ -1,0 +1,228 @@
+"""Whether a node is as the standard has it: the types of its operands, and bodies that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from operator import methodcaller
+from typing import Any, TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.errors import SplitError, show
+from tensorsplit.model.graph.calls import Attributes, is_open
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, declared
+from tensorsplit.model.graph.facts import Sequence as SequenceFact
+from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
+
+FactOf: TypeAlias = Callable[[ir.Value | None], Fact]
+
+
+def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[SplitError]:
+    """Where the bodies of If, Loop, Scan or SequenceMap don't take and give what the node does.
+
+    Args:
+        node: A node of ONNX's own domain that has what its schema requires.
+        opset: The opset of that domain.
+        attributes: Its attributes, as for `binding.bind`.
+    """
+    taken, given, carried = len(node.inputs), len(node.outputs), 0
+    if node.op_type == "If":
+        taken = 0
+    elif node.op_type == "Loop":
+        given, carried = given + 1, taken - 1
+    elif node.op_type == "Scan":
+        taken -= opset < 9  # there the lengths of the rows come first
+        if is_open(attributes["num_scan_inputs"]):
+            return
+        count = attributes["num_scan_inputs"].as_int()
+        carried = taken - count
+        if not 1 <= count <= taken:
+            problem = f"num_scan_inputs is {count}, of {taken} inputs"
+            yield malformed(problem, f"give a number from 1 to {taken}")
+            return
+        yield from _wrong_lists(attributes, {"input": count, "output": given - carried})
+    elif node.op_type != "SequenceMap":
+        return
+    if given < carried:
+        problem = f"it carries {carried} values, but has {given} outputs for them"
+        yield malformed(problem, "give it an output for each")
+        return
+    for label, body in bodies(node):
+        inputs = sum(not value.is_initializer() for value in body.inputs)
+        if inputs != taken:
+            problem = f"its {label} has {inputs} inputs, but is passed {taken} values"
+            yield malformed(problem, "give it one input for each")
+        if len(body.outputs) != given:
+            problem = f"its {label} has {len(body.outputs)} outputs, where it needs {given}"
+            yield malformed(problem, "give both as many")
+
+
+def _wrong_lists(attributes: Attributes, counts: Mapping[str, int]) -> Iterator[SplitError]:
+    """The lists of Scan that don't have an entry for each input or output."""
+    names = [(f"scan_{end}_{what}", n) for end, n in counts.items() for what in _PER_END]
+    for name, count in (*names, ("directions", counts["input"])):
+        if name not in attributes or is_open(attributes[name]):
+            continue
+        entries = list(attributes[name].as_ints())
+        if len(entries) != count:
+            yield malformed(f"{name} has {len(entries)} entries", f"give {count}")
+        elif name.endswith("directions") and not set(entries) <= {0, 1}:
+            problem = f"{name} is {show(entries)}"
+            yield malformed(problem, "give 0 (forward) or 1 (backward) for each")
+
+
+_PER_END = ("axes", "directions")
+
+
+def wrong_operands(
+    node: ir.Node, schema: Any, where: str, fact_of: FactOf, before: Any = None
+) -> Iterator[str]:
+    """What is wrong with the operands whose type a schema does not take.
+
+    Args:
+        node: The node.
+        schema: The ``onnx.defs.OpSchema``.
+        where: What messages call the schema.
+        fact_of: What is known of a value.
+        before: Another schema: what it does not take either is not held against the first.
+    """
+    bound: dict[str, str] = {}
+    is_wrong = False  # then the outputs follow
+    for side, values in (("inputs", node.inputs), ("outputs", node.outputs)):
+        formal, was = getattr(schema, side), getattr(before, side, ())
+        for index, value in enumerate(values if formal and not is_wrong else ()):
+            entry = formal[min(index, len(formal) - 1)]
+            seen = None if value is None else type_name(fact_of(value))
+            if seen is None:
+                kind = _KINDS.get(type(fact_of(value)), "")
+                if not any(map(methodcaller("startswith", kind), _allowed(schema, entry.type_str))):
+                    is_wrong = True
+                    yield f"'{entry.name}' is a {kind[:-1]}, which {where} does not take"
+                continue
+            old = was[min(index, len(was) - 1)] if was else None
+            is_new = old is None or seen in _allowed(before, old.type_str)
+            if is_new and seen not in _allowed(schema, entry.type_str):
+                is_wrong = True
+                yield f"'{entry.name}' is a {seen}, which {where} does not take"
+            elif entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
+                is_wrong = True
+                wanted = f"a {bound[entry.type_str]}, as the other operands are"
+                yield f"'{entry.name}' is a {seen}; {where} wants {wanted}"
+
+
+def _allowed(schema: Any, type_str: str) -> Sequence[str]:
+    constraints = {entry.type_param_str: entry for entry in schema.type_constraints}
+    return constraints[type_str].allowed_type_strs if type_str in constraints else [type_str]
+
+
+def type_name(fact: Fact) -> str | None:
+    """The type as the schemas write it; None if it is not known."""
+    if isinstance(fact, Other):
+        return _written(fact.type)
+    if fact.element_type is None:
+        return None
+    kind = ir.TensorType(fact.element_type)
+    return _written(ir.SequenceType(kind) if isinstance(fact, SequenceFact) else kind)
+
+
+def _written(kind: Any) -> str | None:
+    if isinstance(kind, ir.TensorType):
+        return f"tensor({kind.dtype.name.lower()})"
+    wrapper = {ir.SequenceType: "seq", ir.OptionalType: "optional"}.get(type(kind))
+    inner = _written(kind.elem_type) if wrapper else None
+    return f"{wrapper}({inner})" if inner else None
+
+
+def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitError]:
+    """What contradicts the types that a node takes, that its bodies pass on, or that are declared.
+
+    Args:
+        ref: A node that is no split, with as many operands as it has to have.
+        schema: The ``onnx.defs.OpSchema``; None for an operator that onnx does not know.
+        fact_of: What is known of a value.
+    """
+    node, where = ref.node, f"{ref.op_type} at opset {ref.opset}"
+    wrong = [] if schema is None else list(wrong_operands(node, schema, where, fact_of))
+    yield from (malformed(problem, "give it what it takes") for problem in wrong)
+    if wrong:
+        return
+    yield from _wrong_axes(node, ref.opset, fact_of)
+    passages = _passed(node, ref.opset, fact_of) if node.domain == "" else ()
+    ends = ((f"its output '{v.name}'", fact_of(v), declared(v)) for v in node.outputs)
+    for what, wanted, seen in chain(passages, ends):
+        names = [(type_name(fact) or _KINDS.get(type(fact), "")) for fact in (wanted, seen)]
+        one, other = (name.removeprefix("optional(").rstrip(")") for name in names)
+        if not one.startswith(other) and not other.startswith(one):
+            problem = f"{what} is a {names[1]}, but has to be a {names[0]}"
+            yield malformed(problem, "give it the same type")
+
+
+def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitError]:
+    """The axes of a Scan that its inputs or outputs don't have."""
+    count, body = node.attributes.get("num_scan_inputs"), dict(bodies(node)).get("body")
+    if node.op_type != "Scan" or node.domain != "" or opset < 9 or body is None:
+        return
+    if count is None or is_open(count):
+        return
+    carried = len(node.inputs) - count.as_int()
+    for end, values, more in (("in", node.inputs, 0), ("out", body.outputs, 1)):
+        given = node.attributes.get(f"scan_{end}put_axes")
+        axes = () if given is None or is_open(given) else given.as_ints()
+        for value, axis in zip(values[carried:], axes, strict=False):
+            fact = fact_of(value)
+            shape = fact.shape if isinstance(fact, Tensor) else None
+            rank = None if shape is None else len(shape) + more
+            if rank is not None and not -rank <= axis < rank:
+                problem = f"scan_{end}put_axes has {axis}, and its {end}put only rank {rank}"
+                yield malformed(problem, f"give an axis in [{-rank}, {rank - 1}]")
+
+
+_KINDS: Mapping[type[Fact], str] = {Tensor: "tensor(", SequenceFact: "seq("}
+"""How the names of types begin of which the element type is not known."""
+
+
+def _passed(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[tuple[str, Fact, Fact]]:
+    """What a node passes to its bodies and gets from them: what it is, what it has to be, and is.
+
+    What is carried keeps its type, and what is collected is a tensor.
+    """
+    held = dict(bodies(node))
+    if node.op_type == "If" and held.keys() >= {"then_branch", "else_branch"}:
+        branches = (held[label].outputs for label in ("then_branch", "else_branch"))
+        for one, other in zip(*branches, strict=False):
+            yield f"the output '{other.name}' of its else_branch", fact_of(one), fact_of(other)
+    if "body" not in held or node.op_type not in _ROUNDS:
+        return
+    inputs, outputs = held["body"].inputs, held["body"].outputs
+    given, carried = _ROUNDS[node.op_type](node, opset, fact_of)
+    for taken, fact in zip(inputs, given, strict=False):
+        yield f"the input '{taken.name}' of its body", fact, declared(taken)
+    for made, fact in zip_longest(outputs, carried[: len(outputs)]):
+        found = fact_of(made)
+        collected = Tensor(found.element_type) if isinstance(found, SequenceFact) else UNKNOWN
+        yield f"the output '{made.name}' of its body", fact or collected, found
+
+
+_Rounds: TypeAlias = tuple[list[Fact], list[Fact]]
+"""What the inputs of a body have to be, and the first outputs of it."""
+
+
+def _of_loop(node: ir.Node, _: int, fact_of: FactOf) -> _Rounds:
+    starts = [UNKNOWN if start is None else fact_of(start) for start in node.inputs[2:]]
+    return [Tensor(ir.DataType.INT64), _CONDITION, *starts], [_CONDITION, *starts]
+
+
+def _of_scan(node: ir.Node, opset: int, fact_of: FactOf) -> _Rounds:
+    given = list(map(fact_of, node.inputs[opset < 9 :]))
+    count = node.attributes.get("num_scan_inputs")
+    return given, given[: 0 if count is None or is_open(count) else len(given) - count.as_int()]
+
+
+def _of_map(node: ir.Node, _: int, fact_of: FactOf) -> _Rounds:
+    facts = map(fact_of, node.inputs)
+    return [Tensor(f.element_type) if isinstance(f, SequenceFact) else f for f in facts], []
+
+
+_CONDITION = Tensor(ir.DataType.BOOL)
+_ROUNDS = {"Loop": _of_loop, "Scan": _of_scan, "SequenceMap": _of_map}
