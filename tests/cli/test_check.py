@@ -23,7 +23,7 @@ def run(tensorsplit: Command) -> Command:
 
 def save(folder: Path, split: onnx.NodeProto, *inputs: onnx.ValueInfoProto) -> Path:
     path = folder / "m.onnx"
-    onnx.save(model(graph([split], inputs, list(split.output))), path)
+    onnx.save(model(graph([split], inputs, map(value, split.output))), path)
     return path
 
 

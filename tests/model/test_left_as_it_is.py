@@ -173,3 +173,26 @@ def test_the_extensions_of_openvino(tmp_path: Path) -> None:
         core.add_extension(extension)
     core.read_model(path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "tool",
+    [
+        ts.infer_shapes,
+        partial(ts.convert, opset=18),
+        partial(ts.convert, opset=None, variadic=True),
+        partial(ts.lower, target="onnxruntime"),
+    ],
+)
+def test_what_comes_back_is_no_part_of_what_came_in(
+    tool: Callable[[Given], Any], kind: str
+) -> None:
+    """Not even where there was nothing to do."""
+    text = '<ir_version: 10, opset_import: ["": 18]> g (float[4] x) => (float[4] y) {y = Neg(x)}'
+    given = KINDS[kind](onnx.parser.parse_model(text))
+    before = as_bytes(given)
+    made = tool(tool(given))
+    made.graph.name = "another"
+    next(iter(made.graph if kind != "ModelProto" else made.graph.node)).name = "another"
+    assert as_bytes(given) == before

@@ -27,6 +27,7 @@ from tensorsplit.model.check.checks import (
     TARGET_DEPENDS,
     TARGET_REFUSES,
     TARGET_WRONG,
+    UNTYPED_OUTPUT,
 )
 from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
 from tensorsplit.model.check.node_checks import findings_of
@@ -161,9 +162,12 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
     for what, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
             whose, tensor = f"the {what} {show(value.name)}", value.type.tensor_type
-            if not has_type(value.type):
-                problem = f"{whose} has no type that ONNX has"
-                yield of_check(DECLARED_ENDS, "graph", problem, "declare it")
+            if not value.type.WhichOneof("value"):
+                check = DECLARED_ENDS if what == "input" else UNTYPED_OUTPUT
+                yield of_check(check, "graph", f"{whose} has no type", "declare it")
+            elif not has_type(value.type):
+                problem = f"{whose} has a type that ONNX does not have"
+                yield of_check(DECLARED_ENDS, "graph", problem, "correct it")
             elif what == "input" and value.name in defaults:
                 element, dims = defaults[value.name]
                 said = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]

@@ -54,8 +54,8 @@ DECLARED_ENDS = _check(
     "TS804",
     ERROR,
     "type of an input or output missing or wrong",
-    "An input or output of the graph has no type, or one that ONNX does not have, or an input has a"
-    " default of another type or shape. Engines refuse such models.",
+    "An input of the graph has no type, an input or output one that ONNX does not have, or an input"
+    " has a default of another type or shape. Engines refuse such models.",
 )
 SHADOWED_NAME = _check(
     "TS805",
@@ -63,6 +63,13 @@ SHADOWED_NAME = _check(
     "name that is taken around the body",
     "A node in a body gives its output the name of a value that the body sees already. The standard"
     " asks for distinct names, and ONNX Runtime refuses the model.",
+)
+UNTYPED_OUTPUT = _check(
+    "TS806",
+    WARNING,
+    "output without a type",
+    "An output of the graph has no type, which the standard asks for. onnx's checker refuses the"
+    " model; engines find the type themselves.",
 )
 
 # Codes TS81x, splits that could go

@@ -131,8 +131,14 @@ class OnnxModel:
         return tuple(value.name for value in self.original.graph.output)
 
     def back(self, changed: bool) -> ModelProto | ir.Model:
-        """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`."""
-        return self.model if self.was_ir else self.proto(changed)
+        """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`, or a copy."""
+        if self.was_ir:
+            return self.model
+        made = self.proto(changed)
+        if made is self.original and self.path is None:  # the caller's own
+            made = ModelProto()
+            made.CopyFrom(self.original)
+        return made
 
     @collector_paused()
     def proto(self, changed: bool) -> ModelProto:

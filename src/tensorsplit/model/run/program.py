@@ -319,6 +319,10 @@ class _Compiler:
         if producer is None:
             fix = "correct the name, or add the node, initializer or input that gives it"
             return malformed(f"nothing produces its input {name}", fix)
+        around = (graph for _, body in bodies(producer) for graph in scopes_in(body))
+        if any(graph is scope for graph in around):
+            problem = f"its input {name} is what the node around it makes"
+            return malformed(problem, "have it read another value: ONNX has no cycles")
         if scope not in self._cycles:
             reads = {each: _read_directly(each) for each in scope or ()}
             self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
@@ -367,8 +371,9 @@ class _Compiler:
                 fix = "use what has taken its place, or import an older opset"
             raise SplitError(UNSUPPORTED_NODE, problem, fix)
         refused: list[SplitError] = []
-        # a node runs without the name of an output that it has to have, if only here
-        made = [value.name or self._found is None for value in step.node.outputs]
+        made: Sequence[object] = step.node.outputs  # here it runs with a name left out, too
+        if self._found is not None:
+            made = [value.name for value in step.node.outputs]
         check_schema(schema, step.opset, step.attributes, step.node.inputs, made, refused.append)
         if step.domain == "" and not refused:
             refused += wrong_bodies(step.node, step.opset, step.attributes)

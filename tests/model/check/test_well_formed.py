@@ -1,0 +1,232 @@
+"""What is malformed beside splits: operators, types, bodies, names and declarations.
+
+Each is one finding, where it stands; onnx's checker refuses every one of these models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tensorsplit import SplitError
+
+HEAD = '<ir_version: 10, opset_import: ["": {}, "c": 1]> g '
+IF = "y = If(c)<then_branch=t() => ({}) {{{}}}, else_branch=e() => ({}) {{{}}}>"
+LOOP = "{} = Loop(m, c, x)<body=b({}) => ({}) {{{}}}>"
+SCAN = "y, z = Scan<{}, body=b(float[2] q, float[2] r) => ({}) {{{}}}>(s, x)"
+KEPT = "k2 = Identity(k)"
+
+
+def parsed(text: str, opset: int = 18) -> onnx.ModelProto:
+    """A model of inputs and outputs, nodes, and functions."""
+    return onnx.parser.parse_model(HEAD.format(opset) + text)
+
+
+def branches(a: str, one: str, b: str = "float[4] b", other: str = "b = Neg(x)") -> str:
+    return f"(float[4] x, bool c) => (float[4] y) {{t = Abs(x) {IF.format(a, one, b, other)}}}"
+
+
+def loop(inputs: str, outputs: str, body: str, made: str = "y") -> str:
+    return (
+        "(float[4] x, int64 m, bool c) => (float[4] y)"
+        f" {{{LOOP.format(made, inputs, outputs, f'{KEPT} {body}')}}}"
+    )
+
+
+def scan(attributes: str, outputs: str = "float[2] o, float[2] p", body: str = "p = Neg(r)") -> str:
+    if " o " not in f" {body} ".replace("=", " = "):
+        body = f"o = Add(q, r) {body}"
+    ends = "(float[4,2] x, float[2] s) => (float[2] y, float[4,2] z)"
+    return f"{ends} {{{SCAN.format(attributes, outputs, body)}}}"
+
+
+def errors(made: onnx.ModelProto) -> list[tuple[str, str, str]]:
+    return [(f.code, f.node, f.message) for f in ts.check(made) if f.severity == "error"]
+
+
+TWO, ADDED = "float[2] q, float[2] r", "=> (float[2] o) {o = Add(q, r)}"
+TURNS = "int64 i, bool k, float[4] v"
+ENDS = "bool k2, float[4] o"
+PLAIN = "(float[4] x) => (float[4] y) "
+WRONG = {
+    "unknown operator": (PLAIN + "{y = Foo(x)}", "TS509", "graph/Foo[0]", "'Foo'"),
+    "in a body": (branches("float[4] a", "a = Foo(x)"), "TS509", "then_branch/Foo[0]", "'Foo'"),
+    "in a function": (
+        PLAIN + '{y = c.F(x)} <domain: "c", opset_import: ["": 18]> F (v) => (w) {w = Foo(v)}',
+        *("TS509", "function c::F/Foo[0]", "'Foo'"),
+    ),
+    "newer operator": (PLAIN + "{y = Gelu(x)}", "TS509", "graph/Gelu[0]", "opset 18"),
+    "deprecated operator": (
+        "(float[3] x, int64[2] i, float[2] u) => (float[3] y) {y = Scatter(x, i, u)}",
+        *("TS509", "graph/Scatter[0]", "deprecated"),
+    ),
+    "operand of another type": (
+        "(float[4] x, int64[4] i) => (float[4] y) {y = Add(x, i)}",
+        *("TS502", "graph/Add[0]", "tensor(int64)"),
+    ),
+    "operand of a type that is not taken": (
+        "(bool[4] x) => (bool[4] y) {y = Neg(x)}",
+        *("TS502", "graph/Neg[0]", "tensor(bool)"),
+    ),
+    "sequence for a tensor": (
+        "(float[4] x) => (float[4] y) {s = SequenceConstruct(x) y = Neg(s)}",
+        *("TS502", "graph/Neg[1]", "seq(tensor(float))"),
+    ),
+    "operand left out": (PLAIN + '{y = Add(x, "")}', "TS502", "graph/Add[0]", "left out"),
+    "output left out": (
+        '(float[4] x, int64[1] k) => (int64[1] y) {"", y = TopK(x, k)}',
+        *("TS502", "graph/TopK[0]", "left out"),
+    ),
+    "declared of another type": (
+        "(float[4] x) => (int64[4] y) {y = Neg(x)}",
+        *("TS502", "graph/Neg[0]", "'y'"),
+    ),
+    "condition": (
+        branches("float[4] a", "a = Neg(x)").replace("bool c", "float c"),
+        *("TS502", "graph/If[1]", "tensor(float)"),
+    ),
+    "outputs of a branch": (
+        branches("float[4] a, float[4] n", "a = Neg(x) n = Abs(x)"),
+        *("TS502", "graph/If[1]", "then_branch has 2 outputs"),
+    ),
+    "types of branches": (
+        branches("float[4] a", "a = Neg(x)", "int64[4] b", "b = Cast<to=7>(x)"),
+        *("TS502", "graph/If[1]", "else_branch"),
+    ),
+    "sequence from a branch": (
+        branches("float[4] a", "a = Neg(x)", "seq(float[4]) b", "b = SequenceConstruct(x)"),
+        *("TS502", "graph/If[1]", "seq(tensor(float))"),
+    ),
+    "inputs of a loop": (
+        loop("int64 i, bool k", ENDS, "o = Neg(x)"),
+        *("TS502", "graph/Loop[0]", "2 inputs"),
+    ),
+    "outputs of a loop": (loop(TURNS, "bool k2", ""), "TS502", "graph/Loop[0]", "1 outputs"),
+    "outputs of a loop that are not named": (
+        loop(TURNS, f"{ENDS}, float[4] p", "o = Neg(v) p = Abs(v)"),
+        *("TS502", "graph/Loop[0]", "3 outputs"),
+    ),
+    "condition of a loop": (
+        loop(TURNS, "int64 n, float[4] o", "n = Cast<to=7>(k) o = Neg(v)"),
+        *("TS502", "graph/Loop[0]", "'n'"),
+    ),
+    "what a loop carries": (
+        loop(TURNS, "bool k2, int64[4] o", "o = Cast<to=7>(v)"),
+        *("TS502", "graph/Loop[0]", "'o'"),
+    ),
+    "trip count": (
+        loop(TURNS, ENDS, "o = Neg(v)").replace("int64 m", "float m"),
+        *("TS502", "graph/Loop[0]", "'M'"),
+    ),
+    "what a loop collects": (
+        loop(TURNS, f"{ENDS}, seq(float[4]) z", "o = Neg(v) z = SequenceConstruct(v)", "y, w"),
+        *("TS502", "graph/Loop[0]", "'z'"),
+    ),
+    "scan inputs": (scan("num_scan_inputs=3"), "TS502", "graph/Scan[0]", "num_scan_inputs is 3"),
+    "outputs of a scan": (
+        scan("num_scan_inputs=1", "float[2] o", ""),
+        *("TS502", "graph/Scan[0]", "1 outputs"),
+    ),
+    "axes of a scan": (
+        scan("num_scan_inputs=1, scan_input_axes=[0, 1]"),
+        *("TS502", "graph/Scan[0]", "scan_input_axes has 2"),
+    ),
+    "axis of a scan": (
+        scan("num_scan_inputs=1, scan_output_axes=[-3]"),
+        *("TS502", "graph/Scan[0]", "scan_output_axes has -3"),
+    ),
+    "inputs of a map": (
+        f"(seq(float) x) => (seq(float) y) {{y = SequenceMap(x)<body=b({TWO}) {ADDED}>}}",
+        *("TS502", "graph/SequenceMap[0]", "2 inputs"),
+    ),
+    "name that is taken": (
+        branches("float[4] t", "t = Neg(x)"),
+        *("TS805", "then_branch/Neg[0]", "'t'"),
+    ),
+    "own output read in a body": (
+        branches("float[4] a", "a = Neg(y)"),
+        *("TS502", "then_branch/Neg[0]", "what the node around it makes"),
+    ),
+    "value of another body": (
+        branches("float[4] a", "q = Abs(x) a = Neg(q)", other="b = Neg(q)"),
+        *("TS502", "else_branch/Neg[0]", "'q'"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_malformed_is_one_finding_where_it_stands(name: str) -> None:
+    text, code, node, words = WRONG[name]
+    (found,) = errors(parsed(text))
+    assert found[0] == code
+    assert found[1].endswith(node)
+    assert words in found[2]
+
+
+def test_every_one_of_many_is_found() -> None:
+    made = parsed("(float[4] x) => (float[4] y) {a = Foo(x) b = Gelu(a) y = Add(b, w)}")
+    assert [node for _, node, _ in errors(made)] == [
+        "graph/Foo[0]",
+        "graph/Gelu[1]",
+        "graph/Add[2]",
+    ]
+
+
+@pytest.mark.parametrize("element", [None, onnx.TensorProto.UNDEFINED, 99])
+@pytest.mark.parametrize("end", ["input", "output"])
+def test_inputs_and_outputs_have_a_type(element: int | None, end: str) -> None:
+    """An output without a type is found, and no error: engines find it themselves."""
+    made = parsed(PLAIN + "{y = Neg(x)}")
+    held = getattr(made.graph, end)[0]
+    if element is None:
+        held.ClearField("type")
+    else:
+        held.type.tensor_type.elem_type = element
+    (found,) = ts.check(made)
+    assert found.node == "graph"
+    assert f"the {end} " in found.message
+    is_left_out = (end, element) == ("output", None)
+    assert (found.code, found.severity) == (
+        ("TS806", "warning") if is_left_out else ("TS804", "error")
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "fits"), [([1.0] * 4, True), ([1.0] * 3, False), ([1.5] * 4, False)]
+)
+def test_a_default_is_as_its_input_is_declared(items: list[float], fits: bool) -> None:
+    made = parsed(PLAIN + "{y = Neg(x)}")
+    dtype = np.float32 if 1.5 not in items else np.float64
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(items, dtype), "x"))
+    assert [code for code, _, _ in errors(made)] == ([] if fits else ["TS804"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        branches("float[4] x2", "x2 = Neg(x)").replace("b = Neg(x)", "b = Identity(t)"),
+        loop("int64 i, bool k, float[4] x", ENDS, "o = Neg(x)"),  # an input may have the name
+        loop("i, k, v", "k2, o", "o = Neg(v)"),  # in bodies no type need be declared
+        scan("num_scan_inputs=1, scan_input_axes=[-2], scan_output_directions=[1]"),
+        "(optional(float[4]) x, bool c) => (bool y) {y = OptionalHasElement(x)}",
+        "(float[4] x) => (float[4] y) {y = c.Anything(x, x)}",
+        PLAIN + '{y = c.F(x)} <domain: "c", opset_import: ["": 18]> F (v, w) => (u) {u = Neg(v)}',
+    ],
+)
+def test_what_is_well_formed_is_no_finding(text: str) -> None:
+    assert errors(parsed(text)) == []
+
+
+@pytest.mark.parametrize("name", ["unknown operator", "outputs of a loop", "scan inputs"])
+def test_a_run_refuses_it_before_it_begins(name: str) -> None:
+    text, code, node, words = WRONG[name]
+    given = {"x": np.ones(4, np.float32), "m": np.array(1), "c": np.array(True)}
+    if "Scan" in text:
+        given = {"x": np.ones((4, 2), np.float32), "s": np.ones(2, np.float32)}
+    made = parsed(text)
+    with pytest.raises(SplitError, match=words) as refused:
+        ts.run(made, {held.name: given[held.name] for held in made.graph.input})
+    assert refused.value.code == code
+    assert (refused.value.node or "").endswith(node)
