@@ -90,6 +90,10 @@ def test_missing_folders_are_refused_before_anything_is_read(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_is_not_named_like_a_folder(refused: Refused, tmp_path: Path) -> None:
+    assert "names a folder" in refused("TS702", "conformance", "--list", "-o", f"{tmp_path}/new/")
+
+
 def data(folder: Path, name: str) -> TensorProto:
     held = TensorProto(name=name, data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     held.external_data.add(key="location", value=f"{name}.bin")
@@ -226,6 +230,31 @@ def test_a_link_to_another_folder_is_written_through(
     assert link.is_symlink()
     results = [tensorsplit("run", path, *feeds(whole)) for path in (whole, link, real)]
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("option", [(), ("--copy-external-data",)])
+def test_weights_go_where_nothing_else_is(
+    tensorsplit: Command, refused: Refused, whole: Path, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    (tmp_path / "out").mkdir()
+    words = ("infer", whole, *option, "-o")
+    refused("TS702", *words, tmp_path / "out" / "w.bin")
+    (tmp_path / "elsewhere").write_bytes((whole.parent / "w.bin").read_bytes())
+    (tmp_path / "out" / "w.bin").symlink_to("../elsewhere")
+    assert "leads out" in refused("TS702", *words, tmp_path / "out" / "m.onnx")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["w.bin"]
+    (tmp_path / "out" / "w.bin").unlink()
+    (tmp_path / "out" / "w.bin").write_bytes(b"other")
+    assert "other data" in refused("TS702", *words, tmp_path / "out" / "m.onnx")
+    (tmp_path / "out" / "w.bin").unlink()
+    assert [tensorsplit(*words, tmp_path / "out" / "m.onnx").status for _ in "12"] == [0, 0]
+
+
+def test_folders_are_made_for_what_is_a_folder(tensorsplit: Command, tmp_path: Path) -> None:
+    words = ("conformance", "--case", "onnx.Split-13/float/static-r1/*", "--export")
+    assert tensorsplit(*words, tmp_path / "new" / "cases", "--create-dirs").status == 0
+    assert (tmp_path / "new" / "cases" / "manifest.json").exists()
+    assert tensorsplit(*words, tmp_path / "new" / "others").status == 0
 
 
 def run_slowly(words: tuple[object, ...], stop: signal.Signals) -> int:

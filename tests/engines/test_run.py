@@ -265,6 +265,18 @@ def external_model(folder: Path, location: str = "weights.bin") -> Path:
 
 
 @every_engine
+def test_of_a_link_to_a_model_the_data_lies_beside_the_link(engine: str, tmp_path: Path) -> None:
+    """So it was checked, and no engine may read other data."""
+    for name in ("real", "link"):
+        (tmp_path / name).mkdir()
+    path = external_model(tmp_path / "link")
+    (tmp_path / "real" / "weights.bin").write_bytes(bytes(256))
+    path.rename(tmp_path / "real" / "model.onnx")
+    path.symlink_to("../real/model.onnx")
+    assert ts.run(path, {}, engine=engine)["a"].tolist() == list(range(1, 11))
+
+
+@every_engine
 def test_external_data_is_found_beside_the_model(engine: str, tmp_path: Path) -> None:
     import onnx_ir
 

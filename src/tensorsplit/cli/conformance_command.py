@@ -65,7 +65,7 @@ _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path
     *("--engine", "-e", "engines"),
     metavar="NAME",
     multiple=True,
-    callback=reads,
+    callback=reads(".py"),
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
     " `all` for all that are installed. The default is numpy, onnx-reference, onnxruntime and"
     " openvino, as far as they are installed.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -72,6 +72,12 @@ class OutputFile(_NotedPath):
 
     noted_in = "files"
 
+    def convert(self, *given: Any) -> Any:
+        """The path, unless it can only be that of a folder."""
+        if os.fsdecode(given[0]).endswith(os.sep):
+            raise SplitError(UNWRITABLE, f"{given[0]} names a folder", "give the name of a file")
+        return super().convert(*given)
+
 
 class OutputFolder(_NotedPath):
     """The type of what names a folder to write into; it is made if it is missing."""
@@ -79,12 +85,16 @@ class OutputFolder(_NotedPath):
     noted_in = "folders"
 
 
-def reads(_: click.Context, __: click.Parameter, value: Any) -> Any:
-    """Note what may be files that are read: a word of an option, or what is behind its ``=``."""
-    for word in (value,) if isinstance(value, str) else value or ():
-        parts = word.split("=")
-        outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]
-    return value
+def reads(suffix: str = "") -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """The callback of an option that may name files to read, of a suffix, perhaps behind ``=``."""
+
+    def note(_: click.Context, __: click.Parameter, value: Any) -> Any:
+        for word in (value,) if isinstance(value, str) else value or ():
+            parts = word.split("=") if word.endswith(suffix) else []
+            outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]
+        return value
+
+    return note
 
 
 def outputs() -> Outputs:
@@ -173,11 +183,11 @@ class Output:
             for location in () if is_in_place else _locations(made, folder):
                 weights = beside / location
                 if not weights.resolve().is_relative_to(beside):
-                    raise SplitError(
-                        UNWRITABLE,
-                        f"{weights} leads out of the folder that the model is written into",
-                        "write the model into another folder",
-                    )
+                    problem = "leads out of the folder that the model is written into"
+                    raise SplitError(UNWRITABLE, f"{weights} {problem}", "write it elsewhere")
+                if weights.resolve() == target.resolve():
+                    problem = "is where weights of the model go"
+                    raise SplitError(UNWRITABLE, f"{target} {problem}", "give it another name")
                 files[weights] = Brought(folder / location, self.copy_weights)
                 outputs().folders += [each for each in weights.parents if beside in each.parents]
         write_files({**files, target: data})

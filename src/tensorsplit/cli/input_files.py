@@ -41,7 +41,7 @@ _ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 def input_option(text: str) -> Callable[[Command], Command]:
     """The option ``--input``, passed on as `written`."""
     names = ("--input", "-i", "written")
-    return click.option(*names, metavar="NAME=FILE", multiple=True, callback=reads, help=text)
+    return click.option(*names, metavar="NAME=FILE", multiple=True, callback=reads(), help=text)
 
 
 def read_feeds(

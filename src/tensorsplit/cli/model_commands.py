@@ -289,7 +289,7 @@ def _counted(nodes: Sequence[str]) -> str:
     "target",
     metavar="ENGINE",
     required=True,
-    callback=reads,
+    callback=reads(".json"),
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
     " lengths, axes from the front).",
 )
