@@ -1,7 +1,9 @@
 #!/bin/sh
 # Build the kernel with AddressSanitizer and UndefinedBehaviorSanitizer, or with ThreadSanitizer if
-# the first argument is "threads", and run its tests. Other arguments go to pytest. PYTHON is the
+# the first argument is "threads", and run its tests, those of arrays, and the fuzzing of arrays
+# with four threads, all by Python's own calls. Other arguments go to pytest. PYTHON is the
 # interpreter to use, with the package's requirements and pytest; cmake comes from PATH.
+# FUZZ_CASES says how many cases each thread fuzzes.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
@@ -25,7 +27,7 @@ rm -rf "$build"
 mkdir -p "$build"
 cmake -S . -B "$build/objects" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE="$python" \
     -D$flag=ON -DTENSORSPLIT_WERROR=ON >"$build.log"
-cmake --build "$build/objects" >>"$build.log" || { cat "$build.log"; exit 1; }
+cmake --build "$build/objects" -j 2 >>"$build.log" || { cat "$build.log"; exit 1; }
 cp -R src/tensorsplit "$build/tensorsplit"
 rm -f "$build/tensorsplit/native/"*.so
 cmake --install "$build/objects" --prefix "$build" >>"$build.log"
@@ -38,4 +40,5 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
-exec "$python" -m pytest tests/native tests/arrays/test_cache.py tests/arrays/test_pool.py -p no:cacheprovider "$@"
+"$python" -m pytest tests/native tests/arrays -p no:cacheprovider "$@"
+exec "$python" -m tests.fuzz arrays --threads 4 --cases "${FUZZ_CASES:-250}" --sanitized "$kind"

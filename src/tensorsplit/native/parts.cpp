@@ -1,5 +1,6 @@
 #include "parts.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <vector>
@@ -11,7 +12,8 @@
 namespace tensorsplit {
 namespace {
 
-const Kernels* in_use = &best_kernels();
+// Read without the GIL, by threads that copy while another one selects kernels.
+std::atomic<const Kernels*> in_use{&best_kernels()};
 
 // Below this size, releasing the GIL takes longer than the copy.
 constexpr npy_intp worth_releasing = 64 * 1024;
@@ -24,10 +26,10 @@ void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
         const auto size = static_cast<std::size_t>(request.division.sizes[i]);
         split.parts.push_back({size, PyArray_BYTES(part)});
     }
-    if (PyArray_NBYTES(request.array) < worth_releasing) return copy_parts(*in_use, split);
+    if (PyArray_NBYTES(request.array) < worth_releasing) return copy_parts(*in_use.load(), split);
     PyThreadState* state = PyEval_SaveThread();
     try {
-        copy_parts(*in_use, split);
+        copy_parts(*in_use.load(), split);
     } catch (const std::bad_alloc&) {
         PyEval_RestoreThread(state);
         throw;
@@ -65,7 +67,7 @@ bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) 
 
 }  // namespace
 
-void use_kernels(const Kernels& kernels) { in_use = &kernels; }
+void use_kernels(const Kernels& kernels) { in_use.store(&kernels); }
 
 PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blocks) {
     auto* array = reinterpret_cast<PyObject*>(request.array);

@@ -202,7 +202,11 @@ def _wanted(
 
 def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:
     """A function for the calls that pass these attributes."""
-    copy = function.clone()
+    try:
+        copy = function.clone()
+    except (RuntimeError, ValueError):  # what onnx-ir says has pages
+        problem = "a node reads a value that nothing produces, or that only a later node does"
+        raise malformed(problem, "repair the model", function_label(function)) from None
     copy.name = name
     copy.attributes.clear()
     for ref in walk_function(copy):

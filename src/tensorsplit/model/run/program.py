@@ -300,7 +300,7 @@ class _Compiler:
             step.callee = self._function(function, step, place.depth + 1)
         elif (node.domain, node.op_type) == ("", "Constant"):
             held = held_by(step.attributes)
-            if held is not None:
+            if held is not None and node.outputs:
                 block.constants[node.outputs[0]] = _reader(held, node.outputs[0].name, path)
                 return
         step.blocks = {
