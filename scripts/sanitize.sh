@@ -40,5 +40,5 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
-"$python" -m pytest tests/native tests/arrays -p no:cacheprovider "$@"
+"$python" -m pytest tests/native tests/arrays -p no:cacheprovider -n auto --maxprocesses 8 --dist loadfile "$@"
 exec "$python" -m tests.fuzz arrays --threads 4 --cases "${FUZZ_CASES:-250}" --sanitized "$kind"

@@ -224,3 +224,10 @@ def test_an_operand_that_the_version_needs_must_be_given(
 ) -> None:
     with refused("TS102", operator=operator, parameter=parameter):
         ts.plan(operator, (6,), **operands)
+
+
+def test_equal_parts_share_one_shape() -> None:
+    """Of a sequence there may be millions of parts, in a model of a hundred bytes."""
+    shapes = ts.plan("onnx.SplitToSequence-24", (7, 4), 3).output_shapes
+    assert shapes == ((3, 4), (3, 4), (1, 4))
+    assert shapes[0] is shapes[1]

@@ -80,7 +80,7 @@ def table(runs: Iterable[Entry]) -> str:
     for run in runs:
         groups.setdefault((run.target, run.kernel, run.python, run.threads), []).append(run)
     lines = [
-        "| target | kernel | Python | threads | cases | refused | time | failures | last run |",
+        "| target | kernel | Python | threads | cases | refused | time | failed | last run |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for (target, kernel, python, threads), same in groups.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -128,8 +127,7 @@ def test_a_run_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_page_says_what_the_runs_said() -> None:
-    runs = json.loads(page.RUNS.read_text(encoding="utf-8"))
-    assert runs
+    runs = page.read()
+    assert {run.target for run in runs} == set(page.TARGETS)
     text = page.PAGE.read_text(encoding="utf-8")
-    assert page.BEGIN + page.table(page.read()) + page.END in text
-    assert not any(run["failures"] for run in runs)
+    assert page.BEGIN + page.table(runs) + page.END in text
