@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _LARGEST = 100
 _MOST_NAMED = 4
-_RANK_OF_TABLES = 2
 _WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals for which no input is to blame."""
 
@@ -115,7 +114,7 @@ class InputChoice:
         made.seed = self.seed or 0
         fit = _fit(source, wanted, made.feeds, shapes, made.seed)
         if fit.problem is not None:  # perhaps because of a default
-            both = [entry for entry in others if entry in wanted or _may_be_lengths(entry)]
+            both = [entry for entry in others if entry in wanted or _is_whole(entry)]
             other = _fit(source, both, made.feeds, shapes, made.seed)
             fit, wanted = (fit, wanted) if other.problem else (other, both)
         given, rng = dict(made.feeds), np.random.default_rng(made.seed)
@@ -124,10 +123,10 @@ class InputChoice:
             check_feeds(source.inputs, made.feeds)
         except SplitError as error:  # a shape that is given contradicts the declared one
             fit.problem = error
-        made.random = _shapes(fit)
+        made.random = fit.shapes
         if fit.problem is not None:
             other = _fit(source, wanted, given, {}, made.seed)
-            made.random = made.random if other.problem else _shapes(other)
+            made.random = made.random if other.problem else other.shapes
             with made.explained():
                 raise fit.problem
         return made
@@ -157,24 +156,20 @@ class ModelInputs:
         try:
             yield
         except SplitError as error:
+            lines = self._saved()
             if self.seed is not None and error.kind not in _WHATEVER_IS_FED:
-                error.fix = "; ".join(filter(None, (error.fix, self._advice())))
-            for line in self._saved():
-                error.fix = "; ".join(filter(None, (error.fix, line)))
+                lines.insert(0, self._advice())
+            error.fix = "; ".join(filter(None, (error.fix, *lines)))
             raise
 
     def _advice(self) -> str:
         """The options that give other inputs, as they would be written."""
-        fixed = {
-            entry.name
-            for entry in self.source.inputs
-            if entry.shape is not None and all(isinstance(dim, int) for dim in entry.shape)
-        }
-        shaped = [(name, shape) for name, shape in self.random.items() if name not in fixed]
+        declared = {entry.name: entry.shape for entry in self.source.inputs}
         shapes = [
             f"--input-shape {short_name(name)}:{','.join(map(str, shape))}"
-            for name, shape in shaped[:_MOST_NAMED]
-        ]
+            for name, shape in self.random.items()
+            if declared[name] != tuple(shape)
+        ][:_MOST_NAMED]
         files = [f"--input {short_name(name)}=FILE" for name in list(self.random)[:_MOST_NAMED]]
         ways = [f"give shapes, as in {' '.join(shapes)}"] if shapes else []
         ways.append(f"give values with {' '.join(files)}")
@@ -186,12 +181,10 @@ class ModelInputs:
         return lines + self._saved()
 
     def _saved(self) -> list[str]:
-        lines: list[str] = []
-        if self.save_to is not None and self.feeds:
-            members = dict(_members(self.feeds))
-            write_files({self.save_to: partial(write_archive, members)})
-            lines.append(f"the inputs are in {self.save_to}")
-        return lines
+        if self.save_to is None or not self.feeds:
+            return []
+        write_files({self.save_to: partial(write_archive, dict(_members(self.feeds)))})
+        return [f"the inputs are in {self.save_to}"]
 
 
 def _members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
@@ -235,17 +228,8 @@ def _fit(
     return fit_inputs(source.model, fixed_ones, fed, sizes, np.random.default_rng(seed))
 
 
-def _shapes(fit: FittingInputs) -> dict[str, tuple[int, ...]]:
-    """The shape of each input; of a sequence that of its tensors."""
-    return {
-        name: getattr(fact, "shape", getattr(fact, "part", ())) for name, fact in fit.facts.items()
-    }
-
-
-def _may_be_lengths(entry: DeclaredInput) -> bool:
-    """Whether an input has a default that may be a size, a length or a position."""
-    is_small = entry.shape is None or len(entry.shape) <= _RANK_OF_TABLES
-    return entry.has_default and is_small and (entry.element_type or "").startswith(("int", "uint"))
+def _is_whole(entry: DeclaredInput) -> bool:
+    return (entry.element_type or "").startswith(("int", "uint"))
 
 
 def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -> Any:

@@ -75,6 +75,12 @@ class FittingInputs:
     problem: SplitError | None = None
     refused: int = 0
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each; of a sequence that of its tensors."""
+        pairs = [(name, getattr(fact, "part", ())) for name, fact in self.facts.items()]
+        return {name: getattr(self.facts[name], "shape", part) for name, part in pairs}
+
 
 def fit_inputs(
     model: ir.Model,
@@ -105,7 +111,7 @@ def fit_inputs(
             for entry in wanted
         ]
         bits = cycle([flip ^ int(bit) for bit in f"{draw:03b}"])
-        made = _Attempt(model, entries, given, dict(sizes), rng, bits).found(deadline)
+        made = _Attempt(model, entries, given, sizes, rng, bits).found(deadline)
         if not number or (bool(made.problem), made.refused) < (bool(found.problem), found.refused):
             found = made
         if not found.problem and not found.refused:
@@ -122,16 +128,18 @@ class _Attempt:
     """One attempt, in which every input has a rank.
 
     Attributes:
-        named: What stands for the names of dimensions.
         bits: The elements of conditions.
+        dims: The names that stand for what is open.
+        labels: What these are, for a message.
     """
 
     model: ir.Model
     wanted: Sequence[DeclaredInput]
     given: Mapping[str, Any]
-    named: dict[str, Dim]
+    sizes: Mapping[str, int]
     rng: np.random.Generator
     bits: Iterator[int]
+    dims: dict[str, Dim] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     values: dict[str, int] = field(default_factory=dict)
     allowed: dict[str, range] = field(default_factory=dict)
@@ -151,13 +159,13 @@ class _Attempt:
         made = {name: _substituted(fact, self.values) for name, fact in self.facts.items()}
         return FittingInputs(made, _ranges(self.model, facts), problem, refused)
 
-    def _fresh(self, label: str, start: int, allowed: range) -> ir.SymbolicDim:
-        """A new name, of which nobody else knows."""
-        name = f"open_{len(self.values)}"
-        while name in self.named:
-            name += "_"
-        self.labels[name], self.values[name], self.allowed[name] = label, start, allowed
-        return ir.SymbolicDim(name)
+    def _open(self, label: str, start: int, allowed: range) -> Dim:
+        """The name of what is open, with a number to start with and those that it may be."""
+        if label not in self.dims:
+            name = f"open_{len(self.dims)}"
+            self.labels[name], self.values[name], self.allowed[name] = label, start, allowed
+            self.dims[label] = ir.SymbolicDim(name)
+        return self.dims[label]
 
     def _fact(self, entry: DeclaredInput) -> Fact:
         """What is known of an input, with names for its open dimensions."""
@@ -168,32 +176,31 @@ class _Attempt:
             start = min(max(OPEN_DIMENSION, low), fit.stop - 1)
             made: Dim = dim
             if dim is None:
-                made = self._fresh(f"dimension {axis} of '{entry.name}'", start, fit)
+                made = self._open(f"dimension {axis} of '{entry.name}'", start, fit)
             elif isinstance(dim, str):
-                made = self._expression(dim) or self._dimension(dim, start, fit)
+                made = self._dimension(dim, start, fit)
             dims.append(made)
         kind = None if entry.element_type is None else ir.DataType[entry.element_type.upper()]
         if entry.kind != "sequence":
             return Tensor(kind, tuple(dims))
-        count = self._fresh(f"the length of '{entry.name}'", _LENGTH, _LENGTHS)
+        count = self._open(f"the length of '{entry.name}'", _LENGTH, _LENGTHS)
         return SequenceFact(kind, tuple(dims), count)
 
-    def _dimension(self, text: str, start: int = OPEN_DIMENSION, fit: range = range(_LARGE)) -> Dim:
-        """What stands for a dimension's name, which may be any text."""
-        if text not in self.named:
-            self.named[text] = self._fresh(f"the dimension {text}", start, fit)
-        return self.named[text]
+    def _dimension(self, text: str, start: int, allowed: range) -> Dim:
+        """What stands for a name, or for an expression of names that stand elsewhere alone."""
 
-    def _expression(self, text: str) -> Dim:
-        """A declared dimension such as ``N + 1``, of names that stand elsewhere alone."""
+        def renamed(found: re.Match[str]) -> str:
+            return str(self._dimension(found[0], OPEN_DIMENSION, range(_LARGE)))
+
+        if text in self.sizes:
+            return self.sizes[text]
         with suppress(Exception):  # any text may be a name, and a parser may raise anything
             names = ir.SymbolicDim(text).free_symbols()
-            plain = {*self.named, *chain(*(entry.shape or () for entry in self.wanted))}
-            if not names or text in names or not names <= plain:
-                return None
-            made = ir.SymbolicDim(_NAME.sub(lambda found: str(self._dimension(found[0])), text))
-            return made if _names_in(made) else _number(made, {})
-        return None
+            plain = {*self.sizes, *chain(*(entry.shape or () for entry in self.wanted))}
+            if names and text not in names and names <= plain:
+                made = ir.SymbolicDim(_NAME.sub(renamed, text))
+                return made if _names_in(made) else _number(made, {})
+        return self._open(f"the dimension {text}", start, allowed)
 
     def _name_elements(self, *, is_fixing: bool) -> bool:
         """Name the elements of small inputs of whole numbers; conditions are decided at once.
@@ -216,10 +223,10 @@ class _Attempt:
                 self.allowed[dim] = range(number, number + 1)
             fit = range(-1 if kind.startswith("int") else 0, _LARGE)
             values = list[Dim]()
-            for start in map(int, self.rng.integers(1, _FEW, prod(numbers))):
-                label = f"an element of '{entry.name}'"
+            for index, start in enumerate(map(int, self.rng.integers(1, _FEW, prod(numbers)))):
                 bit = next(self.bits) if numbers == () else start % 2
-                values.append(bit if kind == "bool" else self._fresh(label, start, fit))
+                label = f"element {index} of '{entry.name}'"
+                values.append(bit if kind == "bool" else self._open(label, start, fit))
             self.facts[entry.name] = replace(fact, shape=numbers, values=tuple(values))
             named = True
         return named
