@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import click
@@ -217,8 +218,9 @@ def storable(array: Array) -> Array | None:
 
 
 def write_array(array: Array, file: IO[bytes]) -> None:
-    """Write an ``.npy``."""
-    np.lib.format.write_array(file, array, allow_pickle=False)
+    """Write an ``.npy``; not with `tofile`, whose errors don't say what was wrong."""
+    stream: Any = SimpleNamespace(write=file.write)
+    np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 def write_archive(members: Mapping[str, Array], file: IO[bytes]) -> None:
