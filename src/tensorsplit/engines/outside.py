@@ -13,6 +13,7 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
 from tensorsplit.engines.process import EngineProcess, process_of
 from tensorsplit.model.feeds import check_feeds
+from tensorsplit.model.graph.calls import check_expanded
 from tensorsplit.model.graph.message import tensors_outside
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import check_external, inlined
@@ -103,6 +104,7 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
     left to the engine.
     """
     block = compile_model(model)
+    check_expanded(model.model, "use engine='numpy', which runs each function as it is")
     facts = validate(model.model, feeds)
     known = dict(feeds)
     for whole in (False, True):

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from onnx_ir.passes.common import InlinePass
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import OUTPUT_COUNT, SplitError
 from tensorsplit.model.exactness import MOVES
 from tensorsplit.model.feeds import DeclaredInput
+from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, Tensor
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
@@ -100,7 +100,8 @@ def fit_inputs(
     """
     if model.functions:  # inlined calls are known apart
         with suppress(Exception):  # onnx-ir raises of many kinds for calls that are not well-formed
-            model = InlinePass()(model.clone()).model
+            inline(inlined := model.clone())
+            model = inlined
     found, deadline, flip = FittingInputs(), monotonic() + _SECONDS, int(rng.integers(2))
     open_ranks = {_is_whole(entry) for entry in wanted if entry.shape is None}
     ranks = [every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS)]

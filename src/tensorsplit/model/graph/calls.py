@@ -6,19 +6,26 @@ analysis and a run for one call after the other; conversion by making the functi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import zip_longest
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.nodes import (
     NodeRef,
+    bodies,
     check_produced,
     domain_name,
     function_label,
     malformed,
+    scopes_in,
     walk,
     walk_function,
 )
@@ -28,7 +35,10 @@ Attributes: TypeAlias = Mapping[str, ir.Attr]
 Key: TypeAlias = tuple[str, str, str]
 """The domain, the name and the overload of a function."""
 
-_MAX_SPECIALISED = 1 << 12
+MAX_EXPANDED = 1 << 14
+"""Functions that stand for more nodes than this, with all calls in them, are not inlined."""
+
+_MAX_SPECIALISED = 1 << 10
 """How many more specialisations of functions there may be than functions."""
 
 
@@ -215,3 +225,101 @@ def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Fun
         ref.node.attributes.clear()
         ref.node.attributes.update(known)
     return copy
+
+
+def check_expanded(model: ir.Model, fix: str) -> None:
+    """Refuse functions that call themselves, or stand for too many nodes (TS502)."""
+    functions = functions_of(model)
+    called = {
+        key: Counter(called_by(node) for scope in scopes_in(function) for node in scope)
+        for key, function in functions.items()
+    }
+    sizes: dict[Key, int] = {}
+    try:
+        for key in TopologicalSorter(called).static_order():
+            inner: Counter[Key] = called.get(key, Counter())
+            sizes[key] = sum(times * sizes[each] for each, times in inner.items()) or 1
+    except CycleError as error:
+        label = function_label(functions[error.args[1][0]])
+        raise malformed("the function calls itself", "write it as a Loop", label) from None
+    nodes = (called_by(node) for scope in scopes_in(model.graph) for node in scope)
+    if sum(sizes[key] for key in nodes if key in functions) > MAX_EXPANDED:
+        problem = f"its functions stand for more than {MAX_EXPANDED} nodes, with all calls in them"
+        raise malformed(problem, fix, "graph")
+
+
+def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = None) -> None:
+    """Put functions, all or those that are wanted, in the place of their calls, and remove them.
+
+    onnx-ir's own pass looks for new names in quadratic time.
+
+    Raises:
+        SplitError: TS502 for functions that call themselves or stand for too many nodes, calls that
+            do not fit their function, and opsets that differ; TS509 for a body that is passed.
+    """
+    check_expanded(model, "call them less, or have what calls them often be a Loop")
+    gone = {
+        key_of(function): function
+        for name, function in model.functions.items()
+        if wanted is None or name in wanted
+    }
+    names, edits = Names(model), Edits()
+    calls: deque[NodeRef] = deque(ref for ref in walk(model) if called_by(ref.node) in gone)
+    while calls:
+        ref = calls.popleft()
+        function = gone[called_by(ref.node)]
+        if ref.function is not None and key_of(ref.function) in gone:
+            continue
+        imports = (model.graph if ref.function is None else ref.function).opset_imports
+        for domain, version in function.opset_imports.items():
+            if imports.setdefault(domain, version) != version:
+                problem = f"the {function_label(function)} imports opset {version} of"
+                problem += f" {show(domain or 'ai.onnx')}, and its caller {imports[domain]}"
+                raise malformed(problem, "convert the model to one opset", ref.path)
+        for inner in _inlined(ref, function, names, edits):
+            if called_by(inner) in gone:
+                calls.append(replace(ref, node=inner, scope=inner.graph or ref.scope))
+    edits.finish()
+    for function in gone.values():
+        model.functions.pop(function.identifier())
+
+
+def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) -> list[ir.Node]:
+    """Put a function in the place of one call; returns its nodes, also those in bodies."""
+    call = ref.node
+    check_call(function, call.attributes, ref.path)
+    if len(call.inputs) > len(function.inputs) or len(call.outputs) > len(function.outputs):
+        problem = f"it has more inputs or outputs than the {function_label(function)}"
+        raise malformed(problem, "give it as many as the function has", ref.path)
+    made = _specialised(function, passed_to(function, call.attributes), function.name)
+    inner = [each.node for each in walk_function(made)]
+    for value, given in zip_longest(made.inputs, call.inputs):
+        for reader, position in tuple(value.uses()):
+            reader.replace_input_with(position, given)
+    given_out = dict(zip_longest(made.inputs, call.inputs))
+    outputs = list(made.outputs)
+    nodes = list(made)
+    made.remove(nodes)
+    made.outputs.clear()
+    for node in inner:
+        node.name = names.fresh(node.name or node.op_type)
+        inputs = (value for _, body in bodies(node) for value in body.inputs)
+        for value in (*inputs, *node.outputs):
+            value.name = value.name and names.fresh(value.name)
+    taken: set[ir.Value] = set()
+    for old, value in zip(call.outputs, outputs, strict=False):
+        new = given_out.get(value, value)
+        if new is not None and (value in given_out or new in taken):
+            nodes.append(ir.Node("", "Identity", [new], name=names.fresh("Identity")))
+            (new,) = nodes[-1].outputs
+        if new is None:
+            for reader, position in tuple(old.uses()):
+                reader.replace_input_with(position, None)
+            continue
+        taken.add(new)
+        new.name, old.name = old.name or new.name, None
+        new.type, new.shape = old.type or new.type, old.shape or new.shape
+        edits.replace(old, new)
+    ref.scope.insert_before(call, nodes)
+    edits.retire(call)
+    return inner

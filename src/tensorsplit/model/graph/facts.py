@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -98,14 +98,19 @@ def of_parts(
     element_type: ir.DataType | None,
     parts: Iterable[Shape | None],
     part: Shape | None = None,
+    count: int | None = None,
 ) -> Sequence:
-    """A sequence whose tensors' shapes are known one by one; of none, what ``part`` says."""
+    """A sequence whose tensors' shapes are known one by one; of none, what ``part`` says.
+
+    With a count, so many tensors have these shapes, some of them the same.
+    """
     listed = tuple(parts)
     common = listed[0] if listed else part
     for shape in dict.fromkeys(listed):
         common = join_shapes(common, shape)
-    kept = listed if len(listed) <= MAX_LISTED_PARTS else None
-    return Sequence(element_type, common, len(listed), kept)
+    count = len(listed) if count is None else count
+    kept = listed if count <= MAX_LISTED_PARTS else None
+    return Sequence(element_type, common, count, kept)
 
 
 def join(left: Fact, right: Fact) -> Fact:
@@ -126,6 +131,13 @@ def join(left: Fact, right: Fact) -> Fact:
     if isinstance(left, Other) and isinstance(right, Other) and left.type == right.type:
         return Other(left.type, join_shapes(left.shape, right.shape))
     return UNKNOWN
+
+
+def kind_only(fact: Fact) -> Fact:
+    """What is known of a value without its shape and its elements."""
+    if isinstance(fact, Tensor):
+        return Tensor(fact.element_type)
+    return Sequence(fact.element_type) if isinstance(fact, Sequence) else replace(fact, shape=None)
 
 
 def merge_declared(found: Fact, declared: Fact) -> Fact:

@@ -27,6 +27,7 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     declared,
     join,
+    kind_only,
     merge_declared,
     of_parts,
 )
@@ -41,6 +42,7 @@ from tensorsplit.model.graph.nodes import (
     is_split,
     model_opsets,
     node_paths,
+    scopes,
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
@@ -49,6 +51,11 @@ from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, val
 from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
 from tensorsplit.model.infer.splits import KnownSplit, split_of
+
+_NODES_APART, _TIMES_APART = 1 << 12, 4
+"""So many nodes, and so many times those of the model, are analysed in functions and loops for each
+call and round apart. Beyond that calls and rounds are taken together, first those whose inputs are
+of the same types, and beyond twice that all of them."""
 
 
 class Refusal(NamedTuple):
@@ -204,6 +211,9 @@ class _Analysis:
         self._called: set[ir.Function] = set()
         self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
         self._leading: ir.Node | None = None
+        self._walked = 0
+        own = sum(len(scope) for scope in scopes(model))
+        self._apart = _NODES_APART + _TIMES_APART * own
 
     def scope(
         self, scope: Scope, around: _Surroundings, nodes: Container[ir.Node] | None = None
@@ -215,6 +225,7 @@ class _Analysis:
                 if not value.is_graph_input():
                     self.facts.set(value, _of_initializer(value, around.opset))
         is_main = scope is self.model.graph
+        self._walked += len(scope)
         paths = node_paths(around.path, scope)
         every = counted("finding shapes", scope) if is_main else scope
         for node, path in zip(every, paths, strict=True):
@@ -277,7 +288,7 @@ class _Analysis:
                 self._judge(path, [error], False, around)
             found = SEQUENCE_RULES[node.op_type](node, inputs)
         elif key[0] == "" and node.op_type in BODY_RULES:
-            context = Context(around.opset, self._declarations)
+            context = Context(around.opset, self._declarations, self._walked <= self._apart)
             found = BODY_RULES[node.op_type](body, node, inputs, context)
         if found is None:
             for label, graph in bodies(node):
@@ -306,12 +317,17 @@ class _Analysis:
         passed: Attributes,
         around: _Surroundings,
     ) -> list[Fact]:
-        """Analyse a call; of calls that are alike only the first."""
+        """Analyse a call; of calls that are alike, or taken for it, only the first."""
         if function in around.calls:
             return []
-        memo = (function, tuple(inputs), call_key(passed), around.runs)
+        known: Attributes | None = passed
+        if self._walked > self._apart:
+            is_far = self._walked > 2 * self._apart
+            inputs = [UNKNOWN if is_far else kind_only(fact) for fact in inputs]
+            known = None
+        memo = (function, tuple(inputs), None if known is None else call_key(known), around.runs)
         if memo not in self._results:
-            call = replace(around, passed=passed)
+            call = replace(around, passed=known)
             self._results[memo] = self._function(function, inputs, call)
         found, undecided = self._results[memo]
         for path in undecided if around.runs is not False else ():

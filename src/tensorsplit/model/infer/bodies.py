@@ -15,6 +15,7 @@ from tensorsplit.model.graph.facts import (
     Sequence,
     Tensor,
     join,
+    kind_only,
     merge_declared,
 )
 from tensorsplit.model.graph.nodes import bodies, readable_constant
@@ -30,10 +31,12 @@ class Context(NamedTuple):
     Attributes:
         opset: The opset of ONNX's own domain.
         is_believed: Whether the model is taken to be what it says, and what the standard asks for.
+        has_rounds: Whether loops are followed round by round.
     """
 
     opset: int
     is_believed: bool
+    has_rounds: bool
 
 
 _MAX_ROUNDS = 4
@@ -56,7 +59,9 @@ def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> 
     return [join(left, right) for left, right in pairs]
 
 
-def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact] | None:
+def _loop(
+    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Context
+) -> list[Fact] | None:
     body = _body(node)
     if body is None or len(body.inputs) < 2 or not body.outputs:
         return None
@@ -67,7 +72,7 @@ def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -
         head = [Tensor(ir.DataType.INT64, ()), Tensor(ir.DataType.BOOL, ())]
         return analyse("body", body, [*head, *carried], runs)[1:]
 
-    carried, rest = _rounds(go_round, inputs[2 : len(body.inputs)])
+    carried, rest = _rounds(go_round, inputs[2 : len(body.inputs)], context)
     is_limited = bool(node.inputs) and node.inputs[0] is not None
     trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
     if is_known(trips) and trips < 0:
@@ -78,6 +83,7 @@ def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -
 def _rounds(
     go_round: Callable[[list[Fact]], list[Fact]],
     first: list[Fact],
+    context: Context,
     both: Callable[[Fact, Fact], Fact] = join,
 ) -> tuple[list[Fact], list[Fact]]:
     """What is known of what a loop carries in any round, and of what each round gives besides.
@@ -87,10 +93,11 @@ def _rounds(
     Args:
         go_round: What a round makes of what is carried.
         first: What is carried into the first round.
+        context: What is known of the model.
         both: What holds of what goes into a round and what comes out.
     """
     carried = [replace(f, values=None) if isinstance(f, Tensor) else f for f in first]
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_MAX_ROUNDS if context.has_rounds else 0):
         outputs = go_round(carried)
         without = [replace(f, values=None) if isinstance(f, Tensor) else f for f in outputs]
         after = [both(a, b) for a, b in zip(carried, without, strict=False)]
@@ -98,7 +105,7 @@ def _rounds(
             break
         carried = after
     else:
-        carried = [_kind_only(fact) for fact in carried]
+        carried = [kind_only(fact) for fact in carried]
         outputs = go_round(carried)
     return carried, outputs[len(carried) :]
 
@@ -150,6 +157,7 @@ def _scan(
     carried, rest = _rounds(
         lambda carried: analyse("body", body, [*carried, *elements], runs),
         inputs[:states],
+        context,
         _both(context),
     )
     ends = _integers(node, "scan_output_axes") or (0,) * len(rest)
@@ -178,6 +186,7 @@ def _scan_batches(
     carried, rest = _rounds(
         lambda carried: analyse("body", body, [*carried, *elements], None),
         [fact for fact, _ in each[:states]],
+        context,
         _both(context),
     )
     rest = [_stacked(fact, length, 0) for fact in rest]
@@ -212,12 +221,6 @@ def _integers(node: ir.Node, name: str) -> tuple[int, ...] | None:
     if attribute.type == ir.AttributeType.INT:
         return (attribute.as_int(),)
     return tuple(attribute.as_ints()) if attribute.type == ir.AttributeType.INTS else None
-
-
-def _kind_only(fact: Fact) -> Fact:
-    if isinstance(fact, Tensor):
-        return Tensor(fact.element_type)
-    return Sequence(fact.element_type) if isinstance(fact, Sequence) else fact
 
 
 def _without_axis(fact: Fact, axis: int) -> tuple[Fact, Dim]:

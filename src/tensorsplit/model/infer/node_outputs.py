@@ -180,8 +180,15 @@ def _ask(
         else:
             model.graph.input.add(name=name, type=_type_proto(fact))
     model.graph.node.append(proto)
-    made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=True)
+    few = all(not isinstance(fact, Tensor) or _is_short(fact.shape) for fact in inputs)
+    made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=few)
     return {entry.name: entry.type for entry in made.graph.value_info}
+
+
+def _is_short(shape: Shape | None) -> bool:
+    """Whether onnx may follow the elements of a tensor: it lists them, however many they are."""
+    longest = max(filter(is_known, shape or ()), default=0)
+    return shape is None or len(shape) > 1 or longest <= LARGEST_CONSTANT
 
 
 def _may_be_absent(schema: onnx.defs.OpSchema, place: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
+    MAX_LISTED_PARTS,
     UNKNOWN,
     Fact,
     Other,
@@ -132,7 +133,10 @@ def _planned(made: SplitPlan | UncountedPlan, data: Tensor, intent: Intent) -> l
         before, after = made.input_shape[: made.axis], made.input_shape[made.axis + 1 :]
         length = intent.given[0] if intent.given else 1  # of each part, if there are none
         part = (*before, length, *after) if made.keepdims else before + after
-        return [of_parts(data.element_type, made.output_shapes, part)]
+        count = len(made.sizes)
+        if count > MAX_LISTED_PARTS:
+            made = replace(made, sizes=tuple(dict.fromkeys(made.sizes)))
+        return [of_parts(data.element_type, made.output_shapes, part, count)]
     values: list[tuple[Dim, ...] | None] = [None] * len(made.sizes)
     if data.values is not None and len(made.input_shape) == 1 and are_known(made.sizes):
         pairs = zip(made.sizes, accumulate(made.sizes), strict=True)

@@ -6,13 +6,12 @@ from collections.abc import Container
 
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import InlinePass
 
 from tensorsplit.core.arithmetic import dimension, fitting
 from tensorsplit.core.records import in_force
 from tensorsplit.core.rules import equal
+from tensorsplit.model.graph import calls
 from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import NodeRef, domain_name, is_onnx_split
 from tensorsplit.model.lower.state import (
     InsertionPoint,
@@ -29,7 +28,7 @@ def inline(lowering: Lowering) -> bool:
     model, wanted = lowering.model, _wanted(lowering)
     if not wanted:
         return False
-    if specialise(model, lambda ref: _is_rewritten(lowering, ref, wanted)):
+    if calls.specialise(model, lambda ref: _is_rewritten(lowering, ref, wanted)):
         lowering.look()
         wanted = _wanted(lowering)
     for ref in lowering.refs.values():
@@ -40,12 +39,8 @@ def inline(lowering: Lowering) -> bool:
     for key in wanted:
         imports = model.functions[key].opset_imports
         imports.update({name: lowering.opset for name in imports if domain_name(name) == ""})
-    try:
-        InlinePass(lambda function: function.identifier() in wanted)(model)
-    except Exception as error:
-        raise refusal(f"a function can't be inlined: {error}") from error
+    calls.inline(model, wanted)
     for key, reason in wanted.items():
-        model.functions.pop(key, None)  # the pass leaves those that nobody calls
         domain, name, _ = key
         path = f"function {domain}::{name}"
         lowering.report.changes.append(LoweredNode(path, name, "inlined", reason))

@@ -1,0 +1,313 @@
+"""Small models that stand for huge ones: every tool ends in bounded time and memory.
+
+Each test runs in a child process with a limit on its memory and a deadline, both many times what it
+takes.
+"""
+
+from __future__ import annotations
+
+import functools
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import tensorsplit as ts
+from tensorsplit import backend
+from tensorsplit.cli.app import main
+from tests.model.build import (
+    BOOL,
+    FLOAT,
+    INT64,
+    function,
+    graph,
+    link,
+    model,
+    node,
+    tensor,
+    value,
+)
+from tests.refusals import refused
+
+_MEMORY = 4 << 30
+_SECONDS = 300
+
+
+def limited(test: Callable[[], None]) -> Callable[[], None]:
+    """Have a test run in a child process with limits."""
+
+    @functools.wraps(test)
+    def run() -> None:
+        code = f"from {test.__module__} import {test.__name__} as test; test.__wrapped__()"
+        made = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            preexec_fn=_limit_memory,
+            check=False,
+        )
+        assert made.returncode == 0, made.stderr[-3000:]
+
+    return run
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+def tools(made: onnx.ModelProto) -> Iterator[Callable[[], object]]:
+    """Every tool that looks at a model, or rewrites it without inlining its functions."""
+    yield lambda: ts.check(made, target="openvino")
+    yield lambda: ts.infer_shapes(made)
+    yield lambda: ts.convert(made, opset=13)
+    yield lambda: ts.check(made)
+    yield lambda: ts.convert(made, opset=19)
+    yield lambda: ts.lower(made, target="onnxruntime")
+
+
+def try_all(made: onnx.ModelProto, first: int = 6) -> None:
+    """Have every tool look at a model; what one gives stays small, or it refuses."""
+    for tool in islice(tools(made), first):
+        try:
+            result = tool()
+        except ts.SplitError:
+            continue
+        if isinstance(result, onnx.ModelProto):
+            assert result.ByteSize() < 20 * made.ByteSize() + 10_000
+
+
+def cli(made: onnx.ModelProto, *arguments: str) -> int:
+    """The exit status of a command on a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "m.onnx")
+        onnx.save(made, path)
+        status: int = main([arguments[0], str(path), *arguments[1:]])
+        return status
+
+
+def call(name: str, given: str, made: str, around: str) -> list[onnx.NodeProto]:
+    """A call of a function, by itself or in a body."""
+    inner = node(name, given, f"{made}_", domain="custom")
+    if around == "If":
+        branches = [graph([inner], [], [f"{made}_"])] * 2
+        yes = node("Constant", "", f"c{made}", value=tensor("", True, np.bool_))
+        return [
+            yes,
+            node("If", f"c{made}", made, then_branch=branches[0], else_branch=branches[1]),
+        ]
+    if around == "Loop":
+        goes_on = node("Identity", "on", "on_")
+        inner.input[0] = "s"
+        ends = [value("i", INT64, []), value("on", BOOL, []), value("s")]
+        body = graph([goes_on, inner], ends, ["on_", f"{made}_"])
+        two = node("Constant", "", f"c{made}", value=tensor("", 2))
+        return [two, node("Loop", f"c{made} _ {given}", made, body=body)]
+    inner.output[0] = made
+    return [inner]
+
+
+def doubling(levels: int, around: str = "", times: int = 2, *, grows: bool = True) -> Any:
+    """Functions each of which calls the next one several times, on other shapes if it grows."""
+    ends = "a b b" if grows else "a b"
+    split = [node("Split", "x", "a b", axis=0, num_outputs=2), node("Concat", ends, "y", axis=0)]
+    functions = [function(f"F{levels}", "x", "y", split)]
+    for level in range(levels):
+        nodes: list[onnx.NodeProto] = []
+        for index in range(times):
+            given = f"v{index}" if index else "x"
+            made = "y" if index == times - 1 else f"v{index + 1}"
+            nodes += call(f"F{level + 1}", given, made, around)
+        functions.append(function(f"F{level}", "x", "y", nodes))
+    main_graph = graph(
+        [node("F0", "x", "y", domain="custom")], [value("x", FLOAT, [4])], [value("y")]
+    )
+    return model(main_graph, 18, functions, custom=1)
+
+
+@limited
+def test_functions_that_call_each_other_twice_in_every_tool() -> None:
+    made, data = doubling(40), {"x": np.ones(4, np.float32)}
+    try_all(made)
+    for engine in ("numpy", "onnxruntime"):
+        with refused("TS502", "functions"):
+            ts.run(made, data, engine=engine)
+    with refused("TS502", "16384"):
+        ts.lower(made, target="openvino")
+    with refused("TS502", "functions"):
+        backend.run_model(made, list(data.values()))
+    assert cli(made, "explain") == 0
+    assert cli(made, "run") == 2
+    assert cli(made, "lower", "--for", "onnxruntime", "-o", "unused", "--verify") == 2
+
+
+@limited
+def test_functions_that_call_each_other_in_bodies() -> None:
+    for around, times in (("If", 2), ("Loop", 2), ("", 10)):
+        made = doubling(30, around, times)
+        try_all(made, 2)
+        with refused("TS502", "16384"):
+            ts.lower(made, target="openvino")
+    again = doubling(3)
+    again.functions[0].node.append(node("F1", "y", "z", domain="custom"))
+    try_all(again)
+    with refused("TS502", "calls itself"):
+        ts.lower(again, target="openvino")
+
+
+@limited
+def test_attributes_that_each_call_passes_on() -> None:
+    """No two of 4096 calls pass the same."""
+    made = doubling(12, grows=False)
+    for level, each in enumerate(sorted(made.functions, key=lambda each: int(each.name[1:]))):
+        own = [f"a{index}" for index in range(level)]
+        each.attribute.extend(own)
+        for index, inner in enumerate(each.node if level < 12 else ()):
+            inner.attribute.extend(link(name, name) for name in own)
+            inner.attribute.append(onnx.helper.make_attribute(f"a{level}", index))
+        if level == 12:
+            each.node[0].attribute.remove(each.node[0].attribute[0])
+            each.node[0].attribute.append(link("axis", "a11"))
+    try_all(made, 3)
+
+
+@limited
+def test_loops_in_each_other_whose_shapes_change() -> None:
+    inner = [node("Concat", "s0 s0", "t0", axis=0), node("Split", "t0", "p q", num_outputs=2)]
+    for level in range(24):
+        on = f"on{level}"
+        ends = [value(f"i{level}", INT64, []), value(on, BOOL, []), value(f"s{level}")]
+        body = graph([*inner, node("Identity", on, f"{on}_")], ends, [f"{on}_", f"t{level}"])
+        inner = [
+            node("Loop", f"m _ s{level + 1}", f"u{level}", body=body),
+            node("Concat", f"u{level} u{level}", f"t{level + 1}", axis=0),
+        ]
+    try_all(model(graph(inner, [value("m", INT64, []), value("s24", FLOAT, [4])], ["t24"])))
+
+
+def test_inlined_functions_compute_the_same() -> None:
+    """Calls in calls and in bodies, outputs that are inputs, absent inputs, names used twice."""
+    made = doubling(3, "If", 2)
+    given = function("Two", "x w", "x y x", [node("Add", "x x", "y")])
+    made.functions.append(given)
+    made.graph.node.append(node("Two", "y _", "k l m", domain="custom"))
+    made.graph.output.extend(value(name) for name in "klm")
+    data = {"x": np.arange(4, dtype=np.float32)}
+    lowered = ts.lower(made, target="openvino")
+    assert not lowered.functions
+    expected = ts.run(made, data, engine="numpy")
+    for name, found in ts.run(lowered, data, engine="numpy").items():
+        np.testing.assert_array_equal(found, expected[name])
+
+
+@limited
+def test_constants_that_double() -> None:
+    ways = {
+        "Concat": [node("Concat", "c c", "d", axis=0)],
+        "Tile": [node("Tile", "c two", "d")],
+        "Expand": [
+            node("Unsqueeze", "c zero", "r"),
+            node("Expand", "r column", "e"),
+            node("Reshape", "e flat", "d"),
+        ],
+        "ConstantOfShape": [
+            node("Shape", "c", "s"),
+            node("Mul", "s two", "t"),
+            node("ConstantOfShape", "t", "d", value=tensor("", [1])),
+        ],
+        "Pad": [
+            node("Shape", "c", "s"),
+            node("Concat", "zero s", "t", axis=0),
+            node("Pad", "c t", "d"),
+        ],
+        "Resize": [node("Resize", "c _ scale", "d", mode="nearest")],
+        "Range": [
+            node("Shape", "c", "s"),
+            node("Mul", "s two", "t"),
+            node("Squeeze", "t", "u"),
+            node("Range", "start u step", "d"),
+        ],
+        "OneHot": [node("OneHot", "c two pair", "o"), node("Reshape", "o flat", "d")],
+        "Gather": [
+            node("Concat", "c c", "e", axis=0),
+            node("Mul", "e zero", "f"),
+            node("Gather", "c f", "d"),
+        ],
+        "GatherND": [
+            node("Concat", "c c", "e", axis=0),
+            node("Mul", "e zero", "f"),
+            node("Unsqueeze", "f one", "g"),
+            node("GatherND", "c g", "d"),
+        ],
+        "Mul": [
+            node("Unsqueeze", "c zero", "r"),
+            node("Unsqueeze", "c one", "s"),
+            node("Mul", "r s", "t"),
+            node("Reshape", "t flat", "d"),
+        ],
+        "SequenceInsert": [
+            node("SequenceConstruct", "c", "s"),
+            node("SequenceInsert", "s c", "t"),
+            node("ConcatFromSequence", "t", "d", axis=0),
+        ],
+        "SplitToSequence": [
+            node("Concat", "c c", "e", axis=0),
+            node("SplitToSequence", "e step", "s", axis=0),
+            node("ConcatFromSequence", "s", "d", axis=0),
+        ],
+    }
+    constants = [
+        tensor("c0", [1, 1, 1]),
+        *(tensor(n, [k]) for n, k in (("zero", 0), ("one", 1), ("two", 2), ("flat", -1))),
+        tensor("column", [2, 1]),
+        tensor("pair", [0, 1]),
+        tensor("start", 0),
+        tensor("step", 1),
+        tensor("scale", [2], np.float32),
+    ]
+    for name, way in ways.items():
+        nodes, levels = [], 18 if name == "SplitToSequence" else 34
+        for level in range(levels):
+            for each in way:
+                copy = onnx.NodeProto()
+                copy.CopyFrom(each)
+                for names in (copy.input, copy.output):
+                    for index, end in enumerate(names):
+                        if end in ("c", "d"):
+                            names[index] = f"c{level + (end == 'd')}"
+                        elif end and all(end != entry.name for entry in constants):
+                            names[index] = f"{end}{level}"
+                nodes.append(copy)
+        nodes.append(node("SplitToSequence", f"x c{levels}", "q", axis=0))
+        nodes.append(node("SequenceLength", "q", "y"))
+        try_all(model(graph(nodes, [value("x", FLOAT, ["N"])], ["y"], constants)), 3)
+
+
+@limited
+def test_more_parts_than_memory_holds() -> None:
+    one = [value("x", FLOAT, [10**12, 0])]
+    parts = [node("Split", "x", "a b", axis=0, num_outputs=2**40)]
+    try_all(model(graph(parts, one, ["a", "b"])))
+    for length in ("", " l"):
+        nodes = [node("SplitToSequence", f"x{length}", "q", axis=0)]
+        nodes.append(node("SequenceLength", "q", "y"))
+        for count in (10**12, 2**20):
+            ends = [value("x", FLOAT, [count, 0])]
+            try_all(model(graph(nodes, ends, ["y"], [tensor("l", 1)] if length else [])))
+    many = [
+        node("ConstantOfShape", "n", "l", value=tensor("", [1])),
+        node("SplitToSequence", "x l", "q", axis=0),
+        node("SequenceLength", "q", "y"),
+    ]
+    for count in (10**8, 2**62):
+        try_all(model(graph(many, [value("x", FLOAT, ["N"])], ["y"], [tensor("n", [count])])))
+        counted = [node("Range", "z n o", "l"), *many[1:]]
+        numbers = [tensor("z", 0), tensor("n", count), tensor("o", 1)]
+        try_all(model(graph(counted, [value("x", FLOAT, ["N"])], ["y"], numbers)))
