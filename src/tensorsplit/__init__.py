@@ -1,24 +1,24 @@
 """One exact, safe definition of the tensor Split operators, in every version.
 
-``import tensorsplit as ts`` loads NumPy and nothing heavier; what works on models is loaded when
-it is first called.
+``import tensorsplit as ts`` loads nothing: what is named is loaded when it is first named. Of that,
+the functions on arrays load NumPy, and those on models onnx.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from tensorsplit import native, openvino
-from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
-from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
-from tensorsplit.core.differences import OperatorDiff, diff
-from tensorsplit.core.errors import SplitError, SplitWarning
-from tensorsplit.core.plan import SplitPlan
-from tensorsplit.core.records import operators
+TYPE_CHECKING = False  # of `typing`, which takes longer to load than all else here
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from tensorsplit import native, openvino
+    from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
+    from tensorsplit.arrays.pool import BufferPool
+    from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
+    from tensorsplit.core.differences import OperatorDiff, diff
+    from tensorsplit.core.errors import SplitError, SplitWarning
+    from tensorsplit.core.plan import SplitPlan
+    from tensorsplit.core.records import operators
     from tensorsplit.engines import run
     from tensorsplit.model.check.checker import check
     from tensorsplit.model.convert import convert
@@ -52,22 +52,42 @@ __all__ = [
 ]
 
 
-_ON_DEMAND = {
-    "check": "tensorsplit.model.check.checker",
-    "convert": "tensorsplit.model.convert",
-    "infer_shapes": "tensorsplit.model.infer.filling",
-    "lower": "tensorsplit.model.lower",
-    "run": "tensorsplit.engines",
+_MODULES = {
+    "BufferPool": "arrays.pool",
+    "OperatorDiff": "core.differences",
+    "PreparedSplit": "arrays.prepared",
+    "SequenceShape": "arrays.prepared",
+    "SplitError": "core.errors",
+    "SplitPlan": "core.plan",
+    "SplitWarning": "core.errors",
+    "check": "model.check.checker",
+    "convert": "model.convert",
+    "diff": "core.differences",
+    "infer": "arrays.prepared",
+    "infer_shapes": "model.infer.filling",
+    "lower": "model.lower",
+    "operators": "core.records",
+    "plan": "arrays.prepared",
+    "run": "engines",
+    "split": "arrays.eager",
+    "split_to_sequence": "arrays.eager",
+    "variadic_split": "arrays.eager",
 }
-"""What works on models, and the module that is loaded when it is first asked for."""
+"""The module of each name."""
 
 
 def __getattr__(name: str) -> Any:
-    module = _ON_DEMAND.get(name)
-    if module is None:
+    from importlib import import_module
+
+    if name in _MODULES:
+        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    elif name in __all__:
+        found = import_module(f"{__name__}.{name}")
+    else:
         raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
-    return getattr(import_module(module), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ON_DEMAND])
+    return sorted({*globals(), *__all__})

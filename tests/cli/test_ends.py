@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from pathlib import Path
 import click
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
 
 from tensorsplit import __version__, native
 from tensorsplit.cli.app import CommandLine, main
@@ -161,34 +164,183 @@ def group_of(callback: Callable[[], object]) -> CommandLine:
     return group
 
 
-def test_ctrl_c_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(SystemExit) as ended:
         group_of(interrupted).main(["go"])
     assert ended.value.code == 130
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", "tensorsplit: interrupted\n")
 
 
-def test_a_bug_is_one_line_too(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken() -> None:
-        raise ZeroDivisionError("one\ntwo\x1b[31m")
+needs_signals = pytest.mark.skipif(os.name == "nt", reason="there are no such signals here")
 
+
+def ended_by(callback: Callable[[], object]) -> int:
     with pytest.raises(SystemExit) as ended:
-        group_of(broken).main(["go"])
-    assert ended.value.code == 2
-    message = capsys.readouterr().err
-    assert message.startswith(
-        "tensorsplit: error: a bug in tensorsplit: ZeroDivisionError: one two"
-    )
-    assert message.count("\n") == 1
+        group_of(callback).main(["go"])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+@needs_signals
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_signals_end_a_command_that_cleans_up(name: str, status: int) -> None:
+    number = signal.Signals[name]
+    cleaned: list[str] = []
+
+    def go() -> None:
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(number)  # it waits until all is clean
+            cleaned.append(name)
+
+    before = signal.getsignal(number)
+    assert ended_by(go) == status
+    assert cleaned == [name]
+    assert signal.getsignal(number) is before
+
+
+@needs_signals
+def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert ended_by(lambda: signal.raise_signal(signal.SIGINT)) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Odd:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@needs_signals
+def test_ctrl_c_where_python_passes_no_exception_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def go() -> None:
+        _Odd()
+        while True:
+            pass
+
+    assert ended_by(go) == 130
+    assert capsys.readouterr() == ("", "tensorsplit: interrupted\n")
+
+
+@needs_signals
+def test_ctrl_c_that_becomes_another_error(capsys: pytest.CaptureFixture[str]) -> None:
+    def go() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:  # noqa: BLE001 - as modules in C do
+            raise ImportError("a module in C was interrupted") from None
+
+    assert ended_by(go) == 130
+    assert capsys.readouterr() == ("", "tensorsplit: interrupted\n")
+
+
+@needs_signals
+@pytest.mark.parametrize("module", ["numpy", "click", "tensorsplit.cli.running", "onnx"])
+def test_ctrl_c_while_modules_are_loaded(module: str) -> None:
+    code = f"""
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+sys.argv[1:] = ["check", {str(EXAMPLE)!r}]
+from tensorsplit.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tensorsplit: interrupted\n")
+
+
+def test_a_closed_pipe_in_the_middle() -> None:
+    for words in (["conformance", "--list"], ["--help"]):
+        ended = process(*words, shell="| (exec <&-; sleep 2)")
+        assert (ended.status, ended.err) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_errors_that_nobody_can_be_told() -> None:
+    assert process("explain", "Split", shell="2> /dev/full").status == 2
+    assert process("ops", shell="> /dev/full 2>&1").status == 2
+    assert process("--help", shell="> /dev/full").status == 2
+
+
+def _broken() -> None:
+    raise ZeroDivisionError("one\ntwo\x1b[31m")
+
+
+def test_a_bug_is_one_line_and_a_report(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["tensorsplit", "check", "my model.onnx"])
+    monkeypatch.setenv("SECRET", "a secret")
+    assert [ended_by(_broken), ended_by(_broken)] == [2, 2]
+    message = capsys.readouterr().err.splitlines()[0]
+    start = "tensorsplit: error: a bug in tensorsplit: ZeroDivisionError: one two"
+    assert message.startswith(start)
     assert "\x1b" not in message
+    files = list(tmp_path.iterdir())
+    assert len(files) == 2
+    assert any(f"a report of it is in {file}; look at it" in message for file in files)
+    text = files[0].read_text("utf-8")
+    assert "\ncommand: tensorsplit check 'my model.onnx'\n" in text
+    assert f"tensorsplit {__version__}" in text
+    assert f"\nnumpy: {np.__version__}\n" in text
+    assert "in _broken" in text
+    assert "secret" not in text
+    assert "\x1b" not in text
     monkeypatch.setenv("TENSORSPLIT_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
-        group_of(broken).main(["go"])
+        group_of(_broken).main(["go"])
+
+
+def test_a_report_that_can_not_be_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    assert ended_by(_broken) == 2
+    err = capsys.readouterr().err
+    assert "in _broken" in err
+    assert all(line.startswith("tensorsplit: ") for line in err.splitlines())
+
+
+def _raises(error: Exception) -> Callable[[], None]:
+    def go() -> None:
+        raise error
+
+    return go
+
+
+def _deep() -> None:
+    _deep()
+
+
+@pytest.mark.parametrize(
+    ("callback", "words"),
+    [
+        (_deep, "[TS502] what was read is nested too deep"),
+        (_raises(MemoryError()), "out of memory"),
+        (_raises(ImportError("no", name="onnx.x")), "[TS704] onnx can't be imported: ImportError"),
+        (lambda: onnx.parser.parse_model("<"), "[TS704] onnx failed on this input: ParseError"),
+        (_raises(DecodeError("cut")), "[TS704] google failed on this input: DecodeError: cut"),
+        (_raises(OSError(28, "no space", "a/b")), "[TS702] a/b: no space"),
+    ],
+)
+def test_what_is_no_bug(
+    capsys: pytest.CaptureFixture[str], callback: Callable[[], None], words: str
+) -> None:
+    assert ended_by(callback) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"tensorsplit: error: {words}")
+    assert err.count("\n") == 1
 
 
 def test_the_script_is_installed() -> None:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from tensorsplit.cli.app import main
+from tensorsplit.cli.stopping import leave_at_once, restore
+
+_before = leave_at_once()  # Ctrl-C while the rest is loaded is no traceback
+try:
+    from tensorsplit.cli.app import main
+finally:
+    restore(_before)
 
 __all__ = ["main"]

@@ -1,36 +1,41 @@
 """The group of commands, and how each of them ends.
 
 Exit status: 0 fine; 1 findings of error level, a mismatch, or an engine that does not behave as
-recorded; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130, SIGTERM
-with 143, SIGHUP with 129 and a closed pipe with 141, all without a message, as programs in C do.
+recorded; 2 wrong usage, or input that can't be read or is refused. Ctrl-C ends with 130; SIGTERM
+with 143, SIGHUP with 129 and a closed pipe with 141, without a message, as programs in C do.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import errno
 import logging
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from tensorsplit import __version__, native
 from tensorsplit.cli.bench_command import bench
+from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
 from tensorsplit.cli.conformance_command import conformance
 from tensorsplit.cli.explaining import explain
 from tensorsplit.cli.model_commands import check, convert, infer, lower
 from tensorsplit.cli.operator_commands import diff, ops
 from tensorsplit.cli.running import run
-from tensorsplit.cli.screen import complain, examples, silence, write
-from tensorsplit.core.errors import UNWRITABLE, USAGE, SplitError
+from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
+from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
+from tensorsplit.core.errors import LIBRARY, MALFORMED_MODEL, UNWRITABLE, USAGE, SplitError
 
 REFUSED = 2
-INTERRUPTED = 130
 PIPE_CLOSED = 141
+
+_LONGEST_ERROR = 1000
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class CommandLine(click.Group):
@@ -39,49 +44,48 @@ class CommandLine(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run the command line, with the arguments of the process if none are given, and exit."""
         extra.update(prog_name="tensorsplit", standalone_mode=False)
-        logging.getLogger("onnx_ir").setLevel(logging.CRITICAL)  # a failure is one line, and ours
-        with _interrupted_by_signals() as received:
+        if args is None:
+            leave_at_once()  # once this has returned
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # when all is done
+        status: object = None
+        with Stopping() as stopping:
             try:
-                status = super().main(args, **extra)
-                if sys.stdout is not None:
-                    sys.stdout.flush()
-            except Exception as error:  # noqa: BLE001 - no bad input may end in a traceback
-                status = _report(error)
-        if received:
-            status = 128 + received[0]
+                try:
+                    logging.getLogger("onnx_ir").setLevel(logging.CRITICAL)  # a failure is one line
+                    status = super().main(args, **extra)
+                    if sys.stdout is not None:
+                        sys.stdout.flush()
+                except Exception as error:  # noqa: BLE001 - no bad input may end in a traceback
+                    status = stopping.status or _report(error)
+                stopping.end()
+            except Stopped as stopped:
+                status = stopped.status
+            status = stopping.status or status
+            if status == INTERRUPTED:
+                note("interrupted")
+            flush_or_silence()
         sys.exit(status if isinstance(status, int) else 0)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the options of the group."""
+        with _spared_from_click():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was chosen; Ctrl-C ends it without a message."""
-        try:
+        """Run the command that was chosen."""
+        with _spared_from_click():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            ctx.exit(INTERRUPTED)
 
 
 @contextlib.contextmanager
-def _interrupted_by_signals() -> Iterator[list[int]]:
-    """End the block as Ctrl-C does when SIGTERM or SIGHUP comes; yields those that came."""
-    received: list[int] = []
-
-    def interrupt(number: int, _: FrameType | None) -> NoReturn:
-        for each in before:
-            signal.signal(each, signal.SIG_IGN)  # what is cleaned up now is cleaned up whole
-        received.append(number)
-        raise KeyboardInterrupt
-
-    named = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
-    before = {number: signal.getsignal(number) for number in named if number is not None}
-    before = {number: found for number, found in before.items() if found is signal.SIG_DFL}
+def _spared_from_click() -> Iterator[None]:
+    """Keep errors from click that it would end the process for."""
     try:
-        for number in before:
-            with contextlib.suppress(ValueError):  # raised in a thread, which gets no signals
-                signal.signal(number, interrupt)
-        yield received
-    finally:
-        for number, found in before.items():
-            with contextlib.suppress(ValueError):
-                signal.signal(number, found)
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(INTERRUPTED) from None
+    except BrokenPipeError:
+        raise Stopped(PIPE_CLOSED) from None
 
 
 def _report(error: Exception) -> int:
@@ -99,19 +103,34 @@ def _report(error: Exception) -> int:
         case click.Abort():
             return INTERRUPTED
         case BrokenPipeError():
-            silence()
             return PIPE_CLOSED
         case OSError():
-            silence()
-            complain(f"[{UNWRITABLE.code}] standard output: {error.strerror or error}")
+            output = "standard output" if error.errno in _OF_WRITING else "the system"
+            complain(f"[{UNWRITABLE.code}] {error.filename or output}: {error.strerror or error}")
         case MemoryError():
             complain("out of memory")
+        case RecursionError():
+            complain(f"[{MALFORMED_MODEL.code}] what was read is nested too deep")
         case _:
-            complain(
-                f"a bug in tensorsplit: {type(error).__name__}: {error}; please report it, with"
-                " what is printed when TENSORSPLIT_TRACEBACK=1 is set"
-            )
+            _report_failure(error)
     return REFUSED
+
+
+def _report_failure(error: Exception) -> None:
+    """Say whose fault an error is that nobody expected; of a bug, write a report."""
+    said = f"{type(error).__name__}: {error}"
+    module = str(error.name or "") if isinstance(error, ImportError) else ""
+    library = module.partition(".")[0] or library_at_fault(error)
+    if library not in ("", "tensorsplit"):
+        failed = "can't be imported" if module else "failed on this input"
+        complain(f"[{LIBRARY.code}] {library} {failed}: {said}")
+        return
+    text = report_of(error)
+    path = save_report(text)
+    where = f"a report of it is in {path}; look at it and pass it on" if path else "report it"
+    complain(f"a bug in tensorsplit: {said[:_LONGEST_ERROR]}; {where}")
+    if path is None:
+        note(*text.splitlines())
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

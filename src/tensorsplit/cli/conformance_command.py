@@ -275,7 +275,7 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
 
     cases = {case.id: case for case in all_cases()}
     sources = {name: name for name in SUBJECTS} | {title(name): name for name in engines}
-    seed = int(document.suite.get("seed", 0))
+    seed = document.seed
 
     def make(case: str, subject: str) -> str | None:
         known = case in cases and subject in sources

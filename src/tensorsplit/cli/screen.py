@@ -86,24 +86,34 @@ def complain(message: str) -> None:
     line = printable(" ".join(message.split()))
     if len(line) > _LONGEST_MESSAGE:
         line = f"{line[:_LONGEST_MESSAGE]}..."
-    if sys.stderr is not None:
-        sys.stderr.write(f"tensorsplit: error: {line}\n")
+    note(f"error: {line}")
 
 
 def note(*lines: str) -> None:
-    """Write lines to standard error that are no errors."""
+    """Write lines to standard error, if that can be written to."""
     if sys.stderr is not None:
-        sys.stderr.write("".join(f"tensorsplit: {printable(line)}\n" for line in lines))
+        with contextlib.suppress(OSError):
+            sys.stderr.write("".join(f"tensorsplit: {printable(line)}\n" for line in lines))
 
 
-def silence() -> None:
-    """Discard the rest of standard output: its reader is gone."""
+def flush_or_silence() -> None:
+    """Write what standard output and error still hold, or discard it if that can't be done."""
+    for name in ("stderr", "stdout"):
+        try:
+            if (stream := getattr(sys, name)) is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            _silence(name)
+
+
+def _silence(name: str) -> None:
+    """Discard the rest of a standard stream: its reader is gone, or its disk is full."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, getattr(sys, name).fileno())
         os.close(nowhere)
     except (OSError, ValueError, AttributeError):  # not a real file, or closed already
-        sys.stdout = None
+        setattr(sys, name, None)
 
 
 @contextlib.contextmanager

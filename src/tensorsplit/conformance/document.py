@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tensorsplit.conformance.case import CaseInfo
+from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import USAGE, SplitError, show
 
 PASS = "pass"  # noqa: S105 - a verdict
@@ -44,7 +44,6 @@ file format that the subject does not read, and counts nowhere.
 """
 
 _COMPRESSED = ".gz"
-_MAGIC = b"\x1f\x8b"
 _FIX = "give a file that tensorsplit conformance --format json -o FILE has written"
 
 
@@ -104,6 +103,12 @@ class Document:
     # what came of each case with each subject, by case and then subject
     results: tuple[Result, ...] = field(default=())
 
+    @property
+    def seed(self) -> int:
+        """The seed of the random data."""
+        seed: int = self.suite.get("seed", 0)
+        return seed
+
     def deviations(self) -> Iterator[Result]:
         """The results that are no pass, worst first."""
         order = sorted(self.results, key=lambda result: result.severity)
@@ -127,6 +132,10 @@ class Document:
             document = msgspec.convert(content, cls)
         except (msgspec.ValidationError, RecursionError) as error:
             raise _no_document(f"{type(error).__name__}: {error}") from None
+        if type(document.seed) is not int or document.seed < 0:
+            raise _no_document(f"the seed is {show(document.seed)}")
+        if any(not isinstance(value, (str, int)) for value in document.suite.values()):
+            raise _no_document(f"the suite is {show(document.suite)}")
         names = {subject.name for subject in document.subjects}
         ids = {case.id for case in document.cases}
         for result in document.results:
@@ -139,15 +148,12 @@ class Document:
 
 def read(path: Path) -> Document:
     """Read a run, compressed or not; SplitError TS703 if it can't be read or is none."""
+    content = read_json(path, what="can't be read", fix=_FIX, parameter="from")
     try:
-        octets = path.read_bytes()
-        if octets.startswith(_MAGIC):
-            octets = gzip.decompress(octets)
-        content = json.loads(octets)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SplitError(USAGE, f"{path} can't be read: {reason}", _FIX, parameter="from") from None
-    return Document.from_json(content)
+        return Document.from_json(content)
+    except SplitError as error:
+        error.problem = f"{path}: {error.problem}"
+        raise
 
 
 def octets_of(text: str, path: Path) -> bytes:

@@ -22,10 +22,14 @@ from packaging.version import InvalidVersion
 
 from tensorsplit.conformance.document import SKIPPED, Document, Result
 from tensorsplit.conformance.patterns import covering, matching
+from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import USAGE, SplitError
 
 FILE = "known.json"
 """The file of this package."""
+
+_NONE = "holds no known deviations"
+_FIX = "see docs/conformance.md for what such a file holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +88,15 @@ class Comparison:
 
 def load(path: Path | None = None) -> tuple[Deviation, ...]:
     """The known deviations of a file, or of this package; SplitError TS703 if it holds none."""
+    if path is None:
+        content = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
+    else:
+        content = read_json(path, what=_NONE, fix=_FIX, parameter="known")
     try:
-        text = (path or files(__package__).joinpath(FILE)).read_text("utf-8")
-        return msgspec.convert(json.loads(text)["deviations"], tuple[Deviation, ...])
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        RecursionError,
-        msgspec.MsgspecError,
-    ) as error:
-        raise SplitError(
-            USAGE,
-            f"{path or FILE} holds no known deviations: {type(error).__name__}: {error}",
-            "see docs/conformance.md for what such a file holds",
-            parameter="known",
-        ) from None
+        return msgspec.convert(content["deviations"], tuple[Deviation, ...])
+    except (ValueError, LookupError, TypeError, msgspec.MsgspecError) as error:
+        problem = f"{path} {_NONE}: {type(error).__name__}: {error}"
+        raise SplitError(USAGE, problem, _FIX, parameter="known") from None
 
 
 def dumps(deviations: Iterable[Deviation]) -> str:

@@ -35,7 +35,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
     from the newest profile there is.
     """
     cases = {case.id: case for case in document.cases if case.model_format == "onnx"}
-    seed = int(document.suite.get("seed", 0))
+    seed = document.seed
     conditions = {
         case.id: conditions_of(case.build(seed).model) for case in all_cases() if case.id in cases
     }

@@ -238,6 +238,11 @@ LIMIT = _kind(
 UNREADABLE_ARRAY = _kind("TS701", "not a readable array", "Arrays are read from .npy, .npz, .pb.")
 UNWRITABLE = _kind("TS702", "can't write", "Nothing was written.")
 USAGE = _kind("TS703", "wrong usage", "An argument can't be understood.")
+LIBRARY = _kind(
+    "TS704",
+    "a library failed",
+    "A library that this package uses can't be imported, or raised an error of its own.",
+)
 
 
 class SplitError(ValueError):

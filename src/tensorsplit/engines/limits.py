@@ -44,8 +44,8 @@ def run_limited(
 ) -> dict[str, Any]:
     """Run a model within limits; refusals as of `engines.run`, TS605 if it takes more."""
     _check_limits(memory, seconds)
-    place = None if model.path is None else str(model.path.resolve())
-    folder = None if model.folder is None else str(model.folder.resolve())
+    place = None if model.path is None else str(model.path.absolute())
+    folder = None if model.folder is None else str(model.folder.absolute())
     content = place or bytes(model.original.SerializeToString())
     usual = threading.TIMEOUT_MAX if engine == OURS else timeout()
     process = EngineProcess(engine, f"{__name__}:run_here", _ENVIRONMENT)

@@ -6,6 +6,7 @@ vocabulary of `tensorsplit.model.features`. What an engine can't do is data here
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
 
 _SUFFIX = ".json"
@@ -169,22 +171,22 @@ def _engine_and_version(name: str) -> tuple[str, str]:
 
 @cache
 def _read(engine: str, version: str) -> Profile:
-    return _profile(engine, version, _files()[engine, version].read_text("utf-8"))
+    return _profile(engine, version, json.loads(_files()[engine, version].read_text("utf-8")))
 
 
 def _from_file(path: Path) -> Profile:
     """The profile in a file of the user's."""
+    what, fix = (
+        "holds no profile",
+        "give a file that tensorsplit conformance --profiles has written",
+    )
+    content = read_json(path, what=what, fix=fix, parameter="target")
     try:
-        return _profile(*_engine_and_version(path.name), path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
-        raise SplitError(
-            USAGE,
-            f"{path} holds no profile: {type(error).__name__}: {error}",
-            "give a file that tensorsplit conformance --profiles has written",
-            parameter="target",
-        ) from None
+        return _profile(*_engine_and_version(path.name), content)
+    except (TypeError, msgspec.MsgspecError) as error:
+        problem = f"{path} {what}: {type(error).__name__}: {error}"
+        raise SplitError(USAGE, problem, fix, parameter="target") from None
 
 
-def _profile(engine: str, version: str, text: str) -> Profile:
-    content = msgspec.json.decode(text, type=dict[str, Any])
+def _profile(engine: str, version: str, content: Any) -> Profile:
     return msgspec.convert({**content, "engine": engine, "version": version}, Profile)
