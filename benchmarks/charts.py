@@ -14,11 +14,11 @@ from types import SimpleNamespace as Record
 from typing import Any
 
 import matplotlib as mpl
-from growth import STUDIES, Study
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from studies import STUDIES, Study
 
 from tensorsplit.bench.figures import in_bytes, in_seconds
 from tensorsplit.bench.peers import PEERS

@@ -17,6 +17,7 @@ from types import SimpleNamespace as Record
 import charts
 import click
 import growth
+from studies import STUDIES, Study
 
 from tensorsplit.bench.figures import (
     Figures,
@@ -59,7 +60,7 @@ def tables(bench: Record, grown: Record) -> dict[str, str]:
         "machine": "\n".join(_machine(bench.about)),
         **{kind: "\n".join(_workloads(bench, kind)) for kind in charts.TITLES},
         "cannot": "\n".join(_cannot(bench)),
-        **{study.name: "\n".join(_study(grown, study)) for study in growth.STUDIES},
+        **{study.name: "\n".join(_study(grown, study)) for study in STUDIES},
     }
 
 
@@ -92,7 +93,7 @@ def _workloads(figures: Record, kind: str) -> Iterator[str]:
     yield from _ratios(("workload", "1 ="), rows, chosen)
 
 
-def _study(figures: Record, study: growth.Study) -> Iterator[str]:
+def _study(figures: Record, study: Study) -> Iterator[str]:
     chosen = charts.of_study(figures, study)
     show = in_bytes if study.unit == "bytes" else str
     rows = ((show(charts.value_of(each)), each) for each in chosen)

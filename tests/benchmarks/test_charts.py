@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import charts
 import pytest
-from growth import STUDIES, Study
+from studies import STUDIES, Study
 
 from tensorsplit.bench.figures import Figures, as_json
 from tensorsplit.bench.timing import Measured, Spread, Timed

@@ -12,6 +12,7 @@ import charts
 import growth
 import publish
 import pytest
+from studies import STUDIES
 
 from tensorsplit.bench.workloads import WORKLOADS
 
@@ -64,7 +65,7 @@ def test_the_published_figures_are_read_and_not_measured(
     publish.main()
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == PAGE
     drawn = {path.stem for path in tmp_path.glob("*.svg")}
-    assert drawn == {"bench", *(study.name for study in growth.STUDIES)}
+    assert drawn == {"bench", *(study.name for study in STUDIES)}
     assert drawn == {
         path.stem for path in (Path(__file__).parents[2] / "docs/performance").glob("*.svg")
     }

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.lower import lower_graph
+from tests.model.build import onnx_model
 
 pytestmark = pytest.mark.engine
 
@@ -420,10 +420,10 @@ def test_what_stays_as_it_was_needs_no_guard() -> None:
 def test_what_cannot_be_checked_is_noted(body: str) -> None:
     """Before opset 10 lengths and bounds are attributes."""
     text = f"g (float[M, N] x) => (float[M, A] a, float[M, B] b) {{ a, b = {body} }}"
-    model = ir.from_proto(parse_model(f'<ir_version: 8, opset_import: ["" : 9]> {text}'))
+    model = onnx_model(parse_model(f'<ir_version: 8, opset_import: ["" : 9]> {text}'))
     report = lower_graph(model, "portable")
     assert any("no check of its lengths" in note for note in report.notes)
-    (node,) = model.graph
+    (node,) = model.model.graph
     assert (node.op_type, node.attributes.get_int("axis")) == ("Split", 1)
 
 

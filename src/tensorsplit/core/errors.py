@@ -209,7 +209,8 @@ NO_ADAPTER = _kind(
     "TS512",
     "another operator is not expressible at that opset",
     "An operator outside the family has no equal form at the opset, or whether it has one is known"
-    " only when the model runs.",
+    " only when the model runs. Also what tensorsplit itself fails at, which it asks you to"
+    " report.",
 )
 CANNOT_LOWER = _kind(
     "TS513",

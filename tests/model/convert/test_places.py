@@ -11,6 +11,7 @@ import pytest
 from onnx import AttributeProto, ModelProto, helper
 
 from tensorsplit.model.convert import convert
+from tensorsplit.model.convert.driver import open_converted
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -199,6 +200,8 @@ def test_a_function_that_nobody_calls_goes_where_its_attributes_have_to_be_known
     assert names_of(converted(made, 24)) == ["Unused", "Also", "Plain"]
     there = converted(made, 11)
     assert names_of(there) == ["Plain"]
+    _, report = open_converted(made, 11)
+    assert report.dropped == ["function custom::Unused", "function custom::Also"]
     check_equal(there, [-X[:4]], x=X[:4])
 
 

@@ -18,6 +18,7 @@ from tensorsplit.model.check.checker import check
 from tensorsplit.model.features import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
+from tests.model.build import onnx_model
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.refusals import refused
 
@@ -241,12 +242,11 @@ def test_strings_are_gathered_where_they_cannot_be_split() -> None:
 
 
 def test_the_report_says_what_why_and_what_remains() -> None:
-    model = ir.from_proto(BY_NAME["split13_int64"].model)
-    report = lower_graph(model, "openvino")
+    report = lower_graph(onnx_model(BY_NAME["split13_int64"].model), "openvino")
     assert report.changes == []
     assert any("D16" in warning for warning in report.warnings)
     assert not any("D23" in note for note in report.notes)
-    report = lower_graph(ir.from_proto(BY_NAME["captured_in_if"].model), "openvino")
+    report = lower_graph(onnx_model(BY_NAME["captured_in_if"].model), "openvino")
     assert any("D23" in note for note in report.notes)
     assert [change.node for change in report.changes] == [
         "graph/SplitToSequence[0]",
@@ -296,7 +296,7 @@ def test_nodes_of_one_graph_have_names_of_their_own_for_onnxruntime() -> None:
     for scope in scopes(made):
         names = [node.name for node in scope]
         assert len(set(names)) == len(names)
-    report = lower_graph(ir.from_proto(BY_NAME["nodes_of_one_name"].model), "onnxruntime")
+    report = lower_graph(onnx_model(BY_NAME["nodes_of_one_name"].model), "onnxruntime")
     assert {change.operator for change in report.changes} == {"Neg", "Abs"}
 
 

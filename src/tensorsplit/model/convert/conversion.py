@@ -54,10 +54,12 @@ class ConversionReport:
     Attributes:
         is_changed: Whether anything of the model is another, if only its opset.
         changes: The nodes that were rewritten, in the order in which that was done.
+        dropped: The functions that could be converted only for a call, of which there is none.
     """
 
     is_changed: bool = False
     changes: list[ConvertedNode] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
 
 
 class Conversion:

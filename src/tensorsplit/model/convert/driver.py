@@ -77,7 +77,10 @@ def _to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
         return
     report.is_changed = True
+    functions = dict(model.functions)
     specialise(model, lambda ref: _needs_attributes(ref, target))
+    dropped = (each for key, each in functions.items() if key not in model.functions)
+    report.dropped += map(function_label, dropped)
     imports = _imports(model)
     conversion = Conversion(model, target, report)
     constants: list[NodeConversion] = []

@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx import FunctionProto, NodeProto, defs
 
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, show
+from tensorsplit.core.errors import MALFORMED_MODEL, NO_ADAPTER, SplitError, short_name, show
 from tensorsplit.core.records import in_force, operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.schema import Operator
@@ -155,6 +155,12 @@ def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
 def malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
     """The refusal of a graph that contradicts itself or the standard (TS502)."""
     return SplitError(MALFORMED_MODEL, problem, fix, node=path)
+
+
+def own_fault(problem: str, error: Exception) -> SplitError:
+    """The refusal of what this package fails at, and which is no fault of the model (TS512)."""
+    reason = f"{type(error).__name__}: {show(str(error))}"
+    return SplitError(NO_ADAPTER, f"{problem} ({reason})", "please report it, with the model")
 
 
 def check_produced(value: ir.Value | None, path: str, what: str) -> None:

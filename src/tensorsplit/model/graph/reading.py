@@ -5,9 +5,8 @@ A file is parsed once. External data is read when a tensor is used.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
+import traceback
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +35,7 @@ from tensorsplit.model.graph.nodes import (
     VENDOR_FAMILY,
     malformed,
     node_path,
+    own_fault,
     scopes,
     tensors,
 )
@@ -77,8 +77,15 @@ class OnnxModel:
         Raises:
             SplitError: TS502 for a graph that contradicts itself.
         """
-        with _contradictions_refused("understood"):
+        try:
             made = read_message(self.original, self.folder)
+        except SplitError:
+            raise
+        except Exception as error:  # onnx-ir raises of many kinds for such graphs
+            problem = "the graph can't be understood"
+            if _is_own(error):
+                raise own_fault(problem, error).located(node="graph") from error
+            raise _contradiction(problem, error) from error
         for scope in scopes(made):
             for tensor in tensors(scope):
                 if isinstance(tensor, ir.ExternalTensor):
@@ -145,25 +152,44 @@ class OnnxModel:
         """The model as an ONNX message: the original, unless the model was changed.
 
         Raises:
-            SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8.
+            SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8;
+                TS512 where the changes can't be written.
         """
         if not changed:
             return self.original
         begin("writing")
-        with _contradictions_refused("written"):
+        try:
             return write_message(self.model, self.original)
+        except SplitError:
+            raise
+        except Exception as error:  # as `_can_be_written` says
+            problem = "the graph can't be written"
+            if self._can_be_written():
+                raise own_fault(problem, error).located(node="graph") from error
+            raise _contradiction(problem, error) from error
+
+    def _can_be_written(self) -> bool:
+        """Whether the model that was read can, without changes; onnx-ir raises of many kinds."""
+        try:
+            write_message(replace(self).model, self.original)
+        except Exception:  # noqa: BLE001 - then it is the model's
+            return False
+        return True
 
 
-@contextlib.contextmanager
-def _contradictions_refused(what: str) -> Iterator[None]:
-    try:
-        yield
-    except SplitError:
-        raise
-    except Exception as error:  # onnx-ir raises of many kinds for such graphs
-        reason = f"{type(error).__name__}: {show(str(error))}"
-        problem = f"the graph can't be {what} ({reason})"
-        raise malformed(problem, "repair the model", "graph") from error
+def _contradiction(problem: str, error: Exception) -> SplitError:
+    """The refusal of a model of which onnx-ir says that it contradicts itself."""
+    reason = f"{type(error).__name__}: {show(str(error))}"
+    return malformed(f"{problem} ({reason})", "repair the model", "graph")
+
+
+def _is_own(error: Exception) -> bool:
+    """Whether an error comes from code of this package, and not of onnx-ir, which it calls."""
+    names = [
+        frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
+    ]
+    packages = [name.partition(".")[0] for name in names]
+    return [name for name in packages if name in ("tensorsplit", "onnx_ir")][-1:] != ["onnx_ir"]
 
 
 def read_model(source: Source) -> OnnxModel:

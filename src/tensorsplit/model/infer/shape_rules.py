@@ -192,17 +192,15 @@ def _bound(bound: Dim, dim: Dim) -> Dim:
     """A bound of a slice as a place in [0, dim]; None where it can't be told."""
     if bound is None:
         return None
-    if is_known(bound):
-        if bound == 0:
-            return 0
-        return (
-            dim
-            if bound >= _FAR
-            else smaller(bound, dim)
-            if bound > 0
-            else (0 if bound <= -_FAR else larger(0, add(dim, bound)))
-        )
-    return smaller(bound, dim) if is_at_least(bound, 0) else None
+    if not is_known(bound):
+        return smaller(bound, dim) if is_at_least(bound, 0) else None
+    if bound >= _FAR:
+        return dim
+    if bound > 0:
+        return smaller(bound, dim)
+    if bound == 0 or bound <= -_FAR:
+        return 0
+    return larger(0, add(dim, bound))
 
 
 def _rounded_up(dim: Dim, divisor: int) -> Dim:

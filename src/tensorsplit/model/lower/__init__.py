@@ -44,7 +44,7 @@ def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target:
             double that float32 does not hold, on OpenVINO.
     """
     opened = open_model(model)
-    report = lower_graph(opened.model, target)
+    report = lower_graph(opened, target)
     for text in report.warnings:
         warnings.warn(text, SplitWarning, stacklevel=3)  # `collector_paused` is in between
     return opened.back(bool(report.changes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Values
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -11,7 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import value
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, show
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import SEQUENCE_OPERATORS, data_features, model_features
 from tensorsplit.model.graph.building import collector_paused
@@ -23,9 +24,14 @@ from tensorsplit.model.graph.nodes import (
     domain_name,
     is_split,
     malformed,
+    own_fault,
+    schema_of,
     walk,
 )
 from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.graph.reading import OnnxModel
+from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.well_formed import wrong_types
 from tensorsplit.model.lower.inlining import inline
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
@@ -50,25 +56,37 @@ from tensorsplit.model.lower.state import (
     refusal,
 )
 from tensorsplit.model.profiles import load, must_go
+from tensorsplit.model.run.program import contradictions
 
 
 @collector_paused()
-def lower_graph(model: ir.Model, target: str) -> LoweringReport:
-    """As `lower`, but in place; after a refusal the model may be half changed."""
+def lower_graph(opened: OnnxModel, target: str) -> LoweringReport:
+    """As `lower`, but in place; after a refusal the onnx-ir model may be half changed."""
     profile = load(target)
     report = LoweringReport(profile.name)
     try:
-        _lower(Lowering(model, profile, report))
+        _lower(Lowering(opened.model, profile, report))
     except SplitError as error:
         raise error.located(node="graph") from None
     except Exception as error:  # graphs contradict themselves in more ways than can be listed
-        raise SplitError(
-            MALFORMED_MODEL,
-            f"the graph can't be rewritten ({type(error).__name__}: {show(str(error))})",
-            "repair the model",
-            node="graph",
-        ) from error
+        problem = "the graph can't be rewritten"
+        raise (_first_wrong(opened) or own_fault(problem, error)).located(node="graph") from error
     return report
+
+
+def _first_wrong(opened: OnnxModel) -> SplitError | None:
+    """The first thing that makes a model malformed, if anything does; it may be half lowered."""
+    with suppress(Exception):  # what fails here too is no fault of the model
+        read = replace(opened)
+        for wrong in contradictions(read):
+            if wrong.kind is MALFORMED_MODEL:
+                return wrong
+        facts = analyse(read.model)
+        for ref in walk(read.model):
+            schema = schema_of(ref.op_type, ref.opsets.get(ref.node.domain, 0), ref.node.domain)
+            for wrong in () if is_split(ref.node) else wrong_types(ref, schema, facts.of):
+                return wrong.located(node=ref.path)
+    return None
 
 
 def _lower(lowering: Lowering) -> None:

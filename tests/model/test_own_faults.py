@@ -1,0 +1,65 @@
+"""Whom an unforeseen exception is blamed on: the model only if that is malformed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.model.graph import reading
+from tensorsplit.model.graph.message import write_message
+from tensorsplit.model.lower import steps
+from tests.refusals import refused
+
+RIGHT = "(float[4] x) => (float[2] a, float[2] b) {a, b = Split<num_outputs=2>(x)}"
+LOOP = (
+    '(float[4] x, int64 m) => (float[4] y) {y = Loop(m, "", x)'
+    "<body=b(int64 i, bool k, float[4] v) => (bool k2, OUT) {k2 = Identity(k) BODY}>}"
+)
+WRONG = {
+    "value": RIGHT.replace("(x)}", "(q)}"),
+    "body": LOOP.replace("OUT", "float[4] o, float[4] p").replace("BODY", "o = Neg(v) p = Abs(v)"),
+    "type": LOOP.replace("OUT", "int64[4] o").replace("BODY", "o = Cast<to=7>(v)"),
+}
+
+
+def parsed(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> g {text}')
+
+
+def fail(*_: Any) -> Any:
+    raise IndexError("out of range")
+
+
+def test_what_fails_in_lowering_is_to_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "_lower", fail)
+    with refused("TS512", "out of range", "please report"):
+        ts.lower(parsed(RIGHT), target="openvino")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_fails_for_a_malformed_model_is_not(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says what is wrong with it, and where."""
+    (found,) = [each for each in ts.check(parsed(WRONG[name])) if each.severity == "error"]
+    monkeypatch.setattr(steps, "_lower", fail)
+    with refused("TS502", found.message, found.node):
+        ts.lower(parsed(WRONG[name]), target="openvino")
+
+
+def test_what_fails_in_reading_and_writing_is_to_be_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        reading,
+        "write_message",
+        lambda made, of: fail() if made.opset_imports[""] == 13 else write_message(made, of),
+    )
+    with refused("TS512", "can't be written", "please report"):
+        ts.convert(parsed(RIGHT), opset=13)
+    monkeypatch.setattr(reading, "read_message", fail)
+    with refused("TS512", "can't be understood", "please report"):
+        ts.convert(parsed(RIGHT), opset=13)
