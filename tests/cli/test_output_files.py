@@ -225,14 +225,14 @@ def test_a_link_to_another_folder_is_written_through(
     (tmp_path / "models").mkdir()
     link, real = tmp_path / "links" / "m.onnx", tmp_path / "models" / "v2.onnx"
     link.symlink_to("../models/v2.onnx")
-    words = ("convert", whole, "--opset", 13, "-o", link, "--copy-external-data")
+    words = ("convert", whole, "--opset", 13, "-o", link)
     assert tensorsplit(*words).status == 0
     assert link.is_symlink()
     results = [tensorsplit("run", path, *feeds(whole)) for path in (whole, link, real)]
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize("option", [(), ("--copy-external-data",)])
+@pytest.mark.parametrize("option", [(), ("--link-external-data",)])
 def test_weights_go_where_nothing_else_is(
     tensorsplit: Command, refused: Refused, whole: Path, tmp_path: Path, option: tuple[str, ...]
 ) -> None:
@@ -321,7 +321,7 @@ def test_hang_ups_are_ignored_where_nohup_says_so(whole: Path, tmp_path: Path) -
     "words",
     [
         ("infer", "{model}", "-o", "{out}/m.onnx"),
-        ("infer", "{model}", "-o", "{out}/m.onnx", "--copy-external-data"),
+        ("infer", "{model}", "-o", "{out}/m.onnx", "--link-external-data"),
         ("run", "{model}", "{feeds}", "-o", "{out}"),
         ("run", "{model}", "{feeds}", "-o", "{out}", "--format", "npz"),
         ("run", "{model}", "{feeds}", "-o", "{out}", "--format", "pb"),

@@ -166,7 +166,7 @@ class Output:
     def write(self, made: ModelProto) -> None:
         """Write the model whole or not at all, and its weights into the folder of the result.
 
-        Files of external data are copied or else hard-linked, which takes no space; TS702 if that
+        Files of external data are copied or hard-linked; TS702 if that
         fails, and TS504 if one lies outside the model's folder.
         """
         if self.target is None:

@@ -79,10 +79,10 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     )
     @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
     @click.option(
-        "--copy-external-data",
-        is_flag=True,
-        help="Copy the weights beside the model if OUT is in another folder; else they are"
-        " hard-linked, which takes no space, but which new versions of onnx do not load.",
+        "--copy-external-data/--link-external-data",
+        default=True,
+        help="Copy the weights beside the model if OUT is in another folder, or hard-link them."
+        " Links take no space, but onnx 1.23 loads neither model then.",
     )
     @wraps(command)
     def with_output(

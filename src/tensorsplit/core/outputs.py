@@ -213,7 +213,7 @@ def _make(draft: Path, place: Path, content: Content) -> None:
             os.link(content.source.resolve(), draft)
         except OSError as error:
             problem = f"cannot link {place} to {content.source}: {error.strerror or error}"
-            fix = "write the model beside its weights, or copy them with --copy-external-data"
+            fix = "write the model beside its weights, or leave out --link-external-data"
             raise _unwritable(f"{problem}; nothing was written", fix) from None
         return
     before = _status(place)
