@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tensorsplit as ts
 from tensorsplit import native
-from tensorsplit.arrays import arguments
+from tensorsplit.arrays import calls
 from tensorsplit.arrays import eager as api
 from tensorsplit.arrays.arguments import bind_values
 from tests.oracle import assert_same, slices
@@ -37,11 +37,12 @@ def _forgetful(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Calls told apart by the kernel, and without it; nothing is remembered at first."""
     if request.param == "python":
         monkeypatch.setattr(native, "kernel", None)
-        for module in (api, arguments):
-            monkeypatch.setattr(module, "lookup_key", arguments.exact_key)
+        for memo in MEMOS:
+            monkeypatch.setattr(memo, "plans", calls.Plans())
     elif native.kernel is None:
         pytest.skip("there is no kernel here")
-    forget()
+    else:
+        forget()
     yield
     forget()
 
@@ -134,36 +135,39 @@ ARGUMENTS: list[Any] = [
 def meaning(value: Any) -> Any:
     """What must tell a value from another: all there is to it, but the kind of its container.
 
-    NumPy's scalars are arrays of rank 0.
+    NumPy's scalars are arrays of rank 0, and its integers in a list mean their value.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return "array", value.dtype.str, value.shape, value.tobytes()
     if type(value) in (list, tuple):
-        return "list", *map(meaning, value)
+        return "list", *(meaning(int(x) if isinstance(x, np.integer) else x) for x in value)
     return type(value), repr(value)
 
 
 def test_no_two_calls_are_taken_for_each_other() -> None:
-    seen: dict[Any, Any] = {}
+    plans = calls.make_plans()
     for pair in itertools.product(ARGUMENTS, repeat=2):
         for call in (pair, (*pair, 1), (*pair, None), ([1, 2], *pair)):
-            key = arguments.cache_key(X, call)
-            if key is not None:
-                assert seen.setdefault(key, meaning(call)) == meaning(call)
-    assert len(seen) > 1000
+            found, means = plans.find(X, call), [*map(meaning, call)]
+            assert found is None or found == means
+            plans.add(X, call, means)
+    assert len(plans) > 1000
 
 
 items = st.none() | st.integers(-2, 300) | st.integers()
-calls = st.lists(items | st.lists(st.integers(-2, 300) | st.integers(), max_size=4), min_size=1)
+some_calls = st.lists(
+    items | st.lists(st.integers(-2, 300) | st.integers(), max_size=4), min_size=1
+)
 
 
-@given(first=calls, second=calls)
+@given(first=some_calls, second=some_calls)
 def test_calls_are_the_same_only_if_their_arguments_are(
     first: list[Any], second: list[Any]
 ) -> None:
-    same = arguments.cache_key(X, (*first,)) == arguments.cache_key(X, (*second,)) is not None
-    assert not same or first == second
-    assert arguments.cache_key(X, (*first,)) == arguments.cache_key(X, (*first,))
+    plans = calls.make_plans()
+    plans.add(X, (*first,), 1)
+    assert plans.find(X, (*second,)) is None or first == second
+    assert plans.find(X, (*first,)) == (1 if len(plans) else None)
 
 
 def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
@@ -172,15 +176,20 @@ def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
     types += ["V4", "V8", "M8[s]", "M8[ms]", "M8[D]", "m8[s]", "O"]
     kinds = [*map(np.dtype, types), np.dtype(fields), np.dtypes.StringDType()]
     shapes = [(6, 4), (4, 6), (24,), (1, 6, 4), (6, 4, 1), (255,), (256,), (0, 6), ()]
-    keys = {arguments.cache_key(np.zeros(s, t), ([1], 0)) for s in shapes for t in kinds}
-    assert len(keys) == len(shapes) * len(kinds)
-    assert None not in keys
+    data = [np.zeros(s, t) for s in shapes for t in kinds]
+    plans = calls.make_plans()
+    for number, array in enumerate(data):
+        assert plans.find(array, ([1], 0)) is None
+        plans.add(array, ([1], 0), number)
+    assert [plans.find(array, ([1], 0)) for array in data] == [*range(len(data))]
 
 
 def test_equal_types_are_the_same() -> None:
     for make in (lambda: np.dtype("f4").newbyteorder(">"), lambda: np.dtype([("a", "i4")])):
         first, second = (np.zeros(6, make()) for _ in range(2))
-        assert arguments.cache_key(first, ([1],)) == arguments.cache_key(second, ([1],))
+        plans = calls.make_plans()
+        plans.add(first, ([1],), 1)
+        assert plans.find(second, ([1],)) == 1
 
 
 def test_a_remembered_plan_splits_no_array_of_another_shape() -> None:

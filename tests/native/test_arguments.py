@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.native.splits import prepared
+
 DATA = np.arange(24, dtype=np.int32).reshape(6, 4)
 HUGE = sys.maxsize
 
@@ -40,7 +42,7 @@ def test_refused(kernel: Any, arguments: tuple[Any, ...]) -> None:
         lambda: kernel.copies(*arguments),
         lambda: kernel.copy_into(*arguments, [np.zeros((6, 4), np.int32)]),
         lambda: kernel.Blocks(0).copies(*arguments),
-        lambda: kernel.viewer(shape, *division),
+        lambda: kernel.Prepared()._accept(DATA.dtype, shape, *division),
     ]
     for call in calls:
         with pytest.raises((TypeError, ValueError, OverflowError)):
@@ -81,16 +83,16 @@ def test_buffers_that_change_the_array_when_they_are_looked_at(kernel: Any) -> N
 @pytest.mark.parametrize(
     "other", [np.ma.array(DATA), DATA.T, DATA[:5], DATA[None], DATA[0], DATA.tolist(), None, 6]
 )
-def test_views_of_anything_else_are_none(kernel: Any, other: Any) -> None:
-    views = kernel.viewer(DATA.shape, 0, (2, 4), True)
-    assert views(other) is None
-    assert [part.shape for part in views(DATA)] == [(2, 4), (4, 4)]
+def test_anything_else_is_asked_of_python(kernel: Any, other: Any) -> None:
+    split = prepared(kernel, DATA, 0, (2, 4), True)
+    assert split(other) == "asked"
+    assert [part.shape for part in split(DATA)] == [(2, 4), (4, 4)]
 
 
 @pytest.mark.parametrize("shape", [[6, 4], None, (6.0, 4), (6, None), (1 << 70,), 6])
 def test_a_shape_is_a_tuple_of_integers(kernel: Any, shape: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
-        kernel.viewer(shape, 0, (6,), True)
+        kernel.Prepared()._accept(DATA.dtype, shape, 0, (6,), True)
     with pytest.raises((TypeError, OverflowError)):
         kernel.Blocks(0).empty(shape, np.dtype("f4"))
 
@@ -109,10 +111,12 @@ def test_blocks_are_counted_in_bytes(kernel: Any) -> None:
         kernel.Blocks(1).empty((2,), "f4")
 
 
-def test_only_a_tuple_of_arguments_has_a_key(kernel: Any) -> None:
+def test_only_a_tuple_of_arguments_is_remembered(kernel: Any) -> None:
     for junk in (None, [1], DATA):
         with pytest.raises(TypeError):
-            kernel.cache_key(DATA, junk)
+            kernel.Plans().find(DATA, junk)
+        with pytest.raises(TypeError):
+            kernel.Plans().add(DATA, junk, 1)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2", None, 1 << 70])

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from tests.native.splits import LINE, Case, Guarded, cases, strided
+from tests.native.splits import LINE, Case, Guarded, cases, prepared, strided
 from tests.oracle import assert_same
 
 many = settings(max_examples=400, suppress_health_check=list(HealthCheck))
@@ -58,7 +58,7 @@ def test_copies_into_buffers_at_any_address(kernel: Any, case: Case, shift: int)
 @given(case=cases())
 def test_views_are_what_slicing_gives(kernel: Any, case: Case) -> None:
     start, head = 0, (slice(None),) * case.axis
-    views = kernel.viewer(case.array.shape, *case.arguments[1:])(case.array)
+    views = prepared(kernel, *case.arguments)(case.array)
     for view, size in zip(views, case.sizes, strict=True):
         index: Any = slice(start, start + size) if case.keepdims else start
         part = case.array[(*head, index, ...)]
@@ -170,7 +170,7 @@ def test_addresses_that_are_not_used(kernel: Any, shape: tuple[int, ...], stride
     address = array.__array_interface__["data"]
     for axis, extent in enumerate(shape):
         sizes = (extent // 2, 0, extent - extent // 2)
-        views = kernel.viewer(shape, axis, sizes, True)(array)
+        views = prepared(kernel, array, axis, sizes, True)(array)
         assert all(view.__array_interface__["data"] == address for view in views if not view.size)
         out = [np.empty(view.shape, array.dtype) for view in views]
         assert kernel.copy_into(array, axis, sizes, True, out)

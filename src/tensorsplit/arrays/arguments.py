@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from tensorsplit import native
 from tensorsplit.arrays import find_library
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, SplitError, show
@@ -15,9 +12,6 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, bind
 from tensorsplit.core.rules import MAX_PARTS
 from tensorsplit.core.schema import Operator
-
-_INTEGERS = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
-"""Types whose values never change and whose type and value are all there is to know."""
 
 
 def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
@@ -42,56 +36,6 @@ def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
     except SplitError as error:
         raise error.located(operator=record.id) from None
     return bind(record, operands, outputs)
-
-
-def exact_key(data: Any, arguments: tuple[Any, ...]) -> Hashable:
-    """What tells a call from all others of its function, types and values alike: True is not 1.
-
-    Of the tensor, the shape and the element type count. A ``TypeError`` means that the call must
-    not be remembered: the array is of a subclass, or an argument may change unseen or is too large.
-    """
-    if type(data) is not np.ndarray:
-        raise TypeError("no key")
-    return (data.shape, data.dtype, *map(_argument_key, arguments))
-
-
-def _argument_key(value: Any) -> Hashable:
-    kind = type(value)
-    if kind is int or kind is bool or value is None:
-        return kind, value
-    if kind is list or kind is tuple:
-        items = tuple(value)
-        kinds = tuple(map(type, items))
-        if _INTEGERS.issuperset(kinds):
-            return items, kinds
-    is_array = kind is np.ndarray or isinstance(value, np.generic)
-    if is_array and value.size <= 64 and not value.dtype.hasobject:
-        return value.tobytes(), value.dtype, value.shape
-    raise TypeError("no key")
-
-
-lookup_key: Callable[[Any, tuple[Any, ...]], Hashable] = (
-    exact_key if native.kernel is None else native.kernel.cache_key
-)
-"""The key by which a remembered call is found; None or an exception for a call without one.
-
-The kernel's takes a fraction of the time of `exact_key`, but has no key for NumPy's own integers.
-"""
-
-
-def cache_key(data: Any, arguments: tuple[Any, ...]) -> Hashable | None:
-    """The key under which a call is remembered; None for one that must not be.
-
-    Nobody else can change the arguments.
-    """
-    try:
-        key = lookup_key(data, arguments)
-        if key is None:
-            key = exact_key(data, arguments)
-        hash(key)
-    except (MemoryError, TypeError, ValueError):
-        return None
-    return key
 
 
 def _operand(record: Operator, name: str, value: Any) -> Operand:

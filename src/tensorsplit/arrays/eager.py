@@ -5,21 +5,63 @@ They are thin: values become operands, `resolve` decides the plan, `arrays` runs
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numpy import ndarray
 
 from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.arguments import bind_values, cache_key, lookup_key
+from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
+from tensorsplit.arrays.calls import at_once, make_plans
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
 
+_MOST_PLANS = 1024
+_MOST_PARTS = 1 << 16
 
+
+class _Memo:
+    """The plans of one function's calls; ``names`` are its arguments, but the tensor."""
+
+    __slots__ = ("_names", "_operator", "_parts", "plans")
+
+    def __init__(self, operator: str, *names: str) -> None:
+        self._operator, self._names = operator, names
+        self.plans = make_plans()
+        self._parts = 0  # about as many as the plans have; threads that meet here may lose some
+
+    def bind(self, arguments: tuple[Any, ...]) -> Intent:
+        """What a call asks for; OpenVINO's functions have no opset, and are of version 1."""
+        vendor, _, name = self._operator.partition(".")
+        values = dict(zip(self._names, arguments, strict=True))
+        return bind_values(in_force(name, values.pop("opset", 1), vendor=vendor), values)
+
+    def add(
+        self, array: ndarray[Any, Any], arguments: tuple[Any, ...], plan: PreparedSplit
+    ) -> None:
+        """Keep a plan, in the place of all others once they are too many or too long."""
+        count = 1 + len(plan.sizes)
+        if count > _MOST_PARTS:
+            return
+        if len(self.plans) >= _MOST_PLANS or self._parts + count > _MOST_PARTS:
+            self.plans.clear()
+            self._parts = 0
+        plan.accept(array.dtype)
+        self.plans.add(array, arguments, plan)
+        self._parts += count
+
+
+_split = _Memo("onnx.Split", "split", "axis", "num_outputs", "opset")
+_split_to_sequence = _Memo("onnx.SplitToSequence", "split", "axis", "keepdims", "opset")
+_variadic_split = _Memo("openvino.VariadicSplit", "axis", "split_lengths")
+_openvino_split = _Memo("openvino.Split", "axis", "num_splits")
+
+
+@at_once(_split.plans)
 def split(
     input: Any,
     split: Any = None,
@@ -56,6 +98,7 @@ def split(
     return _run(_split, input, (split, axis, num_outputs, opset), copy, out)
 
 
+@at_once(_split_to_sequence.plans)
 def split_to_sequence(
     input: Any,
     split: Any = None,
@@ -91,6 +134,7 @@ def split_to_sequence(
     return _run(_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
 
 
+@at_once(_variadic_split.plans)
 def variadic_split(
     data: Any,
     axis: Any,
@@ -121,6 +165,7 @@ def variadic_split(
     return _run(_variadic_split, data, (axis, split_lengths), copy, out)
 
 
+@at_once(_openvino_split.plans)
 def openvino_split(
     data: Any,
     axis: Any,
@@ -151,44 +196,6 @@ def openvino_split(
     return _run(_openvino_split, data, (axis, num_splits), copy, out)
 
 
-_MOST_PLANS = 1024
-_MOST_PARTS = 1 << 16
-
-
-class _Memo:
-    """The plans of one function's calls; ``names`` are its arguments, but the tensor."""
-
-    __slots__ = ("_names", "_operator", "_parts", "plans")
-
-    def __init__(self, operator: str, *names: str) -> None:
-        self._operator, self._names = operator, names
-        self.plans: dict[Hashable, PreparedSplit] = {}
-        self._parts = 0  # about as many as the plans have; threads that meet here may lose some
-
-    def bind(self, arguments: tuple[Any, ...]) -> Intent:
-        """What a call asks for; OpenVINO's functions have no opset, and are of version 1."""
-        vendor, _, name = self._operator.partition(".")
-        values = dict(zip(self._names, arguments, strict=True))
-        return bind_values(in_force(name, values.pop("opset", 1), vendor=vendor), values)
-
-    def add(self, key: Hashable, plan: PreparedSplit) -> None:
-        """Keep a plan, in the place of all others once they are too many or too long."""
-        count = 1 + len(plan.sizes)
-        if count > _MOST_PARTS:
-            return
-        if len(self.plans) >= _MOST_PLANS or self._parts + count > _MOST_PARTS:
-            self.plans.clear()
-            self._parts = 0
-        self.plans[key] = plan
-        self._parts += count
-
-
-_split = _Memo("onnx.Split", "split", "axis", "num_outputs", "opset")
-_split_to_sequence = _Memo("onnx.SplitToSequence", "split", "axis", "keepdims", "opset")
-_variadic_split = _Memo("openvino.VariadicSplit", "axis", "split_lengths")
-_openvino_split = _Memo("openvino.Split", "axis", "num_splits")
-
-
 def _run(
     memo: _Memo,
     data: Any,
@@ -199,10 +206,7 @@ def _run(
     """Split an array: at once if a call with the same arguments was validated for one like it."""
     if out is not None:
         out = snapshot(out)
-    try:
-        plan = memo.plans.get(lookup_key(data, arguments))
-    except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed
-        plan = None
+    plan: PreparedSplit | None = memo.plans.find(data, arguments)
     if plan is not None:
         if copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
@@ -223,14 +227,13 @@ def _validate(
     memo: _Memo, data: Any, arguments: tuple[Any, ...]
 ) -> tuple[arrays.ArrayLibrary, PreparedSplit]:
     """Resolve and cache the plan; nobody else can change the arguments."""
-    key = cache_key(data, arguments)
-    library, plan = arrays.find_library(data), memo.plans.get(key)
+    library, plan = arrays.find_library(data), memo.plans.find(data, arguments)
     if library is None or plan is None:
         intent = memo.bind(arguments)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
         plan = PreparedSplit.of(intent, tuple(data.shape))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
-        if key is not None:
-            memo.add(key, plan)
+        if type(data) is ndarray:
+            memo.add(data, arguments, plan)
     return library, plan

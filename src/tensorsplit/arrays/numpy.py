@@ -11,7 +11,6 @@ import numpy as np
 from tensorsplit import native
 from tensorsplit.arrays.buffers import check_buffers, is_masked_array
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import OPERAND_VALUE, TOO_MANY_PARTS, SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.rules import MAX_PARTS
@@ -82,11 +81,6 @@ def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
     It takes no subclasses. A symbolic size is refused (TS309).
     """
     indices, shape = plan.indices, plan.input_shape
-    if native.kernel is not None and all(map(is_known, shape)):
-        made: Callable[[Any], list[Any] | None] = native.kernel.viewer(
-            shape, plan.axis, plan.sizes, plan.keepdims
-        )
-        return made
     match indices:
         case ():
             return lambda array: [] if array.shape == shape else None

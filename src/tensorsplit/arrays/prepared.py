@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from tensorsplit import arrays
+from tensorsplit import arrays, native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
+from tensorsplit.arrays.calls import at_once
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Dim, Shape, as_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
@@ -22,9 +23,14 @@ from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
 
+if TYPE_CHECKING:
+    from tensorsplit.native._kernel import Prepared
+else:
+    Prepared = object if native.kernel is None else native.kernel.Prepared
+
 
 @dataclass(frozen=True)
-class PreparedSplit(SplitPlan):
+class PreparedSplit(SplitPlan, Prepared):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
 
     intent: Intent | None = field(default=None, repr=False)
@@ -37,6 +43,7 @@ class PreparedSplit(SplitPlan):
         made = counted(plan_intent(intent, shape))
         return cls(**vars(made), intent=intent)  # nothing is derived from it yet
 
+    @at_once()
     def __call__(
         self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
     ) -> list[Any]:
@@ -75,10 +82,17 @@ class PreparedSplit(SplitPlan):
         )
         plan: SplitPlan = self
         if data.shape == self.input_shape:
-            object.__setattr__(self, "_seen", data.dtype)
+            if library is numpy_arrays:
+                self.accept(data.dtype)
         else:
             plan = self._for_shape(tuple(data.shape))
         return arrays.execute(plan, data, library, copy=copy, out=out)
+
+    def accept(self, dtype: Any) -> None:
+        """Split NumPy's arrays of the planned shape and this type without a second look."""
+        object.__setattr__(self, "_seen", dtype)
+        if native.kernel is not None:
+            self._accept(dtype, self.input_shape, self.axis, self.sizes, self.keepdims)
 
     def _for_shape(self, shape: Shape) -> SplitPlan:
         fits = len(shape) == len(self.input_shape) and all(

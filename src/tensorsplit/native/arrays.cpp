@@ -177,23 +177,27 @@ PyObject* new_pooled(PyArray_Descr* type, int rank, const npy_intp* shape,
                      base);
 }
 
-PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offset, npy_intp size) {
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    const int rank = part_shape(array, division, size, shape);
-    for (int i = 0, to = 0; i < PyArray_NDIM(array); ++i) {
-        if (i != division.axis || division.keepdims) strides[to++] = PyArray_STRIDE(array, i);
+ViewMaker::ViewMaker(const Request& request) : request_(request) {
+    rank_ = part_shape(request.array, request.division, 0, shape_);
+    const Division& division = request.division;
+    for (int i = 0, to = 0; i < PyArray_NDIM(request.array); ++i) {
+        const npy_intp stride = PyArray_STRIDE(request.array, i);
+        if (i != division.axis || division.keepdims) strides_[to++] = stride;
+        if (i == division.axis) step_ = static_cast<std::uintptr_t>(stride);
     }
-    char* data = PyArray_BYTES(array);
-    if (size != 0 && PyArray_SIZE(array) != 0) {
-        const auto stride = static_cast<std::uintptr_t>(PyArray_STRIDE(array, division.axis));
-        const auto address = reinterpret_cast<std::uintptr_t>(data);
-        data = reinterpret_cast<char*>(address + static_cast<std::uintptr_t>(offset) * stride);
-    }
-    const int flags = PyArray_FLAGS(array) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
-    PyObject* base = new_reference(reinterpret_cast<PyObject*>(array));
-    return with_base(PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(array)), rank, shape,
-                                          strides, data, flags, nullptr),
-                     base);
+    if (PyArray_SIZE(request.array) == 0) step_ = 0;
+    begin_ = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(request.array));
+    flags_ = PyArray_FLAGS(request.array) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
+}
+
+PyObject* ViewMaker::view(npy_intp offset, npy_intp size) {
+    if (request_.division.keepdims) shape_[request_.division.axis] = size;
+    const std::uintptr_t skipped = size == 0 ? 0 : static_cast<std::uintptr_t>(offset) * step_;
+    PyObject* base = new_reference(reinterpret_cast<PyObject*>(request_.array));
+    return with_base(
+        PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(request_.array)), rank_, shape_,
+                             strides_, reinterpret_cast<char*>(begin_ + skipped), flags_, nullptr),
+        base);
 }
 
 bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& out) {

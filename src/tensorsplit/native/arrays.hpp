@@ -3,6 +3,7 @@
 
 #include "numpy.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -33,8 +34,20 @@ PyObject* new_pooled_part(const Request& request, npy_intp size,
 PyObject* new_pooled(PyArray_Descr* type, int rank, const npy_intp* shape,
                      const std::shared_ptr<Blocks>& blocks);
 
-// A view of the part that begins at `offset` along the axis; null with an exception set.
-PyObject* new_view(PyArrayObject* array, const Division& division, npy_intp offset, npy_intp size);
+// Makes views of the parts of an array, which must not change meanwhile.
+class ViewMaker {
+  public:
+    explicit ViewMaker(const Request& request);
+
+    // The part that begins at `offset` along the axis; null with an exception set.
+    PyObject* view(npy_intp offset, npy_intp size);
+
+  private:
+    const Request& request_;
+    npy_intp shape_[NPY_MAXDIMS], strides_[NPY_MAXDIMS];
+    int rank_, flags_;
+    std::uintptr_t begin_, step_;  // as numbers, which may overflow
+};
 
 // Whether parts can be written to these objects without further checks: they are C-contiguous
 // writable ndarrays of the type and shape of their parts, and none shares memory with another.

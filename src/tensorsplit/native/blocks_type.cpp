@@ -17,10 +17,6 @@ struct PyBlocks {
     std::shared_ptr<Blocks> blocks;
 };
 
-const std::shared_ptr<Blocks>& blocks_of(PyObject* self) {
-    return reinterpret_cast<PyBlocks*>(self)->blocks;
-}
-
 PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
     Py_ssize_t most_idle = 0;
     if (!PyArg_ParseTuple(arguments, "n", &most_idle)) return nullptr;
@@ -47,9 +43,10 @@ void destroy(PyObject* self) {
 
 PyObject* copies(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&]() -> PyObject* {
-        Request request{};
-        if (!count_is(count, 4) || !read_request(arguments, request)) return nullptr;
-        return list_copies(request, blocks_of(self));
+        Division division;
+        auto* array = count_is(count, 4) ? read_request(arguments, division) : nullptr;
+        if (array == nullptr) return nullptr;
+        return list_copies({array, division}, blocks_of(self));
     });
 }
 
@@ -116,6 +113,10 @@ PyType_Spec spec = {
 };
 
 }  // namespace
+
+const std::shared_ptr<Blocks>& blocks_of(PyObject* self) {
+    return reinterpret_cast<PyBlocks*>(self)->blocks;
+}
 
 bool add_blocks_type(PyObject* module) {
     Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));

@@ -67,11 +67,15 @@ bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
     return true;
 }
 
-bool read_request(PyObject* const* arguments, Request& request) {
-    if (!PyArray_Check(arguments[0])) return refuse(PyExc_TypeError, "not an array");
-    request.array = reinterpret_cast<PyArrayObject*>(arguments[0]);
-    return read_division(arguments + 1, PyArray_NDIM(request.array), PyArray_DIMS(request.array),
-                         request.division);
+PyArrayObject* read_request(PyObject* const* arguments, Division& division) {
+    if (!PyArray_Check(arguments[0])) {
+        refuse(PyExc_TypeError, "not an array");
+        return nullptr;
+    }
+    auto* array = reinterpret_cast<PyArrayObject*>(arguments[0]);
+    const bool fits =
+        read_division(arguments + 1, PyArray_NDIM(array), PyArray_DIMS(array), division);
+    return fits ? array : nullptr;
 }
 
 }  // namespace tensorsplit

@@ -17,7 +17,7 @@ struct Division {
 // The parts of one array.
 struct Request {
     PyArrayObject* array;  // borrowed
-    Division division;
+    const Division& division;
 };
 
 // Whether the sizes still fit the array; false with an exception set. Creating a list, or reading
@@ -30,7 +30,7 @@ bool read_shape(PyObject* tuple, std::vector<npy_intp>& shape);
 // Read (axis, sizes, keepdims) for the shape; false with an exception set.
 bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape, Division& division);
 
-// Read (array, axis, sizes, keepdims); false with an exception set.
-bool read_request(PyObject* const* arguments, Request& request);
+// Read (array, axis, sizes, keepdims): the array, as it came; null with an exception set.
+PyArrayObject* read_request(PyObject* const* arguments, Division& division);
 
 }  // namespace tensorsplit

@@ -2,17 +2,16 @@
 #define TENSORSPLIT_IMPORTS_NUMPY
 #include "numpy.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <vector>
 
 #include "blocks_type.hpp"
-#include "cache_key.hpp"
+#include "call.hpp"
 #include "copy.hpp"
 #include "cpu.hpp"
 #include "parts.hpp"
+#include "plans.hpp"
 #include "pool.hpp"
+#include "prepared.hpp"
 #include "python.hpp"
 
 namespace tensorsplit {
@@ -20,63 +19,19 @@ namespace {
 
 PyObject* copies(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&]() -> PyObject* {
-        Request request{};
-        if (!count_is(count, 4) || !read_request(arguments, request)) return nullptr;
-        return list_copies(request, nullptr);
+        Division division;
+        auto* array = count_is(count, 4) ? read_request(arguments, division) : nullptr;
+        if (array == nullptr) return nullptr;
+        return list_copies({array, division}, nullptr);
     });
 }
 
 PyObject* copy_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&]() -> PyObject* {
-        Request request{};
-        if (!count_is(count, 5) || !read_request(arguments, request)) return nullptr;
-        return copy_to_each(request, arguments[4]);
-    });
-}
-
-// The division of all arrays of one shape.
-struct Viewer {
-    std::vector<npy_intp> shape;
-    Division division;
-};
-
-constexpr const char* viewer_name = "tensorsplit.native.viewer";
-
-PyObject* views_of(PyObject* self, PyObject* object) {
-    const auto* viewer = static_cast<const Viewer*>(PyCapsule_GetPointer(self, viewer_name));
-    if (viewer == nullptr) return nullptr;
-    if (!is_plain_array(object)) return new_reference(Py_None);
-    auto* array = reinterpret_cast<PyArrayObject*>(object);
-    const npy_intp* shape = PyArray_DIMS(array);
-    const bool fits =
-        std::equal(viewer->shape.begin(), viewer->shape.end(), shape, shape + PyArray_NDIM(array));
-    return fits ? list_views(array, viewer->division) : new_reference(Py_None);
-}
-
-PyMethodDef views_method = {
-    "views", views_of, METH_O,
-    "views(array)\n--\n\nThe parts; None for a subclass of ndarray or another shape."};
-
-PyObject* make_viewer(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-    return guarded([&]() -> PyObject* {
-        auto viewer = std::make_unique<Viewer>();
-        if (!count_is(count, 4) || !read_shape(arguments[0], viewer->shape)) return nullptr;
-        const int rank = static_cast<int>(viewer->shape.size());
-        if (!read_division(arguments + 1, rank, viewer->shape.data(), viewer->division)) {
-            return nullptr;
-        }
-        Owned self(PyCapsule_New(viewer.get(), viewer_name, [](PyObject* capsule) {
-            delete static_cast<Viewer*>(PyCapsule_GetPointer(capsule, viewer_name));
-        }));
-        if (!self) return nullptr;
-        static_cast<void>(viewer.release());
-        return PyCFunction_NewEx(&views_method, self.get(), nullptr);
-    });
-}
-
-PyObject* key_of_call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-    return guarded([&]() -> PyObject* {
-        return count_is(count, 2) ? cache_key(arguments[0], arguments[1]) : nullptr;
+        Division division;
+        auto* array = count_is(count, 5) ? read_request(arguments, division) : nullptr;
+        if (array == nullptr) return nullptr;
+        return copy_to_each({array, division}, arguments[4]);
     });
 }
 
@@ -122,13 +77,6 @@ PyMethodDef methods[] = {
     {"copy_into", as_method(copy_into), METH_FASTCALL,
      "copy_into(array, axis, sizes, keepdims, out)\n--\n\n"
      "Write the parts; False, with nothing written, if `out` needs a closer look."},
-    {"viewer", as_method(make_viewer), METH_FASTCALL,
-     "viewer(shape, axis, sizes, keepdims)\n--\n\n"
-     "A function that gives the parts of an ndarray of that shape as views, and None for anything"
-     " else, subclasses too."},
-    {"cache_key", as_method(key_of_call), METH_FASTCALL,
-     "cache_key(array, arguments)\n--\n\n"
-     "What tells a call from all others; None where that takes a closer look."},
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,
@@ -137,7 +85,9 @@ PyMethodDef methods[] = {
 };
 
 int execute(PyObject* module) {
-    return PyArray_ImportNumPyAPI() == 0 && add_blocks_type(module) ? 0 : -1;
+    const bool done = PyArray_ImportNumPyAPI() == 0 && add_blocks_type(module) &&
+                      add_plans_type(module) && add_prepared_type(module) && add_call_type(module);
+    return done ? 0 : -1;
 }
 
 PyModuleDef_Slot slots[] = {

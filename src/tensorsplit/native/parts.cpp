@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -18,8 +19,34 @@ std::atomic<const Kernels*> in_use{&best_kernels()};
 // Below this size, releasing the GIL takes longer than the copy.
 constexpr npy_intp worth_releasing = 64 * 1024;
 
+// Up to this many strips, looking for the best way to copy them takes longer than the copy.
+constexpr npy_intp few_strips = 64;
+
+// Copy a small array whose parts are few contiguous strips; false if it is no such array.
+bool copy_few_strips(const Request& request, const std::vector<PyObject*>& parts) {
+    if (!PyArray_IS_C_CONTIGUOUS(request.array)) return false;
+    if (PyArray_NBYTES(request.array) >= worth_releasing) return false;
+    npy_intp rows = 1, inner = PyArray_ITEMSIZE(request.array);
+    for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
+        if (i < request.division.axis) rows *= PyArray_DIM(request.array, i);
+        if (i > request.division.axis) inner *= PyArray_DIM(request.array, i);
+    }
+    if (rows * static_cast<npy_intp>(parts.size()) > few_strips) return false;
+    const char* from = PyArray_BYTES(request.array);
+    for (npy_intp row = 0; row < rows; ++row) {
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const npy_intp width = request.division.sizes[i] * inner;
+            char* to = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(parts[i])) + row * width;
+            std::memcpy(to, from, static_cast<std::size_t>(width));
+            from += width;
+        }
+    }
+    return true;
+}
+
 // Copy to C-contiguous arrays, which the caller keeps alive.
 void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
+    if (copy_few_strips(request, parts)) return;
     Split split = split_of(request);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
@@ -37,15 +64,17 @@ void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
     PyEval_RestoreThread(state);
 }
 
-// A list of what `make(offset, size)` gives for each part; null with an exception set.
+// A list of what `make()`, called when nothing can change the array any more, gives for the offset and
+// the size of each part; null with an exception set.
 template <class Make>
-PyObject* list_parts(PyArrayObject* array, const Division& division, Make make) {
-    Owned list(PyList_New(static_cast<Py_ssize_t>(division.sizes.size())));
-    if (!list || !still_fits(array, division)) return nullptr;
+PyObject* list_parts(const Request& request, Make make) {
+    Owned list(PyList_New(static_cast<Py_ssize_t>(request.division.sizes.size())));
+    if (!list || !still_fits(request.array, request.division)) return nullptr;
+    auto part_at = make();
     npy_intp offset = 0;
     Py_ssize_t index = 0;
-    for (const npy_intp size : division.sizes) {
-        PyObject* part = make(offset, size);
+    for (const npy_intp size : request.division.sizes) {
+        PyObject* part = part_at(offset, size);
         if (part == nullptr || PyList_SetItem(list.get(), index++, part) < 0) return nullptr;
         offset += size;
     }
@@ -54,7 +83,7 @@ PyObject* list_parts(PyArrayObject* array, const Division& division, Make make) 
 
 // Copy elements that hold references; false with an exception set.
 bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) {
-    Owned views(list_views(request.array, request.division));
+    Owned views(list_views(request));
     for (std::size_t i = 0; views && i < parts.size(); ++i) {
         PyObject* view = PyList_GetItem(views.get(), static_cast<Py_ssize_t>(i));
         if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(parts[i]),
@@ -74,9 +103,12 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
     if (!is_plain_array(array) || !holds_plain_bytes(request.array)) return new_reference(Py_None);
     std::vector<PyObject*> parts;
     parts.reserve(request.division.sizes.size());
-    Owned made(list_parts(request.array, request.division, [&](npy_intp, npy_intp size) {
-        parts.push_back(blocks ? new_pooled_part(request, size, blocks) : new_part(request, size));
-        return parts.back();
+    Owned made(list_parts(request, [&] {
+        return [&](npy_intp, npy_intp size) {
+            parts.push_back(blocks ? new_pooled_part(request, size, blocks)
+                                   : new_part(request, size));
+            return parts.back();
+        };
     }));
     if (!made) return nullptr;
     made.keep_during([&] { copy_to(request, parts); });
@@ -85,28 +117,34 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
 
 PyObject* copy_to_each(const Request& request, PyObject* out) {
     if (!PyList_Check(out) && !PyTuple_Check(out)) return new_reference(Py_False);
-    // A tuple of our own: another thread could empty a list while we copy.
-    Owned tuple(PySequence_Tuple(out));
-    if (!tuple || !still_fits(request.array, request.division)) return nullptr;
-    std::vector<PyObject*> buffers;
-    const Py_ssize_t count = PyTuple_Size(tuple.get());
-    buffers.reserve(static_cast<std::size_t>(count));
-    for (Py_ssize_t i = 0; i < count; ++i) buffers.push_back(PyTuple_GetItem(tuple.get(), i));
-    if (!is_plain_array(reinterpret_cast<PyObject*>(request.array)) ||
-        !are_simple_buffers(request, buffers)) {
-        return new_reference(Py_False);
-    }
-    if (holds_plain_bytes(request.array)) {
-        tuple.keep_during([&] { copy_to(request, buffers); });
-    } else if (!copy_by_numpy(request, buffers)) {
-        return nullptr;
-    }
-    return new_reference(Py_True);
+    Owned own(PySequence_List(out));
+    PyObject* list = own.get();
+    bool done = false;
+    if (own) own.keep_during([&] { done = copy_to_own(request, list); });
+    return done ? new_reference(Py_True)
+                : PyErr_Occurred() == nullptr ? new_reference(Py_False) : nullptr;
 }
 
-PyObject* list_views(PyArrayObject* array, const Division& division) {
-    return list_parts(array, division, [&](npy_intp offset, npy_intp size) {
-        return new_view(array, division, offset, size);
+bool copy_to_own(const Request& request, PyObject* list) {
+    if (!still_fits(request.array, request.division)) return false;
+    std::vector<PyObject*> buffers;
+    const Py_ssize_t count = PyList_Size(list);
+    buffers.reserve(static_cast<std::size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i) buffers.push_back(PyList_GetItem(list, i));
+    if (!is_plain_array(reinterpret_cast<PyObject*>(request.array)) ||
+        !are_simple_buffers(request, buffers)) {
+        return false;
+    }
+    if (!holds_plain_bytes(request.array)) return copy_by_numpy(request, buffers);
+    copy_to(request, buffers);
+    return true;
+}
+
+PyObject* list_views(const Request& request) {
+    return list_parts(request, [&] {
+        return [maker = ViewMaker(request)](npy_intp offset, npy_intp size) mutable {
+            return maker.view(offset, size);
+        };
     });
 }
 

@@ -1,0 +1,103 @@
+"""Calls that are answered as equal ones were: by the kernel, without Python, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from tensorsplit import native
+from tensorsplit.arrays.pool import BufferPool
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_INTEGERS = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
+"""Types whose values never change and whose type and value are all there is to know."""
+
+
+class Plans:
+    """What was decided for calls, where there is no kernel with a type of this name."""
+
+    def __init__(self) -> None:
+        self._plans: dict[Hashable, Any] = {}
+
+    def find(self, array: Any, arguments: tuple[Any, ...]) -> Any:
+        """What is kept for a call; None if nothing is, or if it can't be told from others."""
+        try:
+            return self._plans.get(_exact_key(array, arguments))
+        except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed
+            return None
+
+    def add(self, array: Any, arguments: tuple[Any, ...], plan: Any) -> None:
+        """Keep what was decided for a call; nobody else can change the arguments."""
+        try:
+            self._plans[_exact_key(array, arguments)] = plan
+        except (MemoryError, TypeError, ValueError):
+            return
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        self._plans.clear()
+
+    def values(self) -> list[Any]:
+        """All that is kept."""
+        return list(self._plans.values())
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+
+def make_plans() -> Plans:
+    """An empty memory, of the kernel if there is one."""
+    plans: Plans = Plans() if native.kernel is None else native.kernel.Plans()
+    return plans
+
+
+def at_once(plans: Plans | None = None) -> Callable[[Function], Function]:
+    """Make a function that splits one that the kernel answers wherever it can.
+
+    The first parameter is the array, the last two are ``copy`` and ``out``, and those between tell
+    which of the plans is meant. Without plans, the first one is the plan itself. The function is
+    called for all else: whatever was not decided yet, needs a closer look, or is refused.
+    """
+
+    def decorate(function: Function) -> Function:
+        if native.kernel is None:
+            return function
+        plain = cast("FunctionType", function)
+        code = plain.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        defaults = (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values())
+        made = native.kernel.Call(function, names, code.co_argcount, defaults, plans, BufferPool)
+        return cast("Function", update_wrapper(made, function))
+
+    return decorate
+
+
+def _exact_key(data: Any, arguments: tuple[Any, ...]) -> Hashable:
+    """What tells a call from all others of its function, types and values alike: True is not 1.
+
+    Of the tensor, the shape and the element type count. A ``TypeError`` means that the call must
+    not be remembered: the array is of a subclass, or an argument may change unseen or is too large.
+    """
+    if type(data) is not np.ndarray:
+        raise TypeError("no key")
+    return (data.shape, data.dtype, *map(_argument_key, arguments))
+
+
+def _argument_key(value: Any) -> Hashable:
+    kind = type(value)
+    if kind is int or kind is bool or value is None:
+        return kind, value
+    if kind is list or kind is tuple:
+        items = tuple(value)
+        kinds = tuple(map(type, items))
+        if _INTEGERS.issuperset(kinds):
+            return items, kinds
+    is_array = kind is np.ndarray or isinstance(value, np.generic)
+    if is_array and value.size <= 64 and not value.dtype.hasobject:
+        return value.tobytes(), value.dtype, value.shape
+    raise TypeError("no key")

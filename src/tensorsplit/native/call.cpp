@@ -1,0 +1,294 @@
+#include "call.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "blocks_type.hpp"
+#include "parts.hpp"
+#include "plans.hpp"
+#include "prepared.hpp"
+#include "python.hpp"
+
+#include <structmember.h>
+
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL  // the stable interface has it from 3.12 on, with this value
+#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
+#endif
+
+namespace tensorsplit {
+namespace {
+
+using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObject*);
+
+constexpr std::size_t arguments_offset = std::size_t{1} << (8 * sizeof(std::size_t) - 1);
+constexpr Py_ssize_t most_parameters = 16;
+
+// All objects are owned.
+struct PyCall {
+    PyObject base;
+    Vectorcall vectorcall;
+    PyObject* dictionary;
+    PyObject* weak_references;
+    PyObject* function;
+    PyObject* names;     // of all parameters; the last two are `copy` and `out`
+    PyObject* defaults;  // of the last of them
+    PyObject* plans;     // or None if the first argument is the plan
+    PyObject* pool;      // the type of pools, which have Blocks
+    PyObject* prepared;  // our types
+    PyObject* blocks;
+    PyObject* attribute;  // the name of a pool's blocks
+    Py_ssize_t positional;  // how many parameters may be given by position
+};
+
+constexpr PyObject* PyCall::*owned[] = {
+    &PyCall::dictionary, &PyCall::function, &PyCall::names,  &PyCall::defaults, &PyCall::plans,
+    &PyCall::pool,       &PyCall::prepared, &PyCall::blocks, &PyCall::attribute};
+
+PyCall& call_of(PyObject* self) { return *reinterpret_cast<PyCall*>(self); }
+
+// Match arguments to parameters, as references that are borrowed; false if Python has to, for what
+// it refuses, and for names that are equal but other objects.
+bool match(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyObject* names,
+           PyObject** matched) {
+    if (count > call.positional) return false;
+    const Py_ssize_t parameters = PyTuple_Size(call.names);
+    const Py_ssize_t required = parameters - PyTuple_Size(call.defaults);
+    std::copy(arguments, arguments + count, matched);
+    std::fill(matched + count, matched + parameters, nullptr);
+    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_Size(names);
+    for (Py_ssize_t i = 0; i < named; ++i) {
+        PyObject* name = PyTuple_GetItem(names, i);
+        Py_ssize_t at = count;
+        while (at < parameters && PyTuple_GetItem(call.names, at) != name) ++at;
+        if (at == parameters) return false;
+        matched[at] = arguments[count + i];
+    }
+    for (Py_ssize_t at = count; at < parameters; ++at) {
+        if (matched[at] != nullptr) continue;
+        if (at < required) return false;
+        matched[at] = PyTuple_GetItem(call.defaults, at - required);
+    }
+    return true;
+}
+
+// The parts written to buffers or memory of a pool; null, maybe without an exception.
+PyObject* split_into(const PyCall& call, const Request& request, PyObject* out) {
+    if (PyList_CheckExact(out) || PyTuple_CheckExact(out)) {
+        Owned buffers(PySequence_List(out));  // which nobody else can change
+        PyObject* own = buffers.get();
+        bool done = false;
+        if (own != nullptr) buffers.keep_during([&] { done = copy_to_own(request, own); });
+        return done ? buffers.release() : nullptr;
+    }
+    if (reinterpret_cast<PyObject*>(Py_TYPE(out)) != call.pool) return nullptr;
+    Owned blocks(PyObject_GetAttr(out, call.attribute));
+    if (!blocks || reinterpret_cast<PyObject*>(Py_TYPE(blocks.get())) != call.blocks) {
+        return nullptr;
+    }
+    PyObject *pool = blocks.get(), *parts = nullptr;
+    blocks.keep_during([&] { parts = list_copies(request, blocks_of(pool)); });
+    return parts;
+}
+
+// The parts; null, maybe without an exception, if a closer look is needed.
+PyObject* split_at_once(const PyCall& call, PyObject* const* arguments, Py_ssize_t count,
+                        PyObject* names) {
+    PyObject* matched[most_parameters];
+    if (!match(call, arguments, count, names, matched)) return nullptr;
+    const bool has_plans = call.plans != Py_None;
+    PyObject* data = matched[has_plans ? 0 : 1];
+    // The place where the class of the array is looked at: all others are Python's concern.
+    if (!is_plain_array(data)) return nullptr;
+    auto* array = reinterpret_cast<PyArrayObject*>(data);
+    const Py_ssize_t last = PyTuple_Size(call.names) - 1;
+    Owned plan(has_plans ? find_plan(call.plans, data, matched + 1, last - 2)
+                               : new_reference(matched[0]));
+    if (!plan || !PyObject_TypeCheck(plan.get(), reinterpret_cast<PyTypeObject*>(call.prepared))) {
+        return nullptr;
+    }
+    const Ready* ready = ready_of(plan.get());
+    if (ready == nullptr || !has_shape_of(*ready, array)) return nullptr;
+    if (!has_plans && ready->type != PyArray_DESCR(array)) return nullptr;
+    const Request request{array, ready->division};
+    PyObject *copy = matched[last - 1], *out = matched[last];
+    if (copy != Py_True && copy != Py_False) return nullptr;
+    PyObject* parts = nullptr;
+    plan.keep_during([&] {
+        parts = out != Py_None    ? split_into(call, request, out)
+                : copy == Py_True ? list_copies(request, nullptr)
+                                  : list_views(request);
+    });
+    return parts;
+}
+
+// Ask the function of Python.
+PyObject* ask(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+    Owned function(new_reference(call.function));
+    Owned positional(PyTuple_New(count)), named(names == nullptr ? nullptr : PyDict_New());
+    if (!positional || (names != nullptr && !named)) return nullptr;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyTuple_SetItem(positional.get(), i, new_reference(arguments[i]));
+    }
+    for (Py_ssize_t i = 0; named && i < PyTuple_Size(names); ++i) {
+        PyObject* value = arguments[count + i];
+        if (PyDict_SetItem(named.get(), PyTuple_GetItem(names, i), value) < 0) return nullptr;
+    }
+    return PyObject_Call(function.get(), positional.get(), named.get());
+}
+
+PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t flags,
+                     PyObject* names) {
+    const auto count = static_cast<Py_ssize_t>(flags & ~arguments_offset);
+    const PyCall& call = call_of(self);
+    PyObject* parts = guarded([&] { return split_at_once(call, arguments, count, names); });
+    if (parts == Py_None) Py_CLEAR(parts);  // NumPy has to copy
+    return parts != nullptr || PyErr_Occurred() != nullptr ? parts
+                                                           : ask(call, arguments, count, names);
+}
+
+// For callers that know nothing of vectorcall.
+PyObject* call_with(PyObject* self, PyObject* arguments, PyObject* named) {
+    return guarded([&]() -> PyObject* {
+        std::vector<PyObject*> values;
+        for (Py_ssize_t i = 0; i < PyTuple_Size(arguments); ++i) {
+            values.push_back(PyTuple_GetItem(arguments, i));
+        }
+        Owned names(named == nullptr ? nullptr : PySequence_Tuple(named));
+        if (named != nullptr && !names) return nullptr;
+        for (Py_ssize_t i = 0; names && i < PyTuple_Size(names.get()); ++i) {
+            values.push_back(PyDict_GetItemWithError(named, PyTuple_GetItem(names.get(), i)));
+            if (values.back() == nullptr) return nullptr;
+        }
+        const auto count = static_cast<std::size_t>(PyTuple_Size(arguments));
+        return vectorcall(self, values.data(), count, names.get());
+    });
+}
+
+// As a function of Python does it; its methods are bound to that function.
+PyObject* bind(PyObject* self, PyObject* instance, PyObject* owner) {
+    if (instance == nullptr || instance == Py_None) return new_reference(self);
+    PyObject* function = call_of(self).function;
+    auto get = reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get));
+    return get(function, instance, owner);
+}
+
+PyObject* show(PyObject* self) { return PyObject_Repr(call_of(self).function); }
+
+// By its name, as functions are.
+PyObject* reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    for (const auto object : owned) Py_VISIT(call_of(self).*object);
+    return 0;
+}
+
+int forget(PyObject* self) {
+    Py_CLEAR(call_of(self).dictionary);
+    return 0;
+}
+
+void destroy(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    PyTypeObject* type = Py_TYPE(self);
+    if (call_of(self).weak_references != nullptr) PyObject_ClearWeakRefs(self);
+    for (const auto object : owned) Py_CLEAR(call_of(self).*object);
+    reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
+    PyObject *function, *names, *defaults, *plans, *pool;
+    Py_ssize_t positional;
+    if (!PyArg_ParseTuple(arguments, "OO!nO!OO", &function, &PyTuple_Type, &names, &positional,
+                          &PyTuple_Type, &defaults, &plans, &pool)) {
+        return nullptr;
+    }
+    const Py_ssize_t count = PyTuple_Size(names), optional = PyTuple_Size(defaults);
+    const Py_ssize_t least = plans == Py_None ? 4 : 3;
+    if (count < least || count > most_parameters || positional > count || optional > count) {
+        refuse(PyExc_ValueError, "these are no parameters of a split");
+        return nullptr;
+    }
+    PyObject* module = PyType_GetModule(type);
+    if (module == nullptr) return nullptr;
+    Owned prepared(PyObject_GetAttrString(module, "Prepared"));
+    Owned blocks(PyObject_GetAttrString(module, "Blocks"));
+    Owned known(PyObject_GetAttrString(module, "Plans"));
+    Owned attribute(PyUnicode_InternFromString("blocks"));
+    if (!prepared || !blocks || !known || !attribute) return nullptr;
+    const bool has_plans = reinterpret_cast<PyObject*>(Py_TYPE(plans)) == known.get();
+    const void* binds = PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get);
+    if (binds == nullptr || (plans != Py_None && !has_plans)) {
+        refuse(PyExc_TypeError, "give a function, and Plans or None");
+        return nullptr;
+    }
+    auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    PyObject* self = allocate(type, 0);
+    if (self == nullptr) return nullptr;
+    PyCall& call = call_of(self);
+    call.vectorcall = vectorcall;
+    call.function = new_reference(function);
+    call.names = new_reference(names);
+    call.defaults = new_reference(defaults);
+    call.plans = new_reference(plans);
+    call.pool = new_reference(pool);
+    call.prepared = prepared.release();
+    call.blocks = blocks.release();
+    call.attribute = attribute.release();
+    call.positional = positional;
+    return self;
+}
+
+PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, "Pickled by its name."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyCall, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyCall, dictionary), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyCall, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>(
+                    "Call(function, names, positional, defaults, plans, pool, /)\n--\n\n"
+                    "A function that splits, which is not asked again what it decided before.")},
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_call, reinterpret_cast<void*>(call_with)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
+    {Py_tp_repr, reinterpret_cast<void*>(show)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(forget)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {
+    "tensorsplit.native._kernel.Call",
+    sizeof(PyCall),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+        Py_TPFLAGS_METHOD_DESCRIPTOR,
+    slots,
+};
+
+}  // namespace
+
+bool add_call_type(PyObject* module) {
+    Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    return type && PyModule_AddObjectRef(module, "Call", type.get()) == 0;
+}
+
+}  // namespace tensorsplit

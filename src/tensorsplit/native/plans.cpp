@@ -1,0 +1,397 @@
+#include "plans.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "python.hpp"
+
+namespace tensorsplit {
+namespace {
+
+// Longer lists are not worth remembering.
+constexpr npy_intp longest = 1 << 16;
+
+// Comes before the numbers of an argument and says how many follow, so that no two different calls
+// have the same numbers.
+enum Kind : std::int64_t { nothing, integer, items, elements };
+
+// The numbers that tell a call from all others, and the element type where a number does not say it.
+class Key {
+  public:
+    void add(std::int64_t number) {
+        if (count_ == room_) grow();
+        numbers_[count_++] = number;
+    }
+
+    const std::int64_t* begin() const { return numbers_; }
+    const std::int64_t* end() const { return numbers_ + count_; }
+
+    std::uint64_t hash() const {
+        std::uint64_t hash = count_;
+        for (const std::int64_t number : *this) {
+            hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9E3779B97F4A7C15;
+            hash ^= hash >> 32;
+        }
+        return hash;
+    }
+
+    PyArray_Descr* type = nullptr;  // borrowed
+
+  private:
+    void grow() {
+        std::vector<std::int64_t> more(2 * room_);
+        std::copy(begin(), end(), more.begin());
+        many_.swap(more);
+        numbers_ = many_.data();
+        room_ = many_.size();
+    }
+
+    std::array<std::int64_t, 64> few_;  // enough for most calls
+    std::vector<std::int64_t> many_;
+    std::int64_t* numbers_ = few_.data();
+    std::size_t count_ = 0, room_ = few_.size();
+};
+
+// Types are compared exactly, so that no subclass passes for what it is not: True is no integer
+// here. Each of these functions says whether there is a key for what it was given; none of them
+// runs Python code, which could change an argument in the meantime.
+
+bool add_integer(PyObject* object, Key& key) {
+    int overflow = 0;
+    key.add(PyLong_AsLongLongAndOverflow(object, &overflow));
+    return overflow == 0;
+}
+
+// The number of the type of an integer that is one of NumPy's own objects; -1 for all else.
+int type_of_scalar(PyObject* object) {
+    if (!PyArray_IsScalar(object, Integer)) return -1;
+    PyArray_Descr* type = PyArray_DescrFromTypeObject(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    if (type == nullptr) PyErr_Clear();
+    const Owned owner(reinterpret_cast<PyObject*>(type));
+    const bool is_exact = owner && type->typeobj == Py_TYPE(object);
+    return is_exact && PyTypeNum_ISINTEGER(type->type_num) ? type->type_num : -1;
+}
+
+bool add_scalar(PyObject* object, Key& key) {
+    const Owned number(PyNumber_Index(object));
+    if (!number) PyErr_Clear();
+    return number && add_integer(number.get(), key);
+}
+
+// An item means its value, whatever its type.
+bool add_item(PyObject* object, Key& key) {
+    if (PyLong_CheckExact(object)) return add_integer(object, key);
+    return type_of_scalar(object) >= 0 && add_scalar(object, key);
+}
+
+template <class Item>
+bool add_items(Py_ssize_t count, Item item, Key& key) {
+    if (count > longest) return false;
+    key.add(items);
+    key.add(count);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (!add_item(item(i), key)) return false;
+    }
+    return true;
+}
+
+void add_elements(int type, int rank, npy_intp count, Key& key) {
+    for (const npy_intp each : {npy_intp{elements}, npy_intp{type}, npy_intp{rank}, count}) {
+        key.add(each);
+    }
+}
+
+bool add_array(PyArrayObject* given, Key& key) {
+    const int type = PyArray_TYPE(given);
+    const int rank = PyArray_NDIM(given);
+    const npy_intp count = PyArray_SIZE(given);
+    const auto bytes = static_cast<std::size_t>(PyArray_ITEMSIZE(given));
+    const bool is_number = type >= 0 && PyTypeNum_ISNUMBER(type) && bytes <= sizeof(std::int64_t);
+    if (!is_number || !PyArray_ISNOTSWAPPED(given) || rank > 1 || count > longest) return false;
+    add_elements(type, rank, count, key);
+    for (npy_intp i = 0; i < count; ++i) {
+        std::int64_t value = 0;
+        const npy_intp offset = i == 0 ? 0 : i * PyArray_STRIDE(given, 0);
+        std::memcpy(&value, PyArray_BYTES(given) + offset, bytes);
+        key.add(value);
+    }
+    return true;
+}
+
+bool add_argument(PyObject* object, Key& key) {
+    if (object == Py_None) {
+        key.add(nothing);
+        return true;
+    }
+    if (PyLong_CheckExact(object)) {
+        key.add(integer);
+        return add_integer(object, key);
+    }
+    if (PyList_CheckExact(object)) {
+        const auto item = [&](Py_ssize_t i) { return PyList_GetItem(object, i); };
+        return add_items(PyList_Size(object), item, key);
+    }
+    if (PyTuple_CheckExact(object)) {
+        const auto item = [&](Py_ssize_t i) { return PyTuple_GetItem(object, i); };
+        return add_items(PyTuple_Size(object), item, key);
+    }
+    if (is_plain_array(object)) return add_array(reinterpret_cast<PyArrayObject*>(object), key);
+    const int type = type_of_scalar(object);
+    if (type < 0) return false;
+    add_elements(type, 0, 1, key);  // an array of rank 0
+    return add_scalar(object, key);
+}
+
+// Whether the type is the only one of its number: it has no byte order of its own, no fields, and
+// no length or unit.
+bool is_its_number(PyArray_Descr* type) {
+    PyArray_Descr* known = PyArray_DescrFromType(type->type_num);
+    if (known == nullptr) PyErr_Clear();
+    Py_XDECREF(reinterpret_cast<PyObject*>(known));
+    return known == type;
+}
+
+bool read_key(PyObject* object, PyObject* const* arguments, Py_ssize_t count, Key& key) {
+    if (!is_plain_array(object)) return false;
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    PyArray_Descr* type = PyArray_DESCR(array);
+    if (!is_its_number(type)) key.type = type;
+    key.add(key.type == nullptr ? type->type_num : -1);
+    key.add(PyArray_NDIM(array));
+    for (int i = 0; i < PyArray_NDIM(array); ++i) key.add(PyArray_DIM(array, i));
+    return std::all_of(arguments, arguments + count,
+                       [&](PyObject* argument) { return add_argument(argument, key); });
+}
+
+// One call, and what was decided for it; both objects are owned.
+struct Entry {
+    std::uint64_t hash = 0;
+    std::vector<std::int64_t> numbers;
+    PyObject* type = nullptr;
+    PyObject* plan = nullptr;
+};
+
+// A hash table of which nothing is removed alone; at most half of its places are taken. The GIL
+// guards it; where Python code may run, nothing of it is held on to.
+class Table {
+  public:
+    Table() = default;
+    Table(const Table&) = delete;
+    Table& operator=(const Table&) = delete;
+    ~Table() { clear(); }
+
+    std::size_t size() const { return count_; }
+
+    template <class Action>
+    int each(Action action) const {
+        for (const Entry& entry : places_) {
+            const int result = entry.plan == nullptr ? 0 : action(entry.plan);
+            if (result != 0) return result;
+        }
+        return 0;
+    }
+
+    // A new reference; null if there is none.
+    PyObject* find(const Key& key) const {
+        if (count_ == 0) return nullptr;
+        const std::uint64_t hash = key.hash();
+        for (std::size_t at = hash;; ++at) {
+            const Entry& entry = places_[at & (places_.size() - 1)];
+            if (entry.plan == nullptr) return nullptr;
+            if (entry.hash != hash || !std::equal(key.begin(), key.end(), entry.numbers.begin(),
+                                                  entry.numbers.end())) {
+                continue;
+            }
+            Owned plan(new_reference(entry.plan));
+            if (key.type == nullptr) return plan.release();
+            Owned type(new_reference(entry.type));
+            const std::uint64_t changes = changes_;
+            if (PyArray_EquivTypes(reinterpret_cast<PyArray_Descr*>(type.get()), key.type) != 0) {
+                return plan.release();
+            }
+            if (changes != changes_) return nullptr;  // comparing them ran Python code
+        }
+    }
+
+    // Keep what is not there yet.
+    void add(const Key& key, PyObject* plan) {
+        if (2 * (count_ + 1) > places_.size()) grow();
+        Entry entry;
+        entry.hash = key.hash();
+        entry.numbers.assign(key.begin(), key.end());
+        if (key.type != nullptr) entry.type = new_reference(reinterpret_cast<PyObject*>(key.type));
+        entry.plan = new_reference(plan);
+        place(std::move(entry));
+        ++count_;
+        ++changes_;
+    }
+
+    void clear() {
+        std::vector<Entry> gone;
+        gone.swap(places_);
+        count_ = 0;
+        ++changes_;
+        for (const Entry& entry : gone) {
+            Py_XDECREF(entry.type);
+            Py_XDECREF(entry.plan);
+        }
+    }
+
+  private:
+    void grow() {
+        std::vector<Entry> old(std::max<std::size_t>(16, 2 * places_.size()));
+        old.swap(places_);
+        for (Entry& entry : old) {
+            if (entry.plan != nullptr) place(std::move(entry));
+        }
+    }
+
+    void place(Entry entry) {
+        std::size_t at = entry.hash;
+        while (places_[at & (places_.size() - 1)].plan != nullptr) ++at;
+        places_[at & (places_.size() - 1)] = std::move(entry);
+    }
+
+    std::vector<Entry> places_;  // a power of two, or none
+    std::size_t count_ = 0;
+    std::uint64_t changes_ = 0;
+};
+
+struct PyPlans {
+    PyObject base;
+    Table* table;
+};
+
+Table& table_of(PyObject* self) { return *reinterpret_cast<PyPlans*>(self)->table; }
+
+PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
+    if (!PyArg_ParseTuple(arguments, "")) return nullptr;
+    return guarded([&] {
+        auto table = std::make_unique<Table>();
+        auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+        PyObject* self = allocate(type, 0);
+        if (self != nullptr) reinterpret_cast<PyPlans*>(self)->table = table.release();
+        return self;
+    });
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    const Table* table = reinterpret_cast<PyPlans*>(self)->table;
+    return table == nullptr ? 0
+                            : table->each([&](PyObject* plan) { return visit(plan, arg); });
+}
+
+int forget(PyObject* self) {
+    table_of(self).clear();
+    return 0;
+}
+
+void destroy(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    PyTypeObject* type = Py_TYPE(self);
+    delete reinterpret_cast<PyPlans*>(self)->table;
+    reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// Read (array, arguments) as a key: 1 if there is one, 0 if there is none, -1 with an exception set.
+int read_call(PyObject* const* arguments, Key& key) {
+    // A tuple of our own would be no safer: it can't change.
+    if (!PyTuple_CheckExact(arguments[1])) {
+        refuse(PyExc_TypeError, "arguments must be a tuple");
+        return -1;
+    }
+    std::vector<PyObject*> each;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(arguments[1]); ++i) {
+        each.push_back(PyTuple_GetItem(arguments[1], i));
+    }
+    return read_key(arguments[0], each.data(), static_cast<Py_ssize_t>(each.size()), key) ? 1 : 0;
+}
+
+PyObject* find(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+    return guarded([&]() -> PyObject* {
+        Key key;
+        const int known = count_is(count, 2) ? read_call(arguments, key) : -1;
+        if (known < 0) return nullptr;
+        PyObject* plan = known == 0 ? nullptr : table_of(self).find(key);
+        return plan == nullptr ? new_reference(Py_None) : plan;
+    });
+}
+
+PyObject* add(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+    return guarded([&]() -> PyObject* {
+        Key key;
+        const int known = count_is(count, 3) ? read_call(arguments, key) : -1;
+        if (known < 0) return nullptr;
+        if (known != 0 && !Owned(table_of(self).find(key))) table_of(self).add(key, arguments[2]);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject* clear(PyObject* self, PyObject*) {
+    table_of(self).clear();
+    Py_RETURN_NONE;
+}
+
+PyObject* values(PyObject* self, PyObject*) {
+    Owned list(PyList_New(0));
+    if (!list) return nullptr;
+    const auto append = [&](PyObject* plan) { return PyList_Append(list.get(), plan); };
+    return table_of(self).each(append) < 0 ? nullptr : list.release();
+}
+
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(table_of(self).size()); }
+
+PyMethodDef methods[] = {
+    {"find", as_method(find), METH_FASTCALL,
+     "find($self, array, arguments, /)\n--\n\n"
+     "What is kept for a call; None if nothing is, or if telling it from others takes a closer"
+     " look."},
+    {"add", as_method(add), METH_FASTCALL,
+     "add($self, array, arguments, plan, /)\n--\n\nKeep what was decided for a call."},
+    {"clear", clear, METH_NOARGS, "clear($self, /)\n--\n\nForget all calls."},
+    {"values", values, METH_NOARGS, "values($self, /)\n--\n\nAll that is kept, in a list."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("Plans()\n--\n\nWhat was decided for calls.")},
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(forget)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+    {Py_tp_methods, methods},
+    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {
+    "tensorsplit.native._kernel.Plans",
+    sizeof(PyPlans),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    slots,
+};
+
+}  // namespace
+
+PyObject* find_plan(PyObject* plans, PyObject* array, PyObject* const* arguments,
+                    Py_ssize_t count) {
+    Key key;
+    return read_key(array, arguments, count, key) ? table_of(plans).find(key) : nullptr;
+}
+
+bool add_plans_type(PyObject* module) {
+    Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));
+    return type && PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
+}
+
+}  // namespace tensorsplit
