@@ -177,27 +177,33 @@ PyObject* new_pooled(PyArray_Descr* type, int rank, const npy_intp* shape,
                      base);
 }
 
-ViewMaker::ViewMaker(const Request& request) : request_(request) {
-    rank_ = part_shape(request.array, request.division, 0, shape_);
-    const Division& division = request.division;
-    for (int i = 0, to = 0; i < PyArray_NDIM(request.array); ++i) {
-        const npy_intp stride = PyArray_STRIDE(request.array, i);
-        if (i != division.axis || division.keepdims) strides_[to++] = stride;
-        if (i == division.axis) step_ = static_cast<std::uintptr_t>(stride);
+ViewMaker::ViewMaker(const Request& request)
+    : array_(request.array),
+      type_(PyArray_DESCR(array_)),
+      data_(reinterpret_cast<std::uintptr_t>(PyArray_BYTES(array_))),
+      flags_(PyArray_FLAGS(array_) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY)) {
+    const npy_intp *shape = PyArray_DIMS(array_), *strides = PyArray_STRIDES(array_);
+    bool is_empty = false;
+    for (int i = 0; i < PyArray_NDIM(array_); ++i) {
+        is_empty = is_empty || shape[i] == 0;
+        if (i == request.division.axis) {
+            step_ = static_cast<std::uintptr_t>(strides[i]);
+            if (!request.division.keepdims) continue;
+            size_ = &shape_[rank_];
+        }
+        shape_[rank_] = shape[i];
+        strides_[rank_++] = strides[i];
     }
-    if (PyArray_SIZE(request.array) == 0) step_ = 0;
-    begin_ = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(request.array));
-    flags_ = PyArray_FLAGS(request.array) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
+    if (is_empty) step_ = 0;
 }
 
-PyObject* ViewMaker::view(npy_intp offset, npy_intp size) {
-    if (request_.division.keepdims) shape_[request_.division.axis] = size;
-    const std::uintptr_t skipped = size == 0 ? 0 : static_cast<std::uintptr_t>(offset) * step_;
-    PyObject* base = new_reference(reinterpret_cast<PyObject*>(request_.array));
-    return with_base(
-        PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(request_.array)), rank_, shape_,
-                             strides_, reinterpret_cast<char*>(begin_ + skipped), flags_, nullptr),
-        base);
+PyObject* ViewMaker::next(npy_intp size) {
+    if (size_ != nullptr) *size_ = size;
+    const std::uintptr_t begin = size == 0 ? data_ : data_ + offset_ * step_;
+    offset_ += static_cast<std::uintptr_t>(size);
+    PyObject* made = PyArray_NewFromDescr(&PyArray_Type, shared(type_), rank_, shape_, strides_,
+                                          reinterpret_cast<char*>(begin), flags_, nullptr);
+    return with_base(made, new_reference(reinterpret_cast<PyObject*>(array_)));
 }
 
 bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& out) {

@@ -34,19 +34,21 @@ PyObject* new_pooled_part(const Request& request, npy_intp size,
 PyObject* new_pooled(PyArray_Descr* type, int rank, const npy_intp* shape,
                      const std::shared_ptr<Blocks>& blocks);
 
-// Makes views of the parts of an array, which must not change meanwhile.
+// Makes views of the parts of an array, which must not change meanwhile, one after the other.
 class ViewMaker {
   public:
     explicit ViewMaker(const Request& request);
 
-    // The part that begins at `offset` along the axis; null with an exception set.
-    PyObject* view(npy_intp offset, npy_intp size);
+    // Null with an exception set.
+    PyObject* next(npy_intp size);
 
   private:
-    const Request& request_;
+    PyArrayObject* array_;
+    PyArray_Descr* type_;
+    std::uintptr_t data_, step_ = 0, offset_ = 0;  // as numbers, which may overflow
+    int rank_ = 0, flags_;
     npy_intp shape_[NPY_MAXDIMS], strides_[NPY_MAXDIMS];
-    int rank_, flags_;
-    std::uintptr_t begin_, step_;  // as numbers, which may overflow
+    npy_intp* size_ = nullptr;  // in the shape, if the axis stays
 };
 
 // Whether parts can be written to these objects without further checks: they are C-contiguous

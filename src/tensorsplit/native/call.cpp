@@ -39,6 +39,9 @@ struct PyCall {
     PyObject* blocks;
     PyObject* attribute;  // the name of a pool's blocks
     Py_ssize_t positional;  // how many parameters may be given by position
+    Py_ssize_t parameters;  // how many there are
+    PyObject* parameter[most_parameters];  // their names, and
+    PyObject* value[most_parameters];      // their defaults; borrowed, null if there is none
 };
 
 constexpr PyObject* PyCall::*owned[] = {
@@ -52,22 +55,18 @@ PyCall& call_of(PyObject* self) { return *reinterpret_cast<PyCall*>(self); }
 bool match(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyObject* names,
            PyObject** matched) {
     if (count > call.positional) return false;
-    const Py_ssize_t parameters = PyTuple_Size(call.names);
-    const Py_ssize_t required = parameters - PyTuple_Size(call.defaults);
-    std::copy(arguments, arguments + count, matched);
-    std::fill(matched + count, matched + parameters, nullptr);
+    for (Py_ssize_t at = 0; at < count; ++at) matched[at] = arguments[at];
+    for (Py_ssize_t at = count; at < call.parameters; ++at) matched[at] = call.value[at];
     const Py_ssize_t named = names == nullptr ? 0 : PyTuple_Size(names);
     for (Py_ssize_t i = 0; i < named; ++i) {
         PyObject* name = PyTuple_GetItem(names, i);
         Py_ssize_t at = count;
-        while (at < parameters && PyTuple_GetItem(call.names, at) != name) ++at;
-        if (at == parameters) return false;
+        while (at < call.parameters && call.parameter[at] != name) ++at;
+        if (at == call.parameters) return false;
         matched[at] = arguments[count + i];
     }
-    for (Py_ssize_t at = count; at < parameters; ++at) {
-        if (matched[at] != nullptr) continue;
-        if (at < required) return false;
-        matched[at] = PyTuple_GetItem(call.defaults, at - required);
+    for (Py_ssize_t at = count; at < call.parameters; ++at) {
+        if (matched[at] == nullptr) return false;
     }
     return true;
 }
@@ -101,7 +100,7 @@ PyObject* split_at_once(const PyCall& call, PyObject* const* arguments, Py_ssize
     // The place where the class of the array is looked at: all others are Python's concern.
     if (!is_plain_array(data)) return nullptr;
     auto* array = reinterpret_cast<PyArrayObject*>(data);
-    const Py_ssize_t last = PyTuple_Size(call.names) - 1;
+    const Py_ssize_t last = call.parameters - 1;
     Owned plan(has_plans ? find_plan(call.plans, data, matched + 1, last - 2)
                                : new_reference(matched[0]));
     if (!plan || !PyObject_TypeCheck(plan.get(), reinterpret_cast<PyTypeObject*>(call.prepared))) {
@@ -238,6 +237,12 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
     call.blocks = blocks.release();
     call.attribute = attribute.release();
     call.positional = positional;
+    call.parameters = count;
+    for (Py_ssize_t at = 0; at < count; ++at) {
+        const Py_ssize_t place = at - (count - optional);
+        call.parameter[at] = PyTuple_GetItem(names, at);
+        call.value[at] = place < 0 ? nullptr : PyTuple_GetItem(defaults, place);
+    }
     return self;
 }
 

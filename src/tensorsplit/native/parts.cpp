@@ -64,21 +64,22 @@ void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
     PyEval_RestoreThread(state);
 }
 
-// A list of what `make()`, called when nothing can change the array any more, gives for the offset and
-// the size of each part; null with an exception set.
-template <class Make>
-PyObject* list_parts(const Request& request, Make make) {
+// A list for the parts, after which nothing can change the array any more; null with an exception
+// set.
+PyObject* new_list(const Request& request) {
     Owned list(PyList_New(static_cast<Py_ssize_t>(request.division.sizes.size())));
-    if (!list || !still_fits(request.array, request.division)) return nullptr;
-    auto part_at = make();
-    npy_intp offset = 0;
+    return list && still_fits(request.array, request.division) ? list.release() : nullptr;
+}
+
+// Put into the list what `make(size)` gives for each part; false with an exception set.
+template <class Make>
+bool fill(PyObject* list, const Request& request, Make make) {
     Py_ssize_t index = 0;
     for (const npy_intp size : request.division.sizes) {
-        PyObject* part = part_at(offset, size);
-        if (part == nullptr || PyList_SetItem(list.get(), index++, part) < 0) return nullptr;
-        offset += size;
+        PyObject* part = make(size);
+        if (part == nullptr || PyList_SetItem(list, index++, part) < 0) return false;
     }
-    return list.release();
+    return true;
 }
 
 // Copy elements that hold references; false with an exception set.
@@ -103,14 +104,12 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
     if (!is_plain_array(array) || !holds_plain_bytes(request.array)) return new_reference(Py_None);
     std::vector<PyObject*> parts;
     parts.reserve(request.division.sizes.size());
-    Owned made(list_parts(request, [&] {
-        return [&](npy_intp, npy_intp size) {
-            parts.push_back(blocks ? new_pooled_part(request, size, blocks)
-                                   : new_part(request, size));
-            return parts.back();
-        };
-    }));
-    if (!made) return nullptr;
+    Owned made(new_list(request));
+    const bool done = made && fill(made.get(), request, [&](npy_intp size) {
+        parts.push_back(blocks ? new_pooled_part(request, size, blocks) : new_part(request, size));
+        return parts.back();
+    });
+    if (!done) return nullptr;
     made.keep_during([&] { copy_to(request, parts); });
     return made.release();
 }
@@ -141,11 +140,11 @@ bool copy_to_own(const Request& request, PyObject* list) {
 }
 
 PyObject* list_views(const Request& request) {
-    return list_parts(request, [&] {
-        return [maker = ViewMaker(request)](npy_intp offset, npy_intp size) mutable {
-            return maker.view(offset, size);
-        };
-    });
+    Owned list(new_list(request));
+    if (!list) return nullptr;
+    ViewMaker views(request);
+    const bool done = fill(list.get(), request, [&](npy_intp size) { return views.next(size); });
+    return done ? list.release() : nullptr;
 }
 
 }  // namespace tensorsplit

@@ -1,0 +1,265 @@
+"""The functions that split are functions to whoever looks at them, and leak nothing."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import inspect
+import pickle
+import pydoc
+import sys
+import traceback
+import tracemalloc
+import typing
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tensorsplit import native
+from tensorsplit.arrays import eager as api
+from tensorsplit.arrays.numpy import element_type
+from tests.oracle import assert_same, slices
+from tests.refusals import refused
+
+X = np.arange(8, dtype=np.float32)
+SPLIT: Any = ts.split
+PLAN = ts.plan("onnx.Split-18", (8,), [4, 4])
+ANY_PLAN: Any = PLAN
+NOT_NAMES: Any = {1: 2}
+FUNCTIONS: list[Any] = [ts.split, ts.split_to_sequence, ts.variadic_split, ts.openvino.split]
+POOL = ts.BufferPool(1 << 16)
+OUT = [np.empty(4, np.float32) for _ in range(2)]
+
+CALLS: dict[str, Callable[[], Any]] = {
+    "list": lambda: ts.split(X, [4, 4]),
+    "tuple": lambda: ts.split(X, (4, 4)),
+    "by name": lambda: ts.split(input=X, split=[4, 4], axis=0),
+    "by a name that is equal": lambda: SPLIT(X, **{"".join(["spl", "it"]): [4, 4]}),
+    "positional": lambda: ts.variadic_split(X, 0, [4, -1]),
+    "num_outputs": lambda: ts.split(X, num_outputs=2, opset=18),
+    "integers of NumPy": lambda: SPLIT(X, [np.int64(4), np.uint8(4)], axis=np.int8(0)),
+    "an array": lambda: SPLIT(X, np.array([4, 4]), axis=np.array(-1)),
+    "a number": lambda: ts.split_to_sequence(X, 4),
+    "OpenVINO": lambda: ts.openvino.split(X, 0, 2),
+    "partial": functools.partial(ts.split, X, [4, 4]),
+    "copy": lambda: ts.split(X, [4, 4], copy=True),
+    "out": lambda: ts.split(X, [4, 4], out=OUT),
+    "out in a tuple": lambda: ts.split(X, [4, 4], out=tuple(OUT)),
+    "pool": lambda: ts.split(X, [4, 4], out=POOL),
+    "plan": lambda: PLAN(X),
+    "plan by name": lambda: PLAN(input=X),
+    "bound": lambda: PLAN.__call__(X),
+    "plan, copy": lambda: PLAN(X, copy=True),
+    "plan, out": lambda: PLAN(X, out=OUT),
+    "plan, pool": lambda: PLAN(X, out=POOL),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_first_call_and_the_next_give_the_same(call: Callable[[], Any]) -> None:
+    api._split.plans.clear()
+    for _ in range(3):
+        assert_same(call(), slices(X, 0, (4, 4)))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_references_are_counted(call: Callable[[], Any]) -> None:
+    plans = [PLAN, *api._split.plans.values()]
+    watched: list[Any] = [
+        X,
+        X.dtype,
+        *OUT,
+        POOL,
+        POOL.blocks,
+        api._split.plans,
+        ts.split,
+        True,
+        *plans,
+    ]
+    if native.kernel is not None:  # else NumPy loses a reference to None for each part of a pool
+        watched.append(None)
+    call()
+    before = [sys.getrefcount(each) for each in watched]
+    for _ in range(100):
+        call()
+    after = [sys.getrefcount(each) for each in watched]
+    assert all(abs(new - old) < 50 for new, old in zip(after, before, strict=True))
+    assert POOL.in_use_bytes == 0
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "lengths": lambda: ts.split(X, [4, 5]),
+    "buffers": lambda: ts.split(X, [4, 4], out=[OUT[0], X[4:]]),
+    "copy": lambda: ts.split(X, [4, 4], copy="no"),  # type: ignore[arg-type]
+    "shape": lambda: PLAN(X[1:]),
+    "too many": lambda: SPLIT(X, [4, 4], 0),
+    "unknown": lambda: SPLIT(X, [4, 4], axes=0),
+    "none": SPLIT,
+    "no integer": lambda: ts.split(X, [4, object()]),
+}
+
+
+@pytest.mark.parametrize("call", [*CALLS.values(), *REFUSED.values()], ids=[*CALLS, *REFUSED])
+def test_memory_does_not_grow(call: Callable[[], Any]) -> None:
+    def run(times: int) -> int:
+        for _ in range(times):
+            with suppress(TypeError, ts.SplitError):
+                call()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        run(500)
+        before = run(10)
+        assert run(200) - before < 100 * 16
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_kinds_of_calls_are_forgotten_with_all_they_hold() -> None:
+    dtypes = [np.dtype([(f"f{number}", "i4")]) for number in range(20)]
+    arrays = [np.zeros(4, dtype) for dtype in dtypes]
+    for array in arrays:
+        element_type(array)  # which remembers their names
+    counts = [sys.getrefcount(dtype) for dtype in dtypes]
+    for array in arrays:
+        ts.variadic_split(array, 0, [2, -1])
+    assert len(api._variadic_split.plans) >= len(dtypes)
+    plans = [weakref.ref(plan) for plan in api._variadic_split.plans.values()]
+    api._variadic_split.plans.clear()
+    gc.collect()
+    assert [plan() for plan in plans] == [None] * len(plans)
+    assert [sys.getrefcount(dtype) for dtype in dtypes] == counts
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_is_one_to_whoever_looks(function: Any) -> None:
+    signature = inspect.signature(function)
+    assert list(signature.parameters)[-2:] == ["copy", "out"]
+    assert "copy: 'bool' = False" in str(signature)
+    assert "out" in typing.get_type_hints(function)
+    assert function.__module__ == "tensorsplit.arrays.eager"
+    assert function.__name__ in repr(function)
+    assert str(inspect.getdoc(function)).startswith("Split a tensor")
+    assert inspect.isroutine(function)
+    assert callable(function)
+    shown = pydoc.plain(pydoc.render_doc(function))
+    assert f"{function.__name__}(" in shown
+    assert "copy: 'bool' = False" in shown
+    assert "TS405" in shown
+    assert inspect.getsourcefile(inspect.unwrap(function)) == api.__file__
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert copy.deepcopy(function) is copy.copy(function) is function
+    assert weakref.ref(function)() is function
+    assert {function: 1}[function] == 1
+
+
+def test_a_plan_is_a_callable_to_whoever_looks() -> None:
+    assert str(inspect.signature(PLAN)).startswith("(input: 'Any', *, copy: 'bool' = False, out:")
+    assert next(iter(inspect.signature(ts.PreparedSplit.__call__).parameters)) == "self"
+    assert inspect.getdoc(PLAN.__call__) == inspect.getdoc(ts.PreparedSplit.__call__)
+    assert "Split an array of the planned shape" in pydoc.plain(pydoc.render_doc(ts.PreparedSplit))
+    with refused("TS206"):
+        PLAN.__call__(X[1:])
+
+
+def test_a_wrapper_keeps_what_a_function_says_of_itself() -> None:
+    @functools.wraps(ts.split)
+    def wrapper(*arguments: Any, **named: Any) -> Any:
+        return ts.split(*arguments, **named)
+
+    assert inspect.signature(wrapper) == inspect.signature(ts.split)
+    assert wrapper.__doc__ == ts.split.__doc__
+    assert_same(wrapper(X, [4, 4]), slices(X, 0, (4, 4)))
+
+
+def test_a_function_in_a_class_is_a_method() -> None:
+    class Array(np.ndarray[Any, Any]):
+        split = ts.split
+
+    parts = X.view(Array).split([4, 4])
+    assert [type(part) for part in parts] == [Array, Array]
+    assert_same([np.asarray(part) for part in parts], slices(X, 0, (4, 4)))
+    assert Array.split is ts.split
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (SPLIT, "split() missing 1 required positional argument: 'input'"),
+        (lambda: SPLIT(X, axes=1), "split() got an unexpected keyword argument 'axes'"),
+        (lambda: SPLIT(X, input=X), "split() got multiple values for argument 'input'"),
+        (lambda: SPLIT(X, [8], 0), "split() takes from 1 to 2 positional arguments but 3 were"),
+        (functools.partial(ts.variadic_split, X, 0), "missing 1 required positional argument"),
+        (lambda: SPLIT(X, **NOT_NAMES), "keywords must be strings"),
+        (ANY_PLAN, "__call__() missing 1 required positional argument: 'input'"),
+        (
+            functools.partial(ANY_PLAN, X, None),
+            "__call__() takes 2 positional arguments but 3 were given",
+        ),
+    ],
+)
+def test_arguments_that_do_not_match_are_refused_as_of_any_function(
+    call: Callable[[], Any], message: str
+) -> None:
+    ts.split(X, [4, 4])
+    PLAN(X)
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_a_traceback_leads_into_the_function() -> None:
+    ts.split(X, [4, 4])
+    with pytest.raises(ts.SplitError) as caught:
+        ts.split(X, [4, 5])
+    assert "split" in [frame.name for frame in traceback.extract_tb(caught.tb)]
+
+
+def test_memory_that_runs_out_is_said() -> None:
+    wide = np.broadcast_to(np.uint8(1), (1 << 20, 1 << 30))
+    ts.split(wide, num_outputs=1)
+    with pytest.raises(MemoryError):
+        ts.split(wide, num_outputs=1, copy=True)
+
+
+class Pool(ts.BufferPool):
+    """A pool of another kind."""
+
+
+def test_a_pool_of_another_kind_is_a_pool() -> None:
+    pool = Pool(1 << 12)
+    for _ in range(3):
+        assert_same(ts.split(X, [4, 4], out=pool), slices(X, 0, (4, 4)))
+        assert_same(PLAN(X, out=pool), slices(X, 0, (4, 4)))
+    assert pool.idle_bytes > 0
+
+
+def test_calls_that_meet_a_finalizer() -> None:
+    """A list of parts may start the garbage collector, which may run calls and forget all plans."""
+
+    class Meddler:
+        def __del__(self) -> None:
+            for memo in (api._split, api._variadic_split):
+                memo.plans.clear()
+            ts.split(X, [1, 7])
+
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(50):
+            meddler = Meddler()
+            meddler.itself = meddler  # type: ignore[attr-defined]
+            del meddler
+            assert_same(ts.split(X, [4, 4]), slices(X, 0, (4, 4)))
+            assert_same(ts.split(X, [2, 6], copy=True), slices(X, 0, (2, 6)))
+            assert_same(ts.split(X, [4, 4], out=OUT), slices(X, 0, (4, 4)))
+    finally:
+        gc.set_threshold(*threshold)
