@@ -116,9 +116,9 @@ def test_memory_does_not_grow(call: Callable[[], Any]) -> None:
 
     tracemalloc.start()
     try:
-        run(500)
+        run(1000)
         before = run(10)
-        assert run(200) - before < 100 * 16
+        assert run(500) - before < 500 * 16
     finally:
         tracemalloc.stop()
 
