@@ -24,7 +24,9 @@ from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
 
 if TYPE_CHECKING:
-    from tensorsplit.native._kernel import Prepared
+    from tensorsplit.native import _kernel
+
+    Prepared = _kernel.Prepared
 else:
     Prepared = object if native.kernel is None else native.kernel.Prepared
 
