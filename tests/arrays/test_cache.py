@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import tensorsplit as ts
 from tensorsplit import native
-from tensorsplit.arrays import calls
 from tensorsplit.arrays import eager as api
+from tensorsplit.arrays import remembered
 from tensorsplit.arrays.arguments import bind_values
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
@@ -38,7 +38,7 @@ def _forgetful(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param == "python":
         monkeypatch.setattr(native, "kernel", None)
         for memo in MEMOS:
-            monkeypatch.setattr(memo, "plans", calls.Plans())
+            monkeypatch.setattr(memo, "plans", remembered.Plans())
     elif native.kernel is None:
         pytest.skip("there is no kernel here")
     else:
@@ -145,7 +145,7 @@ def meaning(value: Any) -> Any:
 
 
 def test_no_two_calls_are_taken_for_each_other() -> None:
-    plans = calls.make_plans()
+    plans = remembered.make_plans()
     for pair in itertools.product(ARGUMENTS, repeat=2):
         for call in (pair, (*pair, 1), (*pair, None), ([1, 2], *pair)):
             found, means = plans.find(X, call), [*map(meaning, call)]
@@ -164,7 +164,7 @@ some_calls = st.lists(
 def test_calls_are_the_same_only_if_their_arguments_are(
     first: list[Any], second: list[Any]
 ) -> None:
-    plans = calls.make_plans()
+    plans = remembered.make_plans()
     plans.add(X, (*first,), 1)
     assert plans.find(X, (*second,)) is None or first == second
     assert plans.find(X, (*first,)) == (1 if len(plans) else None)
@@ -177,7 +177,7 @@ def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
     kinds = [*map(np.dtype, types), np.dtype(fields), np.dtypes.StringDType()]
     shapes = [(6, 4), (4, 6), (24,), (1, 6, 4), (6, 4, 1), (255,), (256,), (0, 6), ()]
     data = [np.zeros(s, t) for s in shapes for t in kinds]
-    plans = calls.make_plans()
+    plans = remembered.make_plans()
     for number, array in enumerate(data):
         assert plans.find(array, ([1], 0)) is None
         plans.add(array, ([1], 0), number)
@@ -187,7 +187,7 @@ def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
 def test_equal_types_are_the_same() -> None:
     for make in (lambda: np.dtype("f4").newbyteorder(">"), lambda: np.dtype([("a", "i4")])):
         first, second = (np.zeros(6, make()) for _ in range(2))
-        plans = calls.make_plans()
+        plans = remembered.make_plans()
         plans.add(first, ([1],), 1)
         assert plans.find(second, ([1],)) == 1
 

@@ -14,9 +14,9 @@ from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.calls import at_once, make_plans
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import PreparedSplit
+from tensorsplit.arrays.remembered import at_once, make_plans
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
 

@@ -13,8 +13,8 @@ from tensorsplit import arrays, native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.calls import at_once
 from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.arrays.remembered import at_once
 from tensorsplit.core.dimensions import Dim, Shape, as_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
