@@ -18,7 +18,7 @@ from tensorsplit.model.convert.adapter_kinds import (
 )
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used
-from tensorsplit.model.graph.tensors import element_type_of
+from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"
 _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
@@ -332,7 +332,8 @@ def _constant_down(node: NodeConversion) -> None:
 
 def _constant_dense(node: NodeConversion) -> None:
     """Before opset 11 no constant is sparse."""
-    if "value" not in node.node.attributes:
+    held = node.attribute("value")
+    if held is None or (isinstance(held, SparseTensor) and held.kept is not None):
         raise node.refusal("it holds a sparse tensor")
 
 

@@ -42,9 +42,9 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.tensors import (
     ELEMENT_TYPES,
+    SparseTensor,
     check_tensor,
     element_type_of,
-    sparse_tensor,
 )
 from tensorsplit.model.openvino_ir.translation import LAYER_PATH
 
@@ -481,11 +481,11 @@ def _fill_sparse(
 ) -> None:
     if isinstance(graph, GraphProto) and isinstance(scope, ir.Graph):
         for tensor in graph.sparse_initializer:
-            scope.initializers[tensor.values.name].const_value = sparse_tensor(tensor, folder)
+            scope.initializers[tensor.values.name].const_value = SparseTensor(tensor, folder)
     for proto, node in zip(graph.node, scope, strict=False):  # Identity nodes may follow
         held = _sparse(proto)
         if held is not None:
-            node.attributes["value"] = ir.AttrTensor("value", sparse_tensor(held, folder))
+            node.attributes["value"] = ir.AttrTensor("value", SparseTensor(held, folder))
 
 
 def _sparse(node: NodeProto) -> SparseTensorProto | None:
@@ -544,6 +544,7 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
             if node.outputs and not node.outputs[-1].name:
                 restore_outputs(node, listed.graph.node[index])
         graph = listed.graph
+        _keep_sparse(scope, graph)
         if original is not None and isinstance(graph, GraphProto):
             drop = {tensor.name for tensor in graph.initializer} - described
             kept = [value for value in graph.value_info if value.name not in drop]
@@ -553,6 +554,25 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
         if value.name in types and not value.HasField("type"):
             value.type.CopyFrom(types[value.name])
     return made
+
+
+def _keep_sparse(scope: ir.Graph | ir.Function, graph: GraphProto | FunctionProto) -> None:
+    """Write large sparse tensors as they were read, in the place of dense ones without elements."""
+    if isinstance(scope, ir.Graph) and isinstance(graph, GraphProto):
+        for name, value in scope.initializers.items():
+            held = value.const_value
+            if isinstance(held, SparseTensor) and held.kept is not None:
+                dense = next(tensor for tensor in graph.initializer if tensor.name == name)
+                graph.initializer.remove(dense)
+                graph.sparse_initializer.append(held.kept)
+                graph.sparse_initializer[-1].values.name = name
+    for node, proto in zip(scope, graph.node, strict=True):
+        attribute = node.attributes.get("value") if node.op_type == "Constant" else None
+        held = None if attribute is None or attribute.is_ref() else attribute.value
+        if isinstance(held, SparseTensor) and held.kept is not None:
+            kind = AttributeProto.SPARSE_TENSOR
+            kept = AttributeProto(name="sparse_value", type=kind, sparse_tensor=held.kept)
+            proto.attribute[0].CopyFrom(kept)
 
 
 def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:

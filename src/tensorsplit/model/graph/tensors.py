@@ -21,6 +21,7 @@ MAX_RANK = 64
 """Tensors of a higher rank are refused; NumPy has none."""
 
 _MAX_DENSE = 1 << 28
+_MAX_WRITTEN_DENSE = 1 << 20
 
 ELEMENT_TYPES = frozenset(map(int, ir.DataType))
 """The numbers of the element types that onnx-ir knows, `UNDEFINED` among them."""
@@ -96,17 +97,28 @@ def check_tensor(tensor: TensorProto) -> None:
             _number(tensor.name, entry.key, entry.value)
 
 
-def sparse_tensor(tensor: SparseTensorProto, folder: Path | None) -> ir.TensorProtocol:
-    """A sparse tensor as a dense one, made on demand; impossible dimensions are refused now."""
-    name = tensor.values.name
-    shape = _shape(name, tensor.dims)
+class SparseTensor(ir.LazyTensor):
+    """A sparse tensor as a dense one, made on demand; a large one is written as it was.
 
-    def make() -> ir.TensorProtocol:
-        dense = _dense(name, tensor, shape, folder)
-        return ir.serde.deserialize_tensor(numpy_helper.from_array(dense, name))
+    Attributes:
+        kept: The message to write; None for one that is written as a dense tensor, which more
+            engines read.
+    """
 
-    element = ir.DataType(tensor.values.data_type)
-    return ir.LazyTensor(make, element, ir.Shape(shape), cache=True, name=name)
+    def __init__(self, tensor: SparseTensorProto, folder: Path | None) -> None:
+        name, shape = tensor.values.name, _shape(tensor.values.name, tensor.dims)
+
+        def make() -> ir.TensorProtocol:
+            dense = _dense(name, tensor, shape, folder)
+            return ir.serde.deserialize_tensor(numpy_helper.from_array(dense, name))
+
+        element = ir.DataType(tensor.values.data_type)
+        super().__init__(make, element, ir.Shape(shape), cache=True, name=name)
+        self.kept = tensor if math.prod(shape) > _MAX_WRITTEN_DENSE else None
+
+    def tobytes(self) -> bytes:
+        """The bytes to write; none where the message itself is written."""
+        return super().tobytes() if self.kept is None else b""
 
 
 def inlined(tensor: TensorProto, folder: Path | None) -> TensorProto:
