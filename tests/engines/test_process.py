@@ -278,3 +278,10 @@ def test_no_main_guard_is_needed(tmp_path: Path) -> None:
         [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, "ran\n")
+
+
+def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(SplitError, match=r"can't be started: .*; make room") as caught:
+        EngineProcess("fake", "tests.engines.fake_engine").call(("pid",))
+    assert caught.value.code == "TS604"

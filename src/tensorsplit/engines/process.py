@@ -166,7 +166,7 @@ class EngineProcess:
             for _ in range(2):
                 if self._running is None or self._running.process.poll() is not None:
                     self._end()
-                    self._running = _Running.start(self.name, self._environment)
+                    self._running = self._start()
                 try:
                     reply, has_begun = self._running.exchange(self._calls, call, seconds)
                 except BaseException:
@@ -196,6 +196,13 @@ class EngineProcess:
         if running is not None:
             running.pipe.close()
             running.process.returncode = 0  # not ours to wait for
+
+    def _start(self) -> _Running:
+        try:
+            return _Running.start(self.name, self._environment)
+        except OSError as error:  # no temporary files, or no pipes
+            problem = f"the process of {self.name} can't be started: {error.strerror or error}"
+            raise _error(ENGINE_CRASHED, problem, "make room for temporary files") from None
 
     def _end(self) -> None:
         running, self._running = self._running, None
