@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 EXTRAS='[dev]'
 . scripts/setup.sh
 
-exec .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile "$@"
+exec .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile --max-worker-restart 0 "$@"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ from tensorsplit.cli.screen import (
     complain,
     examples,
     format_option,
+    note,
     progress_of,
     rendered,
     show,
@@ -110,6 +112,16 @@ _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path
     help="The seed of the random data.",
 )
 @click.option("--jobs", "-j", type=click.IntRange(1), help="How many processes run at a time.")
+@click.option(
+    "--timeout",
+    "seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(0, TIMEOUT_MAX, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="How long each may take for one case; after 5 cases that hang a quarter of it, after 50 a"
+    " twentieth.",
+)
 def conformance(
     *,
     engines: Sequence[str],
@@ -125,14 +137,16 @@ def conformance(
     update_known: Path | None,
     seed: int,
     jobs: int | None,
+    seconds: float,
 ) -> int:
     """Measure what each engine or tool does with every kind of split.
 
     Each runs in processes of its own, so that a crash or a hang is a result. Exit status: 0 if
-    all deviations are known, and all known ones occur; 1 if not; 2 wrong usage.
+    all deviations are known, and all known ones occur; 1 if not, or if there is no result at all;
+    2 wrong usage.
     """
     from tensorsplit.conformance.cases import all_cases
-    from tensorsplit.conformance.document import merged, read
+    from tensorsplit.conformance.document import SKIPPED, merged, read
     from tensorsplit.conformance.export import export as export_cases
     from tensorsplit.conformance.known import compare, dumps, load, updated
     from tensorsplit.conformance.profile import profile_files
@@ -156,9 +170,9 @@ def conformance(
     if sources:
         document = merged([read(source) for source in sources])
     else:
-        cases, chosen = _cases(patterns), _chosen(engines)
+        cases, chosen = _cases(patterns), _chosen(engines, seconds)
         with progress_of("conformance", len(cases) * len(chosen)) as advance:
-            document = run(chosen, cases, seed=seed, jobs=jobs, progress=advance)
+            document = run(chosen, cases, seed=seed, jobs=jobs, progress=advance, note=note)
     comparison = compare(document, deviations, [case.id for case in all_cases()])
     document = comparison.document
     files: dict[Path, str] = {}
@@ -168,6 +182,9 @@ def conformance(
         files[update_known] = dumps(updated(document, deviations))
     _write(_shown(document, style, engines, deviations), out, files)
     _list_unexpected(comparison)
+    if all(result.verdict == SKIPPED for result in document.results):
+        complain("there is no result: no engine or tool reads the format of a case")
+        return FINDINGS
     return 0 if comparison.is_fine else FINDINGS
 
 
@@ -185,7 +202,7 @@ def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
     return found
 
 
-def _chosen(engines: Sequence[str]) -> list[Subject]:
+def _chosen(engines: Sequence[str], seconds: float) -> list[Subject]:
     """The subjects that are meant, each of them once and installed."""
     from tensorsplit.conformance.runner import Subject
     from tensorsplit.conformance.subjects import SUBJECTS
@@ -197,7 +214,7 @@ def _chosen(engines: Sequence[str]) -> list[Subject]:
         names += everything if name == ALL else [name]
     chosen = []
     for name in dict.fromkeys(names):
-        subject = Subject.of(name)
+        subject = Subject.of(name, seconds)
         if not subject.traits.is_installed:
             raise SplitError(
                 ENGINE_MISSING,

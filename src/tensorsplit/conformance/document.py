@@ -96,7 +96,8 @@ class Result:
 class Document:
     """A run."""
 
-    suite: dict[str, Any]  # ``version`` of this package, ``cases`` (how many) and ``seed``
+    # ``version`` of this package, ``cases`` (how many), ``seed``, and the ``seconds`` for each case
+    suite: dict[str, Any]
     measured: dict[str, str]  # ``by`` whom, ``date``, ``system``, ``python`` and ``cpu``
     subjects: tuple[SubjectInfo, ...]  # what was run
     cases: tuple[CaseInfo, ...]  # what was asked of it

@@ -1,22 +1,27 @@
 """Running cases with subjects: batches in parallel, each in a process of its own.
 
 The process is new for each batch: what ran before a case is always the same, and a run can be
-repeated. A case that ends the process is tried again, alone in a new one. If it lives there, an
-earlier case has damaged the process, and the earlier ones are tried together with it until the one
-to blame is found.
+repeated. A case that ends the process, or hangs, is tried again, alone in a new one. If it lives
+there, an earlier case has damaged the process, and the earlier ones are tried together with it
+until the one to blame is found.
+
+What hangs costs its time limit once, and less the more cases of a subject hang; see `_Patience`.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,15 +34,21 @@ from tensorsplit import __version__
 from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
+from tensorsplit.core.errors import USAGE, SplitError, show
 from tensorsplit.engines.process import EngineProcess, Reply
 
 SECONDS = 10.0
 """How long a subject may take for one case before it is said to hang."""
 
-_SECONDS_TO_IMPORT = 300.0
-_MORE_TIME_ALONE = 3
+_SECONDS_TO_IMPORT = 60.0
+_SHARE = 0.25  # of the time limit, for a case that is not the first of its process
+_STAGES = {5: 4, 50: 20}  # after so many cases that hang, the limit is divided by this
+_TIMES_SLOWEST = 4  # but no less than this many times what the slowest answer took
 _MOST_SUSPECTS = 24
+_MOST_SEARCHES = 20
+_MOST_MEMORY = 1 << 26  # of an answer; those of the cases take a few kB
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+_CHILD = "tensorsplit.conformance.subjects"  # has the functions that processes call
 _BATCH = 100
 _MOST_JOBS = 8
 _FRAGILE = "string"
@@ -45,6 +56,9 @@ _UPWARDS, _DOWNWARDS, _NEWEST = 18, 13, 24
 
 Progress = Callable[[int], None]
 """Is told how many results have been added."""
+
+Note = Callable[[str], None]
+"""Is told in words what the reader of the results should know at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +79,12 @@ class Subject:
         if name in subjects.SUBJECTS:
             return cls(name, name, subjects.SUBJECTS[name], seconds)
         source = str(Path(name).absolute()) if name.endswith(".py") else name
-        told = asked(source, "tensorsplit.conformance.subjects:traits")
-        return cls(source, subjects.title(name), msgspec.convert(told, subjects.Traits), seconds)
+        told = asked(source, f"{_CHILD}:traits")
+        try:
+            traits = msgspec.convert(told, subjects.Traits)
+        except msgspec.ValidationError as error:
+            raise subjects.missing(source, f"what it says of itself is none: {error}") from None
+        return cls(source, subjects.title(name), traits, seconds)
 
     @property
     def info(self) -> SubjectInfo:
@@ -89,7 +107,7 @@ def asked(source: str, function: str) -> Any:
 
     SplitError TS601 or TS602 for the adapter; so too if it ends its process, or hangs.
     """
-    process = EngineProcess(source, function, _ENVIRONMENT)
+    process = EngineProcess(source, function, _ENVIRONMENT, _MOST_MEMORY)
     try:
         reply = process.ask((source,), _SECONDS_TO_IMPORT)
     finally:
@@ -116,18 +134,25 @@ def run(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress = lambda _: None,
+    note: Note = lambda _: None,
 ) -> Document:
     """Run cases with subjects; two runs with the same seed differ in nothing but the date.
 
     So many jobs run at a time; as many as there are processors, but not more than 8, if None. The
-    progress is told from several threads in turn. SplitError TS601 or TS602 for a subject that
-    can't be used at all.
+    progress, and what there is to note, is told from several threads in turn. SplitError TS601 or
+    TS602 for a subject that can't be used at all, TS703 for two of one title.
     """
     jobs = jobs or min(os.cpu_count() or 1, _MOST_JOBS)
     ordered = sorted(cases, key=lambda case: case.id)
-    results = _Run(chosen, ordered, seed, progress).results(jobs)
+    titles = [subject.title for subject in chosen]
+    twice = [title for title in titles if titles.count(title) > 1]
+    if twice:
+        problem = f"two engines or tools are called {show(twice[0])}"
+        raise SplitError(USAGE, problem, "rename the file of one", parameter="engine")
+    results = _Run(chosen, ordered, seed, progress, note).results(jobs)
+    seconds = max((subject.seconds for subject in chosen), default=SECONDS)
     return Document(
-        {"version": __version__, "cases": len(ordered), "seed": seed},
+        {"version": __version__, "cases": len(ordered), "seed": seed, "seconds": seconds},
         measured(),
         tuple(subject.info for subject in chosen),
         tuple(case.info for case in ordered),
@@ -156,11 +181,60 @@ def output_names(model_format: str, built: Built) -> tuple[str, ...]:
     return tuple(layer.get("name", "") for layer in layers if layer.get("type") == "Result")
 
 
+class _Patience:
+    """How long one subject may take for a case: the less, the more cases hang.
+
+    Else thousands of cases that hang would take hours. A subject that is just slow keeps its time.
+    """
+
+    def __init__(self, subject: Subject, note: Note) -> None:
+        self._subject = subject
+        self._note = note
+        self._lock = threading.Lock()
+        self._hung = 0
+        self._slowest = 0.0
+        self.searches = 0  # for the case to blame, in vain
+
+    def seconds(self) -> float:
+        """The limit of the next case."""
+        divisor = max((by for count, by in _STAGES.items() if self._hung >= count), default=1)
+        least = _TIMES_SLOWEST * self._slowest
+        return min(self._subject.seconds, max(self._subject.seconds / divisor, least))
+
+    def watch(self, seconds: float) -> None:
+        """Remember how long a case took that did not hang."""
+        with self._lock:
+            self._slowest = max(self._slowest, seconds)
+
+    def count(self) -> None:
+        """Count a case that hangs; say so where the limit becomes another."""
+        with self._lock:
+            self._hung += 1
+            if self._hung in _STAGES:
+                self._note(
+                    f"{self._subject.title}: {self._hung} cases hang; the others may take no more"
+                    f" than {self.seconds():g} s each"
+                )
+
+
+class _NotImported(Exception):  # noqa: N818 - a subject's fault
+    """The process ended, or was stopped, when it imported the subject."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
 class _Run:
     """The batches of one run, and what they share."""
 
     def __init__(
-        self, chosen: Sequence[Subject], cases: Sequence[Case], seed: int, progress: Progress
+        self,
+        chosen: Sequence[Subject],
+        cases: Sequence[Case],
+        seed: int,
+        progress: Progress,
+        note: Note,
     ) -> None:
         self._chosen = chosen
         self._cases = cases
@@ -170,6 +244,8 @@ class _Run:
         self._built: dict[str, Built] = {}
         self._cancelled = threading.Event()
         self._processes: set[EngineProcess] = set()
+        self._patience = {subject.title: _Patience(subject, note) for subject in chosen}
+        self._judges: list[EngineProcess] = []  # that have nothing to do
 
     def results(self, jobs: int) -> Iterator[Result]:
         """All results, by case and then subject; the processes are gone afterwards."""
@@ -187,6 +263,8 @@ class _Run:
             raise
         finally:
             pool.shutdown()
+            for process in list(self._processes):
+                process.close()
         for case, subject in product(self._cases, self._chosen):
             yield found[case.id, subject.title]
 
@@ -225,6 +303,7 @@ class _Run:
                 is_tool=subject.traits.kind == "tool",
                 states_shapes=subject.traits.states_shapes,
                 about_types=case.is_about_types,
+                execute=partial(self._execute, subject),
             )
             self._advance(int(counts and not again))
         return found
@@ -238,56 +317,110 @@ class _Run:
         that one died, and its id.
         """
         before: list[Case] = []
+        patience = self._patience[subject.title]
         with self._process(subject) as process:
-            for case in cases:
-                reply = self._ask(process, subject, case)
+            for place, case in enumerate(cases):
+                whole = patience.seconds()
+                share = _SHARE * whole if before else whole
+                try:
+                    reply = self._ask(process, subject, case, share)
+                except _NotImported as ended:  # as it would be for the rest
+                    yield from ((case, ended.reply, "") for case in cases[place:])
+                    return
                 if reply.death is None:
                     before.append(case)
                     yield case, reply, ""
                     continue
-                if before or reply.death.seconds is not None:
-                    alone = self._together(subject, [case])
-                    blamed = self._blamed(subject, before, case) if alone.death is None else None
+                has_hung = reply.death.seconds is not None
+                if before:
+                    rest = whole - share if has_hung else whole
+                    alone = self._together(subject, [case], rest)
+                    blamed = None
+                    if alone.death is None:
+                        limit = 2 * whole if has_hung else math.inf
+                        blamed = self._blamed(subject, before, case, rest, limit)
                     if blamed is not None:
                         yield blamed, reply, case.id
                     reply = alone
                 before = []
+                if reply.death is not None and reply.death.seconds is not None:
+                    patience.count()
+                    reply = replace(reply, death=replace(reply.death, seconds=whole))
                 yield case, reply, ""
 
-    def _blamed(self, subject: Subject, before: Sequence[Case], affected: Case) -> Case | None:
-        """The last of the earlier cases that makes the process die of the later one."""
+    def _blamed(
+        self,
+        subject: Subject,
+        before: Sequence[Case],
+        affected: Case,
+        seconds: float,
+        limit: float,
+    ) -> Case | None:
+        """The last of the earlier cases that makes the process die of the later one.
+
+        Each may take so many seconds. No more are tried after the limit, nor where such a search
+        never finds anything.
+        """
+        patience, end = self._patience[subject.title], time.monotonic() + limit
         for suspect in before[: -_MOST_SUSPECTS - 1 : -1]:
-            if self._together(subject, [suspect, affected]).death is not None:
+            if patience.searches >= _MOST_SEARCHES or time.monotonic() > end:
+                break
+            if self._together(subject, [suspect, affected], seconds).death is not None:
                 return suspect
+        patience.searches += 1
         return None
 
-    def _together(self, subject: Subject, cases: Sequence[Case]) -> Reply:
+    def _together(self, subject: Subject, cases: Sequence[Case], seconds: float) -> Reply:
         """What comes of the last of some cases in a process of their own."""
         reply = Reply()
         with self._process(subject) as process:
             for case in cases:
-                reply = self._ask(process, subject, case, _MORE_TIME_ALONE)
+                try:
+                    reply = self._ask(process, subject, case, seconds)
+                except _NotImported as ended:
+                    return ended.reply
                 if reply.death is not None:
                     break
         return reply
 
-    def _ask(
-        self, process: EngineProcess, subject: Subject, case: Case, more_time: int = 1
-    ) -> Reply:
+    def _ask(self, process: EngineProcess, subject: Subject, case: Case, seconds: float) -> Reply:
         """What comes of a case; a new process imports the subject first, which may take longer."""
         self._check()
         if process.pid is None:
-            prepare = "tensorsplit.conformance.subjects:prepare"
-            prepared = process.ask((subject.source,), _SECONDS_TO_IMPORT, adapter=prepare)
+            request = (subject.source,)
+            prepared = process.ask(request, _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
             self._check()
-            if prepared.death is None:  # else it will die of the case too, to which that belongs
-                _imported(subject.source, prepared)
+            if prepared.death is not None:
+                raise _NotImported(prepared)
+            _imported(subject.source, prepared)
         built = self._build(case)
         outputs = output_names(case.model_format, built)
-        request = subject.model(built), built.weights, built.inputs, outputs
+        files = subject.model(built), built.weights, built.inputs, outputs
         opset = subject.target_opset(case)
-        reply = process.ask((subject.source, *request, opset), subject.seconds * more_time)
+        begin = time.monotonic()
+        reply = process.ask((subject.source, *files, opset), seconds)
         self._check()
+        if reply.death is None:
+            self._patience[subject.title].watch(time.monotonic() - begin)
+        return reply
+
+    def _execute(self, subject: Subject, model: bytes, inputs: Mapping[str, Any]) -> Reply:
+        """What our own engine makes of the model that a tool returns, which may hang too."""
+        patience = self._patience[subject.title]
+        with self._lock:
+            judge = self._judges.pop() if self._judges else None
+        if judge is None:
+            judge = EngineProcess("numpy", f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
+            self._processes.add(judge)
+        self._check()
+        if judge.pid is None:
+            judge.ask(("numpy",), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+        reply = judge.ask((model, inputs), patience.seconds())
+        self._check()
+        with self._lock:
+            self._judges.append(judge)
+        if reply.death is not None and reply.death.seconds is not None:
+            patience.count()
         return reply
 
     def _check(self) -> None:
@@ -297,8 +430,8 @@ class _Run:
     @contextmanager
     def _process(self, subject: Subject) -> Iterator[EngineProcess]:
         self._check()
-        adapter = "tensorsplit.conformance.subjects:perform"
-        process = EngineProcess(subject.source, adapter, _ENVIRONMENT)
+        source = subject.source
+        process = EngineProcess(source, f"{_CHILD}:perform", _ENVIRONMENT, _MOST_MEMORY)
         self._processes.add(process)
         try:
             yield process

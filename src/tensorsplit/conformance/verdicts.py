@@ -9,7 +9,7 @@ judged by the shapes and types that it states of the outputs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -31,8 +31,20 @@ _HEAP = re.compile(
 )
 _MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS")
 _MOST_OUTPUTS = 6
+_LONGEST = 2_000
 
 _Make: TypeAlias = Callable[..., Result]
+
+Execute: TypeAlias = Callable[[bytes, Mapping[str, Any]], Reply]
+"""Runs a model with our own engine."""
+
+
+def run_here(model: bytes, inputs: Mapping[str, Any]) -> Reply:
+    """Run a model that is known to do no harm; others need a process and a time limit."""
+    try:
+        return Reply(run(onnx.load_from_string(model), inputs))
+    except SplitError as error:
+        return Reply(error=error)
 
 
 def judge(
@@ -45,6 +57,7 @@ def judge(
     is_tool: bool = False,
     states_shapes: bool = False,
     about_types: bool = False,
+    execute: Execute = run_here,
 ) -> Result:
     """Judge what a subject did with the files of a case, both given by name.
 
@@ -58,33 +71,43 @@ def judge(
             illegal is a legal one for it.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
         about_types: Whether an element type is what is wrong with the model.
+        execute: Runs the models that a tool makes.
     """
-    make = partial(Result, case, subject)
+    make = partial(_result, case, subject)
+    accepted = "accepted-but-illegal" if built.expected is None else "wrong"
     if reply.death is not None:
-        return _of_death(make, reply.death, affected)
-    if reply.words is not None:
+        return _of_death(make, reply.death, affected, accepted)
+    if reply.words is not None and not reply.has_returned:
         if built.expected is not None or (is_tool and built.legal is not None):
             unsupported = UNTESTED if is_tool else "unsupported-type"
             return make(unsupported if reply.unsupported else "refused-but-legal", reply.words)
         # Any refusal will do, but one that would come for a right model as well.
         lacks = reply.unsupported and not about_types
         return make(UNTESTED, reply.words) if lacks else make(PASS)
-    if reply.result is None:
-        verdict = "accepted-but-illegal" if built.expected is None else "wrong"
-        return make(verdict, "it neither refuses nor returns a result")
     if isinstance(reply.result, bytes):
-        return _of_model(make, built, reply.result, states_shapes=states_shapes)
-    return _of_outputs(make, built, reply.result)
+        return _of_model(make, built, reply.result, None if states_shapes else execute)
+    if isinstance(reply.result, Mapping):
+        return _of_outputs(make, built, reply.result)
+    return make(accepted, reply.words or "it neither refuses nor returns a result")
 
 
-def _of_death(make: _Make, death: Death, affected: str) -> Result:
-    if death.seconds is not None:
-        return make("hang", f"it {death}")
+def _result(case: str, subject: str, verdict: str, detail: str = "", **rest: Any) -> Result:
+    """A result with texts that can be read, whatever the names and values are."""
+    texts = {"detail": detail, **rest}
+    for name, text in texts.items():
+        if isinstance(text, str) and len(text) > _LONGEST:
+            texts[name] = f"{text[:_LONGEST]}..."
+    return Result(case, subject, verdict, **texts)
+
+
+def _of_death(make: _Make, death: Death, affected: str, accepted: str) -> Result:
+    if death.seconds is not None or death.has_answered:
+        return make(accepted if death.has_answered else "hang", f"it {death}")
     detail = f"the process {death}"
     if affected:
         detail += f", while it ran {affected}, which lives where this case did not run before"
     memory = affected or death.signal in _MEMORY_SIGNALS or _HEAP.search(death.stderr_tail)
-    return make("crash", detail, death.signal, memory=bool(memory))
+    return make("crash", detail, signal=death.signal, memory=bool(memory))
 
 
 def _of_outputs(make: _Make, built: Built, outputs: Mapping[str, Any]) -> Result:
@@ -183,35 +206,38 @@ def undeclared(model: bytes) -> bytes:
     return bytes(proto.SerializeToString())
 
 
-def _of_model(make: _Make, built: Built, octets: bytes, *, states_shapes: bool) -> Result:
+def _of_model(make: _Make, built: Built, octets: bytes, execute: Execute | None) -> Result:
+    """The verdict on a model; one that only states shapes is not executed."""
     try:
         proto = onnx.load_from_string(octets)
     except Exception as error:  # noqa: BLE001 - a tool may return any bytes
         return make("wrong", f"what it returns is no model: {error}")
-    return (_of_statements if states_shapes else _of_meaning)(make, built, proto)
+    if execute is None:
+        return _of_statements(make, built, proto)
+    return _of_meaning(make, built, octets, [entry.name for entry in proto.graph.input], execute)
 
 
-def _of_meaning(make: _Make, built: Built, proto: onnx.ModelProto) -> Result:
+def _of_meaning(
+    make: _Make, built: Built, octets: bytes, names: Sequence[str], execute: Execute
+) -> Result:
     if built.legal is not None:
         inputs, expected = built.legal
         legal = replace(built, inputs=inputs, expected=expected, legal=None)
-        result = _of_meaning(make, legal, proto)
+        result = _of_meaning(make, legal, octets, names, execute)
         if result.is_deviation:
             return result
-    names = {entry.name for entry in proto.graph.input}
-    feeds = {name: value for name, value in built.inputs.items() if name in names}
-    try:
-        outputs = run(proto, feeds)
-    except SplitError as error:
-        if built.expected is None:
-            return make(PASS)
-        return make("wrong", f"the model that it returns can't be run: {error}")
-    result = _of_outputs(make, built, outputs)
+    reply = execute(octets, {name: built.inputs[name] for name in names if name in built.inputs})
+    if reply.error is not None and built.expected is None:
+        return make(PASS)
+    if reply.death is not None or reply.words is not None:
+        why = reply.error or f"our own engine {reply.death or f'says {reply.words}'}"
+        return make("wrong", f"the model that it returns can't be run: {why}")
+    result = _of_outputs(make, built, reply.result)
     if not result.is_deviation:
         return result
     if built.expected is None:
         detail = "the original is to be refused, but the model that it returns gives"
-        return make("lost-refusal", f"{detail} {_shapes(outputs)}")
+        return make("lost-refusal", f"{detail} {_shapes(reply.result)}")
     return replace(result, detail=f"its model is wrong: {result.detail}", memory=False)
 
 

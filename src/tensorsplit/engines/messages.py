@@ -1,6 +1,7 @@
 """Messages between this process and the ones that run engines: JSON, then the bytes of arrays.
 
-Nothing is unpickled: what an engine sends back can be wrong, but can't run code here.
+Nothing is unpickled: what an engine sends back can be wrong, but can't run code here. Nor can it
+fill the memory: see `receive`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes  # noqa: F401 - so that NumPy knows its types by name
@@ -18,9 +20,15 @@ if sys.platform == "win32":
 else:
     from multiprocessing.connection import Connection
 
-__all__ = ["Connection", "pack_message", "receive", "send_packed"]
+__all__ = ["Connection", "TooLarge", "pack_message", "receive", "send_packed"]
 
 _PLAIN = (str, int, float, bool, type(None))
+_PER_CHARACTER = 64
+"""How many bytes of memory a character of JSON may take: three make an empty list, twice."""
+
+
+class TooLarge(Exception):  # noqa: N818 - what is said of a message
+    """A message would take more memory than it may."""
 
 
 def pack_message(value: Any) -> list[bytes | memoryview]:
@@ -40,13 +48,33 @@ def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
         pipe.send_bytes(piece)
 
 
-def receive(pipe: Connection) -> Any:
-    """Receive a value; tuples have become lists, and arrays are writable.
+def receive(pipe: Connection, most: int = sys.maxsize) -> Any:
+    """Receive a value that takes so many bytes of memory at most, more or less.
 
-    EOFError or OSError if the other end is gone; ValueError, TypeError or LookupError for what is
-    no such message.
+    Tuples have become lists, and arrays are writable. EOFError or OSError if the other end is gone;
+    TooLarge, before anything of that size is read; any other exception for what is no message.
     """
-    return _decoded(json.loads(pipe.recv_bytes()), pipe)
+    reader = _Reader(pipe, most)
+    return _decoded(json.loads(reader.octets(_PER_CHARACTER)), reader)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the pieces of a message, as long as they take no more memory than there is left."""
+
+    pipe: Connection
+    left: int
+
+    def octets(self, factor: int = 1) -> bytes:
+        """The next piece, of which each byte takes so many."""
+        try:
+            found = self.pipe.recv_bytes(self.left // factor)
+        except OSError:
+            if self.pipe.readable:
+                raise
+            raise TooLarge from None  # of which the connection tells by being no longer readable
+        self.left -= factor * len(found)
+        return found
 
 
 def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
@@ -76,24 +104,24 @@ def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]
     return {"array": [name, list(array.shape)]}
 
 
-def _decoded(value: Any, pipe: Connection) -> Any:
+def _decoded(value: Any, reader: _Reader) -> Any:
     """The value of JSON; the bytes that it stands for are received in its order."""
     if isinstance(value, list):
-        return [_decoded(item, pipe) for item in value]
+        return [_decoded(item, reader) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     match kind:
         case "dict":
-            return {name: _decoded(item, pipe) for name, item in content.items()}
+            return {name: _decoded(item, reader) for name, item in content.items()}
         case "bytes":
-            return pipe.recv_bytes()
+            return reader.octets()
         case "objects":
             shape, items = content
             flat = np.empty(len(items), object)
-            flat[:] = _decoded(items, pipe)
+            flat[:] = _decoded(items, reader)
             return flat.reshape(shape)
         case "array":
             name, shape = content
-            return np.frombuffer(bytearray(pipe.recv_bytes()), np.dtype(name)).reshape(shape)
+            return np.frombuffer(bytearray(reader.octets()), np.dtype(name)).reshape(shape)
     raise ValueError(f"there is no kind {kind!r} of values")

@@ -1,14 +1,19 @@
 """Engines in processes of their own: whatever one does, the caller's process stays alive.
 
 There is one process for each engine. It is started when it is first needed, used again and
-again, started anew after it died, and ends with the caller's process. It leads a process group,
-which is killed as a whole.
+again, started anew after it died, and ends with the caller's process. It leads a session and a
+process group of its own. All that it starts is ended with it: the group, and on Linux what has left
+the group too.
+
+Nothing that an engine does keeps the caller waiting: each call has a deadline, and a limit for the
+memory that an answer takes and for what is printed.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -23,6 +28,8 @@ from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
 from tensorsplit.core.errors import (
     ENGINE_CRASHED,
     ENGINE_MISSING,
@@ -33,14 +40,17 @@ from tensorsplit.core.errors import (
     Kind,
     SplitError,
 )
-from tensorsplit.engines.messages import Connection, pack_message, receive, send_packed
+from tensorsplit.engines.messages import Connection, TooLarge, pack_message, receive, send_packed
+from tensorsplit.engines.worker import MARK, STARTED, kill_all
 
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""
 
 DEFAULT_TIMEOUT = "600"
 _LONGEST_LINE = 200
-_MOST_WAITS = 50
+_MOST_PRINTED = 1 << 24
+_PAUSE = 0.05
+_SECONDS_TO_END = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,12 @@ class Death:
     status: int | None  # its exit status, -N for the signal N; None if it may not have ended
     stderr_tail: str = ""
     seconds: float | None = None  # what it was given, if it was stopped because it took longer
+    most: int | None = None  # how many bytes its answer may take, if it takes more
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it gave an answer, but none that can be read."""
+        return self.status is None and self.seconds is None
 
     @property
     def signal(self) -> str:
@@ -64,6 +80,8 @@ class Death:
     def __str__(self) -> str:
         if self.seconds is not None:
             return f"gave no answer within {self.seconds:g} s and was stopped"
+        if self.most is not None:
+            return f"gave an answer of more than {self.most:,} bytes and was stopped"
         said = f", having said: {self.stderr_tail}" if self.stderr_tail else ""
         if self.status is None:
             return f"gave an answer that is none{said}"
@@ -82,17 +100,21 @@ class Reply:
     refusal: str | None = None  # why the engine refused, in its own words
     # whether it said that it lacks the element type, operator or opset altogether
     unsupported: bool = False
+    # whether the refusal is that what it returned can't be passed on
+    has_returned: bool = False
     missing: str | None = None  # why the engine can't be imported
     error: SplitError | None = None  # a refusal of this package's own
     death: Death | None = None  # how the process died of the call
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Reply:
-        """The reply that a process sent; LookupError, TypeError if it is none."""
-        if "error" in content:
-            told = dict(content["error"])
-            return cls(error=SplitError(KINDS[told.pop("code")], **told))
-        return cls(**content)
+        """The reply that a process sent; any exception if it is none."""
+        result = content.pop("result", None)
+        told = msgspec.convert(content, _Words)
+        if told.error is not None:
+            kind = KINDS[told.error.pop("code") or ""]
+            return cls(error=SplitError(kind, **told.error))  # type: ignore[arg-type]
+        return cls(result, told.refusal, told.unsupported, told.has_returned, told.missing)
 
     @property
     def words(self) -> str | None:
@@ -100,19 +122,35 @@ class Reply:
         return f"SplitError: {self.error}" if self.error else self.refusal or self.missing
 
 
+class _Words(msgspec.Struct, forbid_unknown_fields=True):
+    """What a process says besides its result."""
+
+    refusal: str | None = None
+    unsupported: bool = False
+    has_returned: bool = False
+    missing: str | None = None
+    error: dict[str, str | None] | None = None
+
+
 class EngineProcess:
     """The process of one engine; calls from several threads take turns.
 
     The name is for messages. The adapter, which the process calls, is ``module:function``, or a
-    module with a function ``run``. The environment is added to that of this process.
+    module with a function ``run``. The environment is added to that of this process. An answer may
+    take so many bytes of memory; half of the machine's if None, as the engine has it as well.
     """
 
     def __init__(
-        self, name: str, adapter: str, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        adapter: str,
+        environment: Mapping[str, str] | None = None,
+        most: int | None = None,
     ) -> None:
         self.name = name
         self._adapter = adapter
         self._environment = dict(environment or {})
+        self._most = _half_of_memory() if most is None else most
         self._lock = threading.Lock()
         self._running: _Running | None = None
         self._calls = 0
@@ -168,7 +206,9 @@ class EngineProcess:
                     self._end()
                     self._running = self._start()
                 try:
-                    reply, has_begun = self._running.exchange(self._calls, call, seconds)
+                    reply, has_begun = self._running.exchange(
+                        self._calls, call, seconds, self._most
+                    )
                 except BaseException:
                     self._end()  # it is still at work, and would answer a question asked later
                     raise
@@ -194,7 +234,7 @@ class EngineProcess:
         self._lock = threading.Lock()
         running, self._running = self._running, None
         if running is not None:
-            running.pipe.close()
+            running.close()
             running.process.returncode = 0  # not ours to wait for
 
     def _start(self) -> _Running:
@@ -208,8 +248,7 @@ class EngineProcess:
         running, self._running = self._running, None
         if running is not None:
             running.end()
-            running.pipe.close()
-            running.errors.close()
+            running.close()
 
 
 @dataclass(slots=True)
@@ -219,68 +258,102 @@ class _Running:
     process: subprocess.Popen[bytes]
     pipe: Connection
     errors: IO[bytes]
+    mark: str  # what it and all that it starts have in their environment
+    lifeline: int | None  # a pipe that is never written to: its end is that of this process
 
     @classmethod
     def start(cls, name: str, environment: Mapping[str, str]) -> _Running:
         """Start a process; SplitError TS604 if that can't be done."""
         ours, theirs = Pipe()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
+        mark = f"{os.environ.get(MARK, '')}/{secrets.token_hex(8)}"
+        watched, lifeline = (None, None) if sys.platform == "win32" else os.pipe()
         command = [sys.executable or "", "-P", "-m", "tensorsplit.engines.worker"]
         try:
             process = subprocess.Popen(  # noqa: S603 - this package's own module
-                [*command, str(theirs.fileno())],
+                [*command, str(theirs.fileno()), str(watched)],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                env={**os.environ, **environment, "PYTHONPATH": _search_path()},
-                **_inheriting(theirs),
+                env={**os.environ, **environment, "PYTHONPATH": _search_path(), MARK: mark},
+                **_inheriting(theirs, watched),
             )
+            return cls(process, ours, errors, mark, lifeline)
         except OSError as error:
             ours.close()
             errors.close()
+            if lifeline is not None:
+                os.close(lifeline)
             problem = f"the process of {name} can't be started: {error.strerror}"
             fix = "sys.executable must be a Python interpreter"
             raise _error(ENGINE_CRASHED, problem, fix) from None
         finally:
             theirs.close()
-        return cls(process, ours, errors)
+            if watched is not None:
+                os.close(watched)
 
     def exchange(
-        self, number: int, call: list[bytes | memoryview], seconds: float
+        self, number: int, call: list[bytes | memoryview], seconds: float, most: int
     ) -> tuple[Reply, bool]:
-        """What comes of a call within so many seconds, and whether it was read."""
-        expired = threading.Event()
-        timer = threading.Timer(seconds, self._expire, (expired,))
-        timer.daemon = True
-        timer.start()
-        reply, has_begun = None, False
+        """What comes of a call within so many seconds, and whether it was read.
+
+        The answer may take so many bytes of memory.
+        """
+        done, expired = threading.Event(), threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(seconds, done, expired), daemon=True)
+        watcher.start()
+        reply, has_begun, death = None, False, None
         try:
             send_packed(self.pipe, call)
-            has_begun = self._answer(number) is not None
-            reply = Reply.of(self._answer(number))
+            has_begun = self._answer(number, most) == STARTED
+            reply = Reply.of(self._answer(number, most))
+        except TooLarge:
+            has_begun, death = True, Death(None, most=most)
         except Exception:  # noqa: BLE001, S110 - an answer that is none is a death, see below
             pass
         finally:
-            timer.cancel()
-            timer.join()
+            done.set()
+            watcher.join()
         if expired.is_set():
             return Reply(death=Death(self.process.poll(), self._stderr_tail(), seconds)), True
         if reply is None:
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(5)
-            reply = Reply(death=Death(self.process.poll(), self._stderr_tail()))
+                self.process.wait(_SECONDS_TO_END)
+            reply = Reply(death=death or Death(self.process.poll(), self._stderr_tail()))
         return reply, has_begun
 
-    def _answer(self, number: int) -> Any:
-        """What the process answers to a call; answers to earlier ones are dropped."""
+    def _answer(self, number: int, most: int) -> Any:
+        """What the process answers to a call; answers to earlier ones are dropped.
+
+        ValueError for an answer to a call that there was not yet.
+        """
         while True:
-            answered, content = receive(self.pipe)
+            answered, content = receive(self.pipe, most)
             if answered == number:
                 return content
+            if answered not in range(number):
+                raise ValueError
 
-    def _expire(self, expired: threading.Event) -> None:
-        expired.set()
-        self._kill()
+    def _watch(self, seconds: float, done: threading.Event, expired: threading.Event) -> None:
+        """Kill all after so many seconds, or when the process has ended and others live on.
+
+        These may hold the other end of the pipe.
+        """
+        end = time.monotonic() + seconds
+        while not done.wait(min(_PAUSE, max(0.0, end - time.monotonic()))):
+            if time.monotonic() >= end:
+                expired.set()
+            elif self.process.poll() is None:
+                self._drop_prints()
+                continue
+            self._kill()
+            return
+
+    def _drop_prints(self) -> None:
+        """Empty the file of what was printed when it gets large; writing goes on at its start."""
+        with suppress(OSError):
+            if os.fstat(self.errors.fileno()).st_size > _MOST_PRINTED:
+                os.ftruncate(self.errors.fileno(), 0)
 
     def _kill(self) -> None:
         """Kill the process and all that it started; wake the thread that waits for an answer."""
@@ -295,12 +368,17 @@ class _Running:
     def end(self) -> None:
         """Kill the process, and wait until it and all that it started are gone."""
         self._kill()
-        self.process.wait()
+        with suppress(subprocess.TimeoutExpired):  # as long as it waits for a broken disk
+            self.process.wait(_SECONDS_TO_END)
         if sys.platform != "win32":
-            with suppress(OSError):  # raised once there is no group
-                for _ in range(_MOST_WAITS):  # a zombie that nobody waits for stays in it
-                    os.killpg(self.process.pid, 0)
-                    time.sleep(0.001)
+            kill_all(self.process.pid, self.mark)
+
+    def close(self) -> None:
+        """Close what ties the process to this one."""
+        self.pipe.close()
+        self.errors.close()
+        if self.lifeline is not None:
+            os.close(self.lifeline)
 
     def _stderr_tail(self) -> str:
         """The last line of the error stream."""
@@ -314,8 +392,15 @@ def _error(kind: Kind, problem: str, fix: str = "") -> SplitError:
     return SplitError(kind, problem, fix, parameter="engine")
 
 
-def _inheriting(pipe: Connection) -> dict[str, Any]:
-    """What `Popen` takes so that the process inherits a pipe, and leads a group of its own.
+def _half_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, ValueError, OSError):  # which only some systems tell
+        return 1 << 33
+
+
+def _inheriting(pipe: Connection, watched: int | None) -> dict[str, Any]:
+    """What `Popen` takes so that the process inherits pipes, and leads a session of its own.
 
     Ctrl-C is then for the caller alone, who ends the process.
     """
@@ -327,7 +412,7 @@ def _inheriting(pipe: Connection) -> dict[str, Any]:
             "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
         }
     else:  # noqa: RET505 - mypy looks at one of the two
-        return {"pass_fds": [number], "start_new_session": True}
+        return {"pass_fds": [number, watched], "start_new_session": True}
 
 
 def _search_path() -> str:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Iterable
+import time
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,14 +25,23 @@ from tensorsplit.engines.messages import Connection, pack_message, receive, send
 STARTED = "started"
 """What the process answers when it has read a call, before it does anything about it."""
 
+MARK = "TENSORSPLIT_ENGINE_MARK"
+"""The environment variable by which all that an engine starts is known, wherever it goes."""
+
 _LONGEST = 400
+_LONGEST_OWN = 100 * _LONGEST
+_MOST_ROUNDS = 50
 _ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
 
 
 def main() -> None:
     """Answer calls until the package's process closes the pipe, or is gone."""
     pipe, own = Connection(int(sys.argv[1])), os.getpid()
-    _keep_no_core_dumps()
+    if sys.platform != "win32":
+        _keep_no_core_dumps()
+        _append_prints()
+        _be_killed_first()
+        _start_keeper(int(sys.argv[2]))
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(pipe, calls), daemon=True).start()
     while True:
@@ -56,13 +69,62 @@ def perform(adapter: str, request: Iterable[Any]) -> Any:
     return getattr(import_module(module), function or "run")(*request)
 
 
+def _start_keeper(lifeline: int) -> None:
+    """Start the process that kills this one, and all that it starts, when the caller's is gone.
+
+    An engine may be past noticing that by itself. The keeper is no child of this process, which
+    might wait for all of them.
+    """
+    group, mark = os.getpid(), os.environ[MARK]
+    child = os.fork()
+    if child == 0:
+        if os.fork() == 0:
+            os.closerange(0, lifeline)
+            os.closerange(lifeline + 1, os.sysconf("SC_OPEN_MAX"))
+            os.read(lifeline, 1)
+            kill_all(group, mark)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(lifeline)
+
+
+def kill_all(group: int, mark: str) -> None:
+    """Kill what has a mark, also where it has left its process group, and then that group.
+
+    Only Linux says who has a mark. Waits until all are gone, but not for ever.
+    """
+    for _ in range(_MOST_ROUNDS):
+        marked = [pid for pid in _marked(mark) if pid != os.getpid()]
+        for pid in marked:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(OSError):  # there is no such group any more
+            os.killpg(group, signal.SIGKILL)
+            if sys.platform != "linux":  # where a group is all there is to ask
+                marked.append(group)
+        if not marked:
+            return
+        time.sleep(0.001)
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes that have a mark and still live."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # of somebody else, or gone
+            if mark.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
 def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memoryview]:
     """What comes of a call, packed: its number, and the arguments of `process.Reply`."""
     try:
         reply = {"result": perform(adapter, request)}
     except SplitError as error:
         fields = ("code", "problem", "fix", "parameter", "operator", "node")
-        reply = {"error": {name: getattr(error, name) for name in fields}}
+        told = {name: getattr(error, name) for name in fields}
+        reply = {"error": {name: told[name] and str(told[name])[:_LONGEST_OWN] for name in fields}}
     except ImportError as error:
         reply = {"missing": _short(error)}
     except Unsupported as error:
@@ -73,12 +135,15 @@ def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memor
         return pack_message([number, reply])
     except Exception as error:  # noqa: BLE001 - an engine may return anything
         text = f"what it returns can't be passed on: {_short(error)}"
-        return pack_message([number, {"refusal": text}])
+        return pack_message([number, {"refusal": text, "has_returned": True}])
 
 
 def _short(error: BaseException) -> str:
     """The start of an engine's message, never empty, without addresses: each run has others."""
-    text = _ADDRESS.sub("", " ".join(str(error)[: 100 * _LONGEST].split()))
+    try:
+        text = _ADDRESS.sub("", " ".join(str(error)[:_LONGEST_OWN].split()))
+    except Exception:  # noqa: BLE001 - an engine's own exceptions may do anything
+        text = ""
     text = text or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -92,10 +157,22 @@ def _empty_error_stream() -> None:
 
 
 def _keep_no_core_dumps() -> None:
-    if sys.platform != "win32":
-        import resource
+    import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _append_prints() -> None:
+    """Write what is printed at the end of its file, which the caller may have emptied."""
+    import fcntl
+
+    fcntl.fcntl(2, fcntl.F_SETFL, fcntl.fcntl(2, fcntl.F_GETFL) | os.O_APPEND)
+
+
+def _be_killed_first() -> None:
+    """Where memory runs out, Linux is to end an engine and not the caller."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
 if __name__ == "__main__":

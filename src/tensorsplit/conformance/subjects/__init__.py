@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+import tensorsplit
 from tensorsplit.conformance.subjects import rewriters, runtimes
 from tensorsplit.core.errors import (
     ENGINE_MISSING,
@@ -50,6 +51,7 @@ __all__ = [
     "ordered",
     "perform",
     "prepare",
+    "run_model",
     "title",
     "traits",
     "unsupported",
@@ -85,7 +87,7 @@ class Traits:
         """Whether all packages are installed; nothing of them is imported to find out."""
         try:
             self.versions()
-        except ImportError:  # of which PackageNotFoundError is one
+        except (ImportError, ValueError):  # PackageNotFoundError; ValueError for an empty name
             return False
         return True
 
@@ -114,6 +116,8 @@ def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adap
     return Adapter(call=call, packages=(package,), modules=(module,), kind="tool", **rest)
 
 
+_MOST_DATA = 8 << 30
+_MOST_WORDS = 10_000
 _NOT_EXPRESSIBLE = r"\[(TS201|TS310|TS512|TS513)\]"  # of our tools
 
 SUBJECTS: Mapping[str, Adapter] = {
@@ -121,6 +125,7 @@ SUBJECTS: Mapping[str, Adapter] = {
         call=runtimes.run_numpy,
         packages=("tensorsplit",),
         formats=("onnx", "ir"),
+        modules=("tensorsplit.model.run.evaluator",),
         says=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
     ),
     "onnx-reference": Adapter(
@@ -224,14 +229,26 @@ def traits(source: str) -> dict[str, Any]:
 
     Called in a process of its own, as are `prepare` and `perform`.
     """
+    _limit_memory()
     adapter = load(source)
     return {entry.name: getattr(adapter, entry.name) for entry in fields(Traits)}
 
 
 def prepare(source: str) -> None:
     """Import a subject and all that takes long to import; SplitError as for `load`."""
+    _limit_memory()
     for module in load(source).modules:
         importlib.import_module(module)
+
+
+def _limit_memory() -> None:
+    """Let this process fill so much memory and no more, where Linux runs; no case needs it."""
+    if sys.platform == "linux":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        most = _MOST_DATA if hard == resource.RLIM_INFINITY else min(hard, _MOST_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def perform(  # noqa: PLR0917 - what is sent to the process, in this order
@@ -253,9 +270,15 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
             rewritten = adapter.call(model, target_opset)
             return bytes(rewritten) if isinstance(rewritten, (bytes, bytearray)) else None
         found = adapter.call(model, weights, inputs, outputs)
-    if not isinstance(found, Mapping):
+    try:
+        return {str(output): _plain(value) for output, value in found.items()}
+    except Exception:  # noqa: BLE001 - what is no mapping, or holds what is no array
         return None
-    return {str(output): _plain(value) for output, value in found.items()}
+
+
+def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What our own engine makes of a model that a tool has returned; SplitError as of ``run``."""
+    return tensorsplit.run(onnx.load_from_string(model), inputs)
 
 
 def _plain(value: Any) -> Any:
@@ -282,7 +305,8 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
     except Unsupported:
         raise
     except Exception as error:
-        words = f"{error} {error.__cause__ or error.__context__ or ''}".strip()
+        cause = error.__cause__ or error.__context__ or ""
+        words = f"{error!s:.{_MOST_WORDS}} {cause!s:.{_MOST_WORDS}}".strip()
         if not (isinstance(error, classes) or (says and re.search(says, words))):
             raise
         is_place = is_ir(model) or isinstance(error, SplitError)
@@ -313,6 +337,8 @@ def load(name: str) -> Adapter:
         value = getattr(module, entry, None)
         if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
             raise _unknown(name, f"it must define {entry}, a tuple of strings")
+    if not {"onnx", "ir"}.issuperset(module.FORMATS) or not module.FORMATS:
+        raise _unknown(name, 'FORMATS must be of "onnx", "ir" or both')
     return Adapter(
         call=getattr(module, needed),
         packages=module.PACKAGES,
