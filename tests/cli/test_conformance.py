@@ -251,6 +251,9 @@ def test_profiles_are_written(run: Command, saved: Path, tmp_path: Path) -> None
         ("TS703", ("--format", "pdf")),
         ("TS703", ("--seed", "-1")),
         ("TS703", ("--jobs", "0")),
+        ("TS703", ("--timeout", "0")),
+        ("TS703", ("--timeout", "nan")),
+        ("TS703", ("--timeout", "inf")),
         ("TS703", ("extra",)),
     ],
 )
@@ -321,3 +324,21 @@ def test_an_adapter_that_does_harm_when_it_is_imported_is_refused(
     text = refused("TS602", "conformance", "--engine", adapter, *asks)
     assert "harmful.py' can't be imported: " in text
     assert words in text
+
+
+def test_a_run_without_a_result_is_not_fine(run: Command) -> None:
+    ended = run("--engine", "onnx-reference", "--case", "openvino.Split-1/float/static-r1/*stated*")
+    assert ended.status == 1
+    assert "there is no result: no engine or tool reads the format of a case" in ended.err
+
+
+def test_a_run_tells_that_cases_hang(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorsplit.conformance.runner._STAGES", {1: 4})
+    words = ("--engine", planted("hangs"), "--case", CASE, "--timeout", "0.4", "--format", "json")
+    ended = run(*words)
+    assert ended.status == 1
+    assert "tensorsplit: hangs: 1 cases hang; the others may take no more than 0.1 s" in ended.err
+    document = json.loads(ended.out)
+    assert document["suite"]["seconds"] == 0.4
+    (found,) = document["results"]
+    assert found["detail"] == "it gave no answer within 0.4 s and was stopped"

@@ -165,6 +165,109 @@ def test_what_an_engine_that_hangs_has_started_is_stopped_too(
     assert is_gone(int((tmp_path / "pid").read_text()))
 
 
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who started what")
+
+
+@LINUX
+@pytest.mark.parametrize("end", ["exit", "hang"])
+def test_what_has_left_the_group_keeps_nobody_waiting_and_is_ended(
+    tmp_path: Path, engine: EngineProcess, end: str
+) -> None:
+    engine.call(("pid",))
+    death = engine.ask(("leave", str(tmp_path / "pid"), end), 0.5 if end == "hang" else 60).death
+    assert death is not None
+    assert death.seconds == 0.5 if end == "hang" else death.status == 0
+    assert are_gone(int((tmp_path / "pid").read_text()))
+
+
+@LINUX
+def test_what_has_left_the_group_ends_with_the_process(
+    tmp_path: Path, engine: EngineProcess
+) -> None:
+    assert engine.call(("leave", str(tmp_path / "pid"), "return")) is None
+    engine.close()
+    assert are_gone(int((tmp_path / "pid").read_text()))
+
+
+HUGE = "raw \xff\xff\xff\xff\x7f" + "\xff" * 7
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ([HUGE], "of more than 1,048,576 bytes"),
+        (["raw garbage"], "of more than 1,048,576 bytes"),
+        (["raw \xff\xff\xff\xfe"], "that is none"),
+        (["[]"], "that is none"),
+        (["null"], "that is none"),
+        (["{"], "that is none"),
+        (["[" * 10_000], "that is none"),
+        (['[99, {"dict": {}}]'], "that is none"),
+        (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "that is none"),
+        (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "that is none"),
+        (['[3, {"dict": {"result": {"code": []}}}]'], "that is none"),
+        (["raw \0\0\0\4[1"], "within 0.5 s"),
+        (['[1, {"dict": {"result": 5}}]'], "within 0.5 s"),
+    ],
+)
+def test_what_is_no_answer_is_none(texts: list[str], words: str) -> None:
+    engine = EngineProcess("fake", ADAPTER, most=1 << 20)
+    assert [engine.call(("echo", value)) for value in "ab"] == ["a", "b"]
+    reply = engine.ask(("write", *texts), 0.5 if "within" in words else 60)
+    assert reply.result is None
+    assert words in str(reply.death)
+    assert engine.call(("echo", "right")) == "right"
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"death": {"dict": {"seconds": 5}}},
+        {"refusal": 5},
+        {"missing": ["a"]},
+        {"error": {"dict": {"code": "TS999", "problem": "none"}}},
+        {"error": {"dict": {"code": None}}},
+        {"more": 1},
+    ],
+)
+def test_a_reply_of_the_engines_own_making_is_none(engine: EngineProcess, told: object) -> None:
+    assert [engine.call(("echo", value)) for value in "ab"] == ["a", "b"]
+    assert "gave an answer that is none" in str(refused(engine, "reply", told))
+
+
+@pytest.mark.parametrize("request_", [("zeros", 3 << 30), ("zeros", 200 << 20), ("lists", 10**6)])
+def test_an_answer_that_takes_too_much_memory_is_cut(request_: tuple[object, ...]) -> None:
+    engine = EngineProcess("fake", ADAPTER, most=1 << 24)
+    assert engine.call(("zeros", 15 << 20)).size == 15 << 20
+    assert "gave an answer of more than 16,777,216 bytes" in str(refused(engine, *request_))
+    engine.close()
+
+
+def test_an_answer_that_is_nested_too_deeply_can_not_be_passed_on(engine: EngineProcess) -> None:
+    reply = engine.ask(("nest", 10**5), 60)
+    assert reply.has_returned
+    assert "can't be passed on" in str(reply.refusal)
+
+
+def test_an_exception_whose_words_fail_is_a_refusal(engine: EngineProcess) -> None:
+    assert "fake says: _WordlessError: _WordlessError" in str(refused(engine, "wordless"))
+
+
+def test_what_is_printed_does_not_fill_the_disk(engine: EngineProcess) -> None:
+    assert engine.call(("print much", 300)) == 300
+    running = engine._running
+    assert running is not None
+    running._drop_prints()
+    assert os.fstat(running.errors.fileno()).st_size < 1 << 25
+
+
+def test_an_engine_that_closes_all_files_is_ended(engine: EngineProcess) -> None:
+    reply = engine.ask(("close all",), 5)
+    assert reply.death is not None
+    assert engine.call(("echo", 1)) == 1
+
+
 @pytest.mark.parametrize("text", ["soon", "", "0", "-1", "nan", "inf", "1e400"])
 def test_a_timeout_that_is_no_number_of_seconds_is_refused(
     text: str, monkeypatch: pytest.MonkeyPatch
@@ -229,6 +332,12 @@ def test_the_process_ends_with_the_callers() -> None:
     assert is_gone(int(done.stdout))
 
 
+def are_gone(*pids: int) -> bool:
+    """Whether processes are gone after some time."""
+    waited = threading.Event()
+    return any(all(map(is_gone, pids)) or waited.wait(0.1) for _ in range(100))
+
+
 def test_the_process_ends_with_a_caller_that_is_killed() -> None:
     done = run_script(f"""
         import os, signal
@@ -237,13 +346,26 @@ def test_the_process_ends_with_a_caller_that_is_killed() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     assert done.returncode == -signal.SIGKILL
-    pid = int(done.stdout)
-    waited = threading.Event()
-    for _ in range(100):
-        if is_gone(pid):
-            return
-        waited.wait(0.1)
-    pytest.fail("the engine's process is still there")
+    assert are_gone(int(done.stdout))
+
+
+@LINUX
+def test_what_an_engine_has_started_ends_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    """Though it has left the session, and the engine itself is past noticing anything."""
+    done = run_script(f"""
+        import os, signal, threading, time
+        from pathlib import Path
+        from tensorsplit.engines.process import process_of
+        engine, path = process_of("fake", "{ADAPTER}"), Path({str(tmp_path / "pid")!r})
+        print(engine.call(("pid",)), flush=True)
+        threading.Thread(target=engine.call, args=(("leave", str(path), "hang"),)).start()
+        while not path.exists():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    assert done.returncode == -signal.SIGKILL
+    assert are_gone(int(done.stdout), int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

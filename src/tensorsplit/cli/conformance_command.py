@@ -116,7 +116,7 @@ _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path
     "--timeout",
     "seconds",
     metavar="SECONDS",
-    type=click.FloatRange(0, TIMEOUT_MAX, min_open=True),
+    type=float,
     default=10.0,
     show_default=True,
     help="How long each may take for one case; after 5 cases that hang a quarter of it, after 50 a"
@@ -212,6 +212,8 @@ def _chosen(engines: Sequence[str], seconds: float) -> list[Subject]:
     for name in engines:
         everything = [other for other, adapter in SUBJECTS.items() if adapter.is_installed]
         names += everything if name == ALL else [name]
+    if not 0 < seconds <= TIMEOUT_MAX:
+        raise SplitError(USAGE, f"it is {seconds}", "give seconds > 0", parameter="timeout")
     chosen = []
     for name in dict.fromkeys(names):
         subject = Subject.of(name, seconds)

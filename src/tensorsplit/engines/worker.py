@@ -98,13 +98,15 @@ def kill_all(group: int, mark: str) -> None:
         for pid in marked:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        with suppress(OSError):  # there is no such group any more
+        with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
-            if sys.platform != "linux":  # where a group is all there is to ask
-                marked.append(group)
         if not marked:
-            return
+            break
         time.sleep(0.001)
+    with suppress(OSError):  # raised once there is no group
+        for _ in range(_MOST_ROUNDS):  # a zombie that nobody waits for stays in it
+            os.killpg(group, 0)
+            time.sleep(0.001)
 
 
 def _marked(mark: str) -> list[int]:
