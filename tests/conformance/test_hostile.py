@@ -199,10 +199,10 @@ import onnx
 KIND, PACKAGES, FORMATS = "tool", (), ("onnx",)
 TEXT = '''<ir_version: 8, opset_import: ["": 13]>
 g (float[4, 3] x) => (float[A, 3] y0, float[B, 3] y1)
-<int64 most = {1000000000000}, float[3] zero = {0, 0, 0}> {
+<int64 most = {100000000}, float[3] one = {1, 1, 1}> {
     y0, y1 = Split <axis = 0> (x)
-    end = Loop (most, , zero) <body = body (int64 i, bool c, float[3] a)
-        => (bool d, float[3] b) { d = Identity(c) b = Neg(a) }>
+    end = Loop (most, , one) <body = body (int64 i, bool c, float[3] a)
+        => (bool d, float[3] b) { d = Identity(c) b = Add(a, one) }>
 }'''
 def rewrite(model, target_opset):
     return onnx.parser.parse_model(TEXT.replace("y1)", "y1, float[3] end)")).SerializeToString()
