@@ -10,8 +10,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterable
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
