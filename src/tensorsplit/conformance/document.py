@@ -135,7 +135,7 @@ class Document:
             raise _no_document(f"{type(error).__name__}: {error}") from None
         if type(document.seed) is not int or document.seed < 0:
             raise _no_document(f"the seed is {show(document.seed)}")
-        if any(not isinstance(value, (str, int)) for value in document.suite.values()):
+        if any(not isinstance(value, (str, int, float)) for value in document.suite.values()):
             raise _no_document(f"the suite is {show(document.suite)}")
         names = {subject.name for subject in document.subjects}
         ids = {case.id for case in document.cases}
