@@ -454,3 +454,17 @@ def test_integers_of_few_bits_are_not_calculated_with() -> None:
         [tensor("s", [200, 0], np.uint8), tensor("t", [100, 0], np.uint8)],
     )
     assert shapes(model(made))["a"] == (None,)
+
+
+def test_a_loop_that_begins_with_a_sequence_of_nothing_may_put_in_anything() -> None:
+    """Its tensors, of which there are none, have another rank than those that are put in."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[3,0,2] x, int64 n) => (seq(float[]) y) {'
+        " s = SplitToSequence<axis=1, keepdims=0>(x)"
+        ' y = Loop(n, "", s)<body=b (int64 i, bool k, seq(float[]) v) => (bool k2, seq(float[]) w)'
+        " {k2 = Identity(k) w = SequenceInsert(v, x)}>}"
+    )
+    onnx.checker.check_model(made, full_check=True)
+    inferred = infer_shapes(made)
+    assert isinstance(inferred, onnx.ModelProto)
+    onnx.checker.check_model(inferred, full_check=True)

@@ -185,7 +185,8 @@ def run_jaxonnxruntime(
     from jaxonnxruntime import call_onnx
 
     del weights
-    jax.config.update("jax_enable_x64", True)
+    config: Any = jax.config
+    config.update("jax_enable_x64", True)
     proto, fed = onnx.load_from_string(model), dict(inputs)
     function, parameters = call_onnx.call_onnx_model(proto, fed)
     found = function(parameters, fed)

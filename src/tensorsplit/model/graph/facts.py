@@ -123,10 +123,10 @@ def join(left: Fact, right: Fact) -> Fact:
         )
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         element_type = _same(left.element_type, right.element_type)
-        if left.count == 0 or right.count == 0:
-            part = right.part if left.count == 0 else left.part
-        else:
-            part = join_shapes(left.part, right.part)
+        part = join_shapes(left.part, right.part)
+        for one, other in ((left, right), (right, left)):
+            if one.count == 0 and one.part is None:  # nothing, of which nothing is known
+                part = other.part
         return Sequence(element_type, part, _same(left.count, right.count))
     if isinstance(left, Other) and isinstance(right, Other) and left.type == right.type:
         return Other(left.type, join_shapes(left.shape, right.shape))
