@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import NO_ADAPTER, SplitError
+from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
 from tensorsplit.model.convert.operator_versions import VersionStep
 from tensorsplit.model.exactness import is_exact
 from tensorsplit.model.graph.building import Edits, Names
@@ -177,12 +177,12 @@ class NodeConversion:
 
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """TS512 for this node."""
-        operator, opset, made_as = self.origin.operator, self.origin.opset, self._made_as
+        operator, made_as = printable(self.origin.operator), printable(self._made_as)
         became = "" if operator == made_as else f"it is replaced by {made_as} and others, and "
         return SplitError(
             NO_ADAPTER,
-            f"{operator} can't be converted from opset {opset} to {self.conversion.target}:"
-            f" {became}{reason}",
+            f"{operator} can't be converted from opset {self.origin.opset} to"
+            f" {self.conversion.target}: {became}{printable(reason)}",
             fix,
             operator=f"ai.onnx.{operator}",
             node=self.ref.path,
