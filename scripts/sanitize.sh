@@ -16,9 +16,9 @@ if [ "${1:-}" = threads ]; then
 fi
 build=build/sanitize-$kind
 case $kind in
-memory) flag=TENSORSPLIT_SANITIZE library=libasan.so ;;
+memory) flag=TENSORSPLIT_SANITIZE library=libasan.so name='ASan, UBSan' ;;
 threads)
-    flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so
+    flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so name=TSan
     set -- -k "not fork" "$@" # after which it lets no new threads start
     ;;
 esac
@@ -41,4 +41,4 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
 "$python" -m pytest tests/native tests/arrays -p no:cacheprovider -n auto --maxprocesses 8 --dist loadfile "$@"
-exec "$python" -m tests.fuzz arrays --threads 4 --cases "${FUZZ_CASES:-250}" --sanitized "$kind"
+exec "$python" -m tests.fuzz arrays --threads 4 --cases "${FUZZ_CASES:-250}" --sanitized "$name"

@@ -253,6 +253,8 @@ def record_of(node: ir.Node, opset: int) -> Operator:
 @lru_cache(maxsize=4096)
 def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
     """The ``onnx.defs.OpSchema`` in force; None where onnx knows none."""
+    if not 0 <= opset < 1 << 31:  # for onnx a number of 32 bits
+        return None
     try:
         return defs.get_schema(op_type, opset, domain)
     except defs.SchemaError:
