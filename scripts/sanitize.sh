@@ -1,7 +1,7 @@
 #!/bin/sh
 # Build the kernel with AddressSanitizer and UndefinedBehaviorSanitizer, or with ThreadSanitizer if
-# the first argument is "threads", and run its tests, those of arrays, and the fuzzing of arrays
-# with four threads, all by Python's own calls. Other arguments go to pytest. PYTHON is the
+# the first argument is "threads", and run its tests, those of buffers and pools, and the fuzzing
+# of arrays with four threads, all by Python's own calls. Other arguments go to pytest. PYTHON is the
 # interpreter to use, with the package's requirements and pytest; cmake comes from PATH.
 # FUZZ_CASES says how many cases each thread fuzzes.
 set -eu
@@ -40,5 +40,6 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
-"$python" -m pytest tests/native tests/arrays -p no:cacheprovider -n auto --maxprocesses 8 --dist loadfile "$@"
+"$python" -m pytest tests/native tests/arrays/test_cache.py tests/arrays/test_pool.py \
+    tests/arrays/test_out.py -p no:cacheprovider "$@"
 exec "$python" -m tests.fuzz arrays --threads 4 --cases "${FUZZ_CASES:-250}" --sanitized "$name"
