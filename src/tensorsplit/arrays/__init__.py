@@ -1,18 +1,21 @@
 """One thin file for each array library, and the choice between them.
 
-A library is used only if the array that came in is one of its own: nothing is imported here but
-NumPy, and a caller who passes another library's array has imported that library already.
+The type of the array that came in tells its library: nothing is imported here but NumPy, and a
+caller who passes another library's array has imported that library already.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
 from tensorsplit.core.plan import SplitPlan
 
@@ -21,13 +24,22 @@ class ArrayLibrary(Protocol):
     """What the file of each library defines."""
 
     def is_array(self, value: object) -> bool:
-        """Whether the value is an array of this library."""
+        """Whether the value is an array of this library; the answer is the same for its type."""
+
+    def check(self, array: Any) -> None:
+        """Refuse an array of a kind that can't be split (TS204), with what to call instead."""
 
     def element_type(self, array: Any) -> str:
         """The name of the element type, as in the schemas of ONNX."""
 
+    def shape(self, array: Any) -> Shape:
+        """The shape; what is known only to the library's tracing is a dimension of `core`."""
+
     def operand_parts(self, value: Any, name: str) -> tuple[tuple[Any, ...], int, str]:
-        """The elements in order, the rank and the element type of an operand."""
+        """The elements in order, the rank and the element type of an operand.
+
+        One whose values are not known yet is refused (TS105).
+        """
 
     def views(self, array: Any, plan: SplitPlan) -> list[Any]:
         """The parts, as views where the library has them."""
@@ -38,12 +50,14 @@ class ArrayLibrary(Protocol):
     def pooled(self, array: Any, plan: SplitPlan, pool: BufferPool) -> list[Any]:
         """The parts as contiguous arrays in the memory of a pool."""
 
-    def copies_into(self, array: Any, plan: SplitPlan, out: Sequence[Any]) -> list[Any]:
-        """The parts written into buffers."""
+    def copies_into(self, array: Any, plan: SplitPlan, out: Any) -> list[Any]:
+        """The parts written into buffers, which may be anything that a caller gave (TS401...)."""
 
 
-LIBRARIES: tuple[ArrayLibrary, ...] = (numpy_arrays,)
-_by_type: dict[type, ArrayLibrary] = {}
+_FILES = {"numpy": "numpy", "torch": "torch"}
+"""The file of each library, by the name of the module that its types are of."""
+
+_by_type: dict[type, ArrayLibrary] = {np.ndarray: numpy_arrays}
 
 
 def find_library(value: object) -> ArrayLibrary | None:
@@ -51,24 +65,45 @@ def find_library(value: object) -> ArrayLibrary | None:
     kind = type(value)
     library = _by_type.get(kind)
     if library is None:
-        library = next((entry for entry in LIBRARIES if entry.is_array(value)), None)
+        library = next((each for each in _candidates(kind) if each.is_array(value)), None)
         if library is not None and len(_by_type) < 1024:
             _by_type[kind] = library
     return library
 
 
+def _candidates(kind: type) -> list[ArrayLibrary]:
+    """The libraries that the classes of a type are of, NumPy first."""
+    roots = {str(each.__module__).partition(".")[0] for each in kind.__mro__}
+    return [
+        import_module(f"tensorsplit.arrays.{file}")
+        for root, file in _FILES.items()
+        if root in roots and root in sys.modules
+    ]
+
+
 def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
     """The library that the data of an operator version is an array of (TS204 if of none)."""
     library = find_library(value)
-    if library is None:
-        raise SplitError(
-            NOT_AN_ARRAY,
-            f"it is {show(value)} of type {type(value).__name__}",
-            "give a NumPy array",
-            operator=operator,
-            parameter=parameter,
-        )
+    try:
+        if library is None:
+            raise SplitError(NOT_AN_ARRAY, f"it is of type {type(value).__name__}", _fix(value))
+        library.check(value)
+    except SplitError as error:
+        error.parameter = parameter
+        raise error.located(operator=operator) from None
     return library
+
+
+def _fix(value: object) -> str:
+    """What to call for what is no array."""
+    root = str(type(value).__module__).partition(".")[0]
+    if root in ("pandas", "polars"):
+        return "pass its `to_numpy()`"
+    if isinstance(value, (list, tuple, range, memoryview)) or hasattr(value, "__array__"):
+        return "pass `numpy.asarray` of it"
+    if hasattr(value, "__dlpack__"):
+        return "pass `numpy.from_dlpack` of it"
+    return "give an array of NumPy or PyTorch"
 
 
 def execute(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensorsplit.arrays import find_library
+import numpy as np
+
+from tensorsplit.arrays import ArrayLibrary, find_library
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, SplitError, show
 from tensorsplit.core.operands import Operand
@@ -14,14 +16,17 @@ from tensorsplit.core.rules import MAX_PARTS
 from tensorsplit.core.schema import Operator
 
 
-def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
+def bind_values(
+    record: Operator, values: Mapping[str, Any], library: ArrayLibrary | None = None
+) -> Intent:
     """Bind Python values to the operands of an operator version (TS102 to TS107, TS305).
 
     The values are integers, sequences of integers, or arrays; None stands for absent. An array is
     the input where the version has an input of that name; integers, in whatever container, have no
     element type of their own and fit every integer type. ``num_outputs`` may be given to any
     version that splits into as many equal parts as its node has outputs; where it is no attribute,
-    it is that number.
+    it is that number. Arrays of another library than that of the data, if one is given, are
+    refused (TS105).
     """
     outputs = None
     operands = []
@@ -32,19 +37,26 @@ def bind_values(record: Operator, values: Mapping[str, Any]) -> Intent:
             if name == "num_outputs" and record.absent is not None and not record.is_sequence:
                 outputs = _integer(name, value)
             else:
-                operands.append((name, _operand(record, name, value)))
+                operands.append((name, _operand(record, name, value, library)))
     except SplitError as error:
         raise error.located(operator=record.id) from None
     return bind(record, operands, outputs)
 
 
-def _operand(record: Operator, name: str, value: Any) -> Operand:
+def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | None) -> Operand:
     if type(value) is int:
         return Operand((value,), 0)
     if isinstance(value, (list, tuple, range)):
         return _from_items(name, value)
     library = find_library(value)
     if library is not None:
+        if expected not in (None, library) and not isinstance(value, np.generic):
+            raise SplitError(
+                OPERAND_TYPE,
+                f"it is of type {type(value).__name__}, of another library than the data",
+                "give integers, or an array of the library of the data",
+                parameter=name,
+            )
         values, rank, element_type = library.operand_parts(value, name)
         integers = element_type.lstrip("u").startswith("int")
         source = "input" if record.input(name) else None

@@ -34,11 +34,12 @@ class _Memo:
         self.plans = make_plans()
         self._parts = 0  # about as many as the plans have; threads that meet here may lose some
 
-    def bind(self, arguments: tuple[Any, ...]) -> Intent:
+    def bind(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
         """What a call asks for; OpenVINO's functions have no opset, and are of version 1."""
         vendor, _, name = self._operator.partition(".")
         values = dict(zip(self._names, arguments, strict=True))
-        return bind_values(in_force(name, values.pop("opset", 1), vendor=vendor), values)
+        record = in_force(name, values.pop("opset", 1), vendor=vendor)
+        return bind_values(record, values, library)
 
     def add(
         self, array: ndarray[Any, Any], arguments: tuple[Any, ...], plan: PreparedSplit
@@ -229,10 +230,10 @@ def _validate(
     """Resolve and cache the plan; nobody else can change the arguments."""
     library, plan = arrays.find_library(data), memo.plans.find(data, arguments)
     if library is None or plan is None:
-        intent = memo.bind(arguments)
+        intent = memo.bind(arguments, library)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
-        plan = PreparedSplit.of(intent, tuple(data.shape))
+        plan = PreparedSplit.of(intent, library.shape(data))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
         if type(data) is ndarray:
             memo.add(data, arguments, plan)

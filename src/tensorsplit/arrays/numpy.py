@@ -30,12 +30,29 @@ _NAMES = {
     "float6_e2m3fn": "float6e2m3",
     "float6_e3m2fn": "float6e3m2",
 }
+"""The standard's names of what NumPy, and most libraries after it, call something else."""
+
 _cache: dict[np.dtype[Any], str] = {}
 
 
 def is_array(value: object) -> bool:
     """Whether the value is a NumPy array, or a scalar that stands for a rank-0 one."""
     return isinstance(value, (np.ndarray, np.generic))
+
+
+def check(array: Array) -> None:
+    """All arrays of NumPy are split."""
+
+
+def shape(array: Array) -> tuple[int, ...]:
+    """The shape."""
+    found: tuple[int, ...] = array.shape
+    return found
+
+
+def standard_name(name: str) -> str:
+    """The name of an element type in the schemas of ONNX; NumPy's where no standard names it."""
+    return _NAMES.get(name, name)
 
 
 def element_type(array: Array) -> str:
@@ -49,7 +66,7 @@ def element_type(array: Array) -> str:
     except TypeError:  # a StringDType whose stand-in for missing strings can't be hashed
         return "string"
     if name is None:
-        name = "string" if dtype.kind in "UST" else _NAMES.get(dtype.name, dtype.name)
+        name = "string" if dtype.kind in "UST" else standard_name(dtype.name)
         if len(_cache) < 1024:
             _cache[dtype] = name
     return name

@@ -83,11 +83,12 @@ class PreparedSplit(SplitPlan, Prepared):
             self.operator, library.element_type(data), self.element_types, self._data
         )
         plan: SplitPlan = self
-        if data.shape == self.input_shape:
+        shape = library.shape(data)
+        if shape == self.input_shape:
             if library is numpy_arrays:
                 self.accept(data.dtype)
         else:
-            plan = self._for_shape(tuple(data.shape))
+            plan = self._for_shape(shape)
         return arrays.execute(plan, data, library, copy=copy, out=out)
 
     def accept(self, dtype: Any) -> None:
