@@ -360,3 +360,102 @@ def test_one_thread_raises_what_nodes_refuse() -> None:
                     process.call(request)
     finally:
         process.stop()
+
+
+def body_inputs(shape: str, element: str, has_axis: bool) -> list[Any]:
+    """Parameters: data, two lengths, a condition, and perhaps an axis."""
+    made = [parameter("x", "f32", shape), parameter("l", element, "2")]
+    made.append(parameter("f", "boolean", ""))
+    return [*made, parameter("a", "i64", "")] if has_axis else made
+
+
+def in_body(kinds: list[str], shape: str, element: str, has_axis: bool) -> tuple[Any, Any]:
+    """Outputs and parameters of bodies in each other; the innermost computes the lengths itself."""
+    ops, given = ov.opset8, body_inputs(shape, element, has_axis)
+    if not kinds:
+        axis = given[3] if has_axis else int64(-1, scalar=True)
+        zero = ops.convert(int64(0), element)
+        parts = ov.opset1.variadic_split(ops.relu(given[0]), axis, ops.add(given[1], zero))
+        parts.set_friendly_name("cut")
+        return parts.outputs(), given
+    kind, *rest = kinds
+    outputs, inner = in_body(rest, shape, element, has_axis)
+    outside = [value.output(0) for value in given]
+    true = ops.constant(np.array(True))
+    if kind == "If":
+        other = body_inputs(shape, element, has_axis)
+        bodies = (ov.Model(outputs, inner, "t"), ov.Model([ops.relu(other[0])] * 2, other, "e"))
+        made = ov.opset13.if_op(outside[2])
+        made.set_then_body(bodies[0])
+        made.set_else_body(bodies[1])
+        for value, *ports in zip(outside, inner, other, strict=True):
+            made.set_input(value, *ports)
+        ends = zip(bodies[0].results, bodies[1].results, strict=True)
+        return [made.set_output(*pair) for pair in ends], given
+    if kind == "Loop":
+        body = ov.Model([true.output(0), *outputs], inner, "b")
+        made = ov.opset13.loop(int64(2, scalar=True), true)
+        made.set_function(body)
+        made.set_special_body_ports([-1, 0])
+        results = body.results[1:]
+    else:
+        count = parameter("count", "i64", "1")
+        body = ov.Model([*outputs, ops.add(count, int64(1)).output(0)], [*inner, count], "b")
+        made = ops.tensor_iterator()
+        made.set_body(body)
+        made.set_sliced_input(count, int64(0, 1).output(0), 0, 1, 1, -1, 0)
+        results = body.results[:-1]
+    for port, value in zip(inner, outside, strict=True):
+        made.set_invariant_input(port, value)
+    return [made.get_iter_value(result.output(0), -1) for result in results], given
+
+
+BODIES = ("Loop", "TensorIterator", "If", "Loop If", "TensorIterator Loop", "If TensorIterator")
+RUN_TIME_LENGTHS = (
+    *((legal, True) for legal in ([2, 4], [-1, 2], [6, 0], [6, -1])),
+    *((wrong, False) for wrong in ([-1, 7], [7, -1], [-1, -1], [-2, 8], [3, 2], [0, 0])),
+)
+
+
+@pytest.mark.parametrize(
+    ("shape", "element"), [("?", "i64"), ("6", "i32"), ("2,?", "i32"), ("1,2,6", "i64")]
+)
+@pytest.mark.parametrize("kinds", BODIES)
+def test_lengths_that_a_body_computes_are_guarded(
+    tmp_path: Path, kinds: str, shape: str, element: str
+) -> None:
+    """D7: OpenVINO would read what lies behind the data."""
+    path = save(tmp_path, *in_body(kinds.split(), shape, element, has_axis=False))
+    sizes = [int(size) for size in shape.replace("?", "6").split(",")]
+    x = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    for lengths, is_legal in RUN_TIME_LENGTHS:
+        fed = {"x": x, "l": np.array(lengths, f"int{element[1:]}"), "f": np.array(True)}
+        if not is_legal:
+            with pytest.raises(ts.SplitError, match=r"TS603.*stops at layer '.*' / layer 'cut'"):
+                ts.run(path, fed, engine="openvino")
+            continue
+        first, second = ts.run(path, fed).values()
+        end = lengths[0] if lengths[0] >= 0 else 4
+        np.testing.assert_array_equal(first, x[..., :end])
+        np.testing.assert_array_equal(second, x[..., end:])
+
+
+@pytest.mark.parametrize("kinds", ["Loop", "If TensorIterator"])
+def test_an_axis_that_a_body_is_given_is_guarded(tmp_path: Path, kinds: str) -> None:
+    path = save(tmp_path, *in_body(kinds.split(), "2,?", "i64", has_axis=True))
+    for axis, lengths in ((-1, [2, 4]), (0, [-1, 2])):
+        fed = {"x": X[:2, :6], "l": np.array(lengths), "f": np.array(True), "a": np.array(axis)}
+        parts = ts.run(path, fed).values()
+        np.testing.assert_array_equal(np.concatenate(list(parts), axis), X[:2, :6])
+        with pytest.raises(ts.SplitError, match=r"TS603.*stops at"):
+            ts.run(path, {**fed, "l": np.array([-1, 7])})
+    for axis in (2, -3):
+        fed |= {"a": np.array(axis), "l": np.array([0, 0])}
+        with pytest.raises(ts.SplitError, match=r"TS603.*stops at"):
+            ts.run(path, fed)
+
+
+def test_a_guarded_split_in_a_branch_that_is_not_taken_does_not_stop(tmp_path: Path) -> None:
+    path = save(tmp_path, *in_body(["If"], "2,?", "i64", has_axis=False))
+    fed = {"x": X[:2, :6], "l": np.array([-1, 7]), "f": np.array(False)}
+    assert [part.shape for part in ts.run(path, fed).values()] == [(2, 6), (2, 6)]

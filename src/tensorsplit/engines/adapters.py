@@ -110,9 +110,15 @@ def run_openvino(
 
     core = openvino.Core()
     network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
+    return infer_openvino(core, network, openvino_tensors(network, model, inputs), outputs)
+
+
+def infer_openvino(
+    core: Any, network: Any, fed: Mapping[int, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Run a model that OpenVINO has read; what is fed is as of `openvino_tensors`."""
     compiled = core.compile_model(network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
     request = compiled.create_infer_request()
-    fed = openvino_tensors(network, model, inputs)
     request.start_async(fed)  # infer() loses errors where there is one thread
     request.wait()
     tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]

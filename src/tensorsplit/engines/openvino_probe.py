@@ -1,14 +1,16 @@
 """Checking the split layers of a model whose other layers only OpenVINO can run.
 
-OpenVINO does not check negative lengths before it reads memory, so the operands are looked at
+OpenVINO does not check negative lengths before it reads memory (D7), so the operands are looked at
 before it splits: first as far as the shapes of the inputs tell, then, for what depends on computed
 values, by running what computes them. Layers come in order, so that whatever is run to check one
-consists of layers that have been checked.
+consists of layers that have been checked. What only a body computes is checked while it runs, by
+guards; they also stand where the main graph might compute something else the second time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,68 +18,103 @@ import openvino
 from openvino import opset8
 
 from tensorsplit.arrays.numpy import operand_parts
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import ENGINE_REFUSED, SplitError
 from tensorsplit.core.operands import Operand
-from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import bind, plan
 from tensorsplit.core.schema import Operator
-from tensorsplit.engines.adapters import from_openvino, openvino_tensors, run_openvino
-
-_IF = "If"
-_FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
+from tensorsplit.engines.adapters import from_openvino, infer_openvino, openvino_tensors
+from tensorsplit.openvino.split_guards import (
+    attribute_operands,
+    bodies,
+    guard_bodies,
+    guard_splits,
+    path,
+    record_of,
+    stopped_at,
+)
 
 
 def run(
-    model: str, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Check a model, then run it; arguments as of `run_openvino`."""
+    """Check the splits of an IR and guard them, then run it; arguments as of `run_openvino`."""
+    core, network, tensors = _read(model, weights, inputs)
+    network.reshape(
+        {network.inputs[i]: openvino.PartialShape(list(t.shape)) for i, t in tensors.items()}
+    )
+    with _stops():
+        guard_bodies(network)
+        _check_splits(core, network, tensors)
+        guard_splits(network)
+        return infer_openvino(core, network, tensors, outputs)
+
+
+def run_guarded(
+    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Guard the splits of an ONNX model that OpenVINO reads, then run it."""
+    core, network, tensors = _read(model, weights, inputs)
+    with _stops():
+        guard_splits(network)
+        return infer_openvino(core, network, tensors, outputs)
+
+
+def _read(
+    model: str | bytes, weights: bytes, inputs: Mapping[str, Any]
+) -> tuple[Any, Any, dict[int, Any]]:
     core = openvino.Core()
-    network = core.read_model(model)
-    check_splits(core, network, openvino_tensors(network, model, inputs))
-    return run_openvino(model, weights, inputs, outputs)
+    network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
+    return core, network, openvino_tensors(network, model, inputs)
 
 
-def check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
-    """Refuse a wrong split layer (TS1xx to TS3xx); nothing is changed.
+@contextmanager
+def _stops() -> Iterator[None]:
+    """Say where a guarded model stops (TS603)."""
+    try:
+        yield
+    except RuntimeError as error:
+        where = stopped_at(str(error))
+        if where is None:
+            raise
+        raise SplitError(
+            ENGINE_REFUSED,
+            f"openvino stops at {where}: its axis or lengths do not fit the data",
+            parameter="engine",
+        ) from None
+
+
+def _check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
+    """Refuse a wrong split layer (TS1xx to TS3xx).
 
     In bodies, those are checked whose operands are constants and whose data has a known shape.
     """
-    copy = model.clone()
-    shapes = {copy.inputs[i]: openvino.PartialShape(list(t.shape)) for i, t in tensors.items()}
-    copy.reshape(shapes)
-    for layer in copy.get_ordered_ops():
-        record = _FAMILY.get(layer.get_type_name())
+    for layer in model.get_ordered_ops():
+        record = record_of(layer)
         if record is not None:
             data, *given = layer.input_values()
             known = _known(layer)
             if known is None:
                 wanted = [opset8.shape_of(data).output(0), *given]
-                sizes, *arrays = _compute(core, copy, wanted, tensors)
+                sizes, *arrays = _compute(core, model, wanted, tensors)
                 known = tuple(sizes.tolist()), arrays
             _check(layer, record, *known)
         branch = None
-        if layer.get_type_name() == _IF:
-            (condition,) = _compute(core, copy, [layer.input_value(0)], tensors)
+        if layer.get_type_name() == "If":
+            (condition,) = _compute(core, model, [layer.input_value(0)], tensors)
             branch = 0 if condition.all() else 1
-        _check_bodies(layer, branch, f"{_path(layer)} / ")
+        _check_bodies(layer, branch, f"{path(layer)} / ")
 
 
 def _check_bodies(layer: Any, branch: int | None, place: str) -> None:
     """Check the bodies of a layer; of an If the branch that is taken, or both."""
-    if layer.get_type_name() == _IF:
-        bodies = [layer.get_function(i) for i in ((0, 1) if branch is None else (branch,))]
-    else:
-        bodies = [layer.get_function()] if hasattr(layer, "get_function") else []
-    for inner in (inner for body in bodies for inner in body.get_ordered_ops()):
-        record = _FAMILY.get(inner.get_type_name())
-        known = None if record is None else _known(inner)
-        if record is not None and known is not None:
-            _check(inner, record, *known, place)
-        _check_bodies(inner, None, f"{place}{_path(inner)} / ")
-
-
-def _path(layer: Any) -> str:
-    return f"layer '{layer.get_friendly_name()}'"
+    models = bodies(layer)
+    for body in models if branch is None else [models[branch]]:
+        for inner in body.get_ordered_ops():
+            record = record_of(inner)
+            known = None if record is None else _known(inner)
+            if record is not None and known is not None:
+                _check(inner, record, *known, place)
+            _check_bodies(inner, None, f"{place}{path(inner)} / ")
 
 
 def _known(layer: Any) -> tuple[tuple[int, ...], list[Any]] | None:
@@ -97,14 +134,13 @@ def _check(
         (parameter.name, Operand(*operand_parts(array, parameter.name), "input"))
         for parameter, array in zip(record.inputs[1:], arrays, strict=True)
     ]
-    operands += [
-        (attribute.name, Operand((layer.get_attributes()[attribute.name],), 0, None, "attribute"))
-        for attribute in record.attributes
-    ]
     try:
-        plan(bind(record, operands, len(layer.outputs())), sizes)
+        plan(
+            bind(record, [*operands, *attribute_operands(layer, record)], len(layer.outputs())),
+            sizes,
+        )
     except SplitError as error:
-        raise error.located(operator=record.id, node=f"{place}{_path(layer)}") from None
+        raise error.located(operator=record.id, node=f"{place}{path(layer)}") from None
 
 
 def _constant(node: Any) -> Any:

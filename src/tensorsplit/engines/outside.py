@@ -39,7 +39,8 @@ def run_outside(
     adapter = ""  # the engine's own
     if model.openvino is None:
         feeds = check_feeds(model.inputs, inputs)
-        _validate(model, feeds)
+        if not _validate(model, feeds) and engine == _OPENVINO:
+            adapter = f"{_PROBE}:run_guarded"
         content = _content(engine, model, feeds)
     elif engine == _OPENVINO:
         feeds = check_feeds(model.inputs, inputs)
@@ -96,8 +97,10 @@ def _copied(proto: ModelProto) -> ModelProto:
     return copy
 
 
-def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
+def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> bool:
     """Refuse what could harm an engine: malformed models, wrong split nodes and positions.
+
+    Returns whether the feeds alone decided all that is checked.
 
     Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute them
     run here, by the engine ``numpy``. What only the evaluator of the other operators refuses is
@@ -107,17 +110,20 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> None:
     check_expanded(model.model, "use engine='numpy', which runs each function as it is")
     facts = validate(model.model, feeds)
     known = dict(feeds)
+    is_decided = True
     for whole in (False, True):
         needed = values_needed(facts, whole=whole)
         if not needed:
-            return
+            break
+        is_decided = False
         try:
             known |= evaluate(block, feeds, needed)
         except SplitError as error:
             if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
                 raise
-            return
+            break
         facts = validate(model.model, known)
+    return is_decided
 
 
 def _plain(value: Any) -> Any:

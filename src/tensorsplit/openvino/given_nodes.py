@@ -80,7 +80,7 @@ def read(context: Any, name: str, vendor: str) -> Given:
             for called, value in zip(names, inputs, strict=False)
             if value.get_node().get_type_name() != _ABSENT
         }
-        operands = [*attributes.items(), *((each, _operand(values[each])) for each in values)]
+        operands = [*attributes.items(), *((each, operand_of(values[each])) for each in values)]
         readings.append(Given(record, operands, data, values))
     return next(filter(_is_taken, readings), readings[0])
 
@@ -98,7 +98,7 @@ def _attribute(value: Any) -> Operand:
     return Operand(tuple(value) if is_list else (value,), int(is_list), None, "attribute")
 
 
-def _operand(value: Value) -> Operand:
+def operand_of(value: Value) -> Operand:
     """What is known of an input: all of a constant, else its rank and element type."""
     shape = shape_of(value)
     rank = None if shape is None else len(shape)

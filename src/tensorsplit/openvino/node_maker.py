@@ -40,7 +40,14 @@ _NODES: dict[str, Callable[..., Any]] = {
 
 
 class NodeMaker(Maker[Value]):
-    """Makes nodes of formulas, and takes tensors apart by them."""
+    """Makes nodes of formulas, and takes tensors apart by them.
+
+    Guards, the nodes at which the running model stops, get a name if one is given.
+    """
+
+    def __init__(self, guard: str = "") -> None:
+        super().__init__()
+        self._guard = guard
 
     def constant_list(self, values: Iterable[int]) -> Value:
         """Integers as int64 of rank 1."""
@@ -49,6 +56,8 @@ class NodeMaker(Maker[Value]):
     def apply(self, operation: str, operands: list[Value]) -> Value:
         """The node of an operation; see `Maker.apply`."""
         made: Value = _NODES[operation](*operands).output(0)
+        if self._guard and operation == "shaped":
+            made.get_node().set_friendly_name(self._guard)
         return made
 
     def scalar(self, number: Number) -> Value:

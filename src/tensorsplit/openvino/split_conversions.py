@@ -16,7 +16,17 @@ import openvino
 from openvino import opset8 as ops
 from openvino.frontend.onnx import ConversionExtension
 
-from tensorsplit.core.arithmetic import Number, Numbers, bounds, dimension, fed, fitting
+from tensorsplit.core.arithmetic import (
+    Number,
+    Numbers,
+    bounds,
+    dimension,
+    fed,
+    fitting,
+    position,
+    size_of,
+    value,
+)
 from tensorsplit.core.dimensions import Shape, are_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.operands import Operand
@@ -77,7 +87,8 @@ def axis_split(
     _check_data(intent, data)
     at: Number = intent.axis or 0
     if intent.axis is None and axis is not None:
-        at = number(axis)
+        rank = size_of(value(ops.shape_of(data, "i64").output(0)))
+        at = position(number(axis), rank, rank - 1)
     dim = dimension(data, at)
     sizes = _known_sizes(intent, shape_of(data)) or _run_time_sizes(intent, dim, lengths)
     count = None
@@ -89,12 +100,15 @@ def axis_split(
     return AxisSplit(data, at, dim, sizes, count)
 
 
-def parts(split: AxisSplit) -> list[Value]:
-    """The parts, with the axis; it is known how many there are."""
+def parts(split: AxisSplit, guard: str = "") -> list[Value]:
+    """The parts, with the axis; it is known how many there are.
+
+    ``guard`` is the name of the nodes at which the running model stops.
+    """
     data, axis, dim, sizes, count = split
     if count is None:
         raise SplitError(UNKNOWN_COUNT, "the number of parts is known only at run time")
-    make = NodeMaker()
+    make = NodeMaker(guard)
     if data.get_element_type() == openvino.Type.string:
         limits = bounds(dim, sizes, count)
         return [make.slice(data, start, end, axis) for start, end in limits]

@@ -1,0 +1,113 @@
+"""Split layers of a model that OpenVINO has read, guarded where only the running model decides.
+
+OpenVINO does not check negative lengths before it reads memory (D7). What the extensions of its
+import put into a model, this puts into one that it read by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from openvino import opset8 as ops
+
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.operands import Operand, Operands
+from tensorsplit.core.records import operators
+from tensorsplit.core.resolve import Intent, bind
+from tensorsplit.core.schema import Operator
+from tensorsplit.openvino.given_nodes import constant_values, operand_of
+from tensorsplit.openvino.node_maker import Value, constant
+from tensorsplit.openvino.split_conversions import AxisSplit, axis_split, parts
+
+_FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
+
+
+def record_of(layer: Any) -> Operator | None:
+    """The operator version of a layer; None if it is no split."""
+    return _FAMILY.get(layer.get_type_name())
+
+
+def bodies(layer: Any) -> list[Any]:
+    """The models that a layer runs: both branches of an If, the body of a loop."""
+    if layer.get_type_name() == "If":
+        return [layer.get_function(place) for place in (0, 1)]
+    return [layer.get_function()] if hasattr(layer, "get_function") else []
+
+
+def path(layer: Any) -> str:
+    """How a layer is named in messages."""
+    return f"layer '{layer.get_friendly_name()}'"
+
+
+def attribute_operands(layer: Any, record: Operator) -> Operands:
+    """What the attributes of a split layer say."""
+    given = layer.get_attributes()
+    return [
+        (entry.name, Operand((given[entry.name],), 0, None, "attribute"))
+        for entry in record.attributes
+    ]
+
+
+def guard_bodies(model: Any, place: str = "") -> None:
+    """`guard_splits` in the bodies of a model alone."""
+    for layer in model.get_ordered_ops():
+        for body in bodies(layer):
+            guard_splits(body, f"{place}{path(layer)} / ")
+    model.validate_nodes_and_infer_types()
+
+
+def guard_splits(model: Any, place: str = "") -> None:
+    """Make a model stop where the operands of a split layer do not fit, in its bodies too.
+
+    Layers whose operands are constants, and whose data has a known shape, stay as they are.
+
+    Args:
+        model: An ``openvino.Model``, which is changed.
+        place: What messages have before the name of a layer.
+
+    Raises:
+        SplitError: TS1xx to TS3xx for what fits no data.
+    """
+    guard_bodies(model, place)
+    for layer in model.get_ordered_ops():
+        record = record_of(layer)
+        if record is None:
+            continue
+        data, *operands = layer.input_values()
+        if data.get_partial_shape().is_static and None not in map(constant_values, operands):
+            continue
+        called = f"{place}{path(layer)}"
+        try:
+            intent = bind(record, _operands(layer, record, operands), layer.get_output_size())
+            guarded = parts(_axis_split(intent, data, *operands), f"{{{called}}}")
+        except SplitError as error:
+            raise error.located(operator=record.id, node=called) from None
+        for output, part in zip(layer.outputs(), guarded, strict=True):
+            names = output.get_names()
+            for target in output.get_target_inputs():
+                target.replace_source_output(part)
+            part.get_tensor().set_names(names)
+    model.validate_nodes_and_infer_types()
+
+
+def stopped_at(message: str) -> str | None:
+    """Where a guarded model stopped, of which OpenVINO tells in a message."""
+    found = re.search(r"\{(layer '.*')\}", message)
+    return None if found is None else found[1]
+
+
+def _operands(layer: Any, record: Operator, values: list[Value]) -> Operands:
+    """What a split layer gives, as far as its inputs are constants."""
+    names = [parameter.name for parameter in record.inputs[1:]]
+    given = [(name, operand_of(held)) for name, held in zip(names, values, strict=True)]
+    return [*given, *attribute_operands(layer, record)]
+
+
+def _axis_split(
+    intent: Intent, data: Value, axis: Value, lengths: Value | None = None
+) -> AxisSplit:
+    if lengths is not None:
+        count = constant([intent.outputs or 0])
+        lengths = ops.reshape(lengths, count, False).output(0)
+    return axis_split(intent, data, lengths, axis)
