@@ -122,3 +122,11 @@ def test_nothing_imports_the_oracle_or_is_imported_by_it() -> None:
 
 def test_the_package_is_typed() -> None:
     assert (ROOT / "src" / "tensorsplit" / "py.typed").is_file()
+
+
+def test_the_kernels_are_one_source_for_all_processors() -> None:
+    folder = ROOT / "src/tensorsplit/native"
+    files = [*folder.glob("*.hpp"), *folder.glob("kernels*.cpp")]
+    intrinsics = re.compile(r"immintrin|arm_neon|\b_mm\d*_|\bv\w+q_[us]\d+\b|__m\d{3}")
+    found = [path.name for path in files if intrinsics.search(path.read_text())]
+    assert found == ["vectors.hpp"]

@@ -104,7 +104,7 @@ def test_a_function_is_annotated(path: str) -> None:
 
 
 def test_a_plain_import_tells_what_copies() -> None:
-    assert ts.native.in_use in {"avx2", "baseline", "numpy"}
+    assert ts.native.in_use in {"avx2", "neon", "baseline", "numpy"}
     assert (ts.native.kernel is None) == (ts.native.in_use == "numpy")
 
 

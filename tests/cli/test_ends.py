@@ -118,7 +118,7 @@ def test_no_command_is_the_help(tensorsplit: Command) -> None:
     assert tensorsplit() == tensorsplit("--help")
 
 
-@pytest.mark.parametrize("copier", ["avx2", "baseline", "numpy"])
+@pytest.mark.parametrize("copier", ["avx2", "neon", "baseline", "numpy"])
 def test_the_version_and_what_copies(
     tensorsplit: Command, monkeypatch: pytest.MonkeyPatch, copier: str
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_fork_while_threads_copy(python: Any) -> None:
     done = python(
         """
 import os, threading
+ts.split  # imported here: in the child of a fork during an import, that import never ends
 x = np.arange(3_000_000, dtype=np.float32).reshape(3000, 1000)
 stop = threading.Event()
 def work():

@@ -55,7 +55,9 @@ bool non_temporal_is_fast() {
 
 const Kernels& best_kernels() {
 #ifdef TENSORSPLIT_AVX2
-    if (has_avx2()) return avx2;
+    if (has_avx2()) return shuffling;
+#elif defined(TENSORSPLIT_VECTORS)
+    return shuffling;
 #endif
     return baseline;
 }

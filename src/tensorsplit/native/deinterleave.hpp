@@ -1,7 +1,5 @@
-// Copying rows of a few columns by byte shuffles (AVX2).
+// Copying rows of a few columns by byte shuffles.
 #pragma once
-
-#include <immintrin.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include "kernels.hpp"
 #include "lines.hpp"
 #include "strips.hpp"
+#include "vectors.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -19,30 +18,31 @@ namespace {
 template <std::size_t columns, std::size_t width>
 class Deinterleave {
   public:
-    // Rows per step: a lane of each vector holds one half of them.
-    static constexpr std::size_t rows = 2 * 16 / width;
+    // Rows per step: a lane of each vector holds its share of them.
+    static constexpr std::size_t rows = Vector::size / width;
 
-    // Copy `halves` times `rows` rows to each of the targets that is not null.
-    template <class Vector, bool non_temporal, std::size_t halves>
+    // Copy `vectors` times `rows` rows to each of the targets that is not null.
+    template <bool non_temporal, std::size_t vectors>
     static void copy(const char* from, char* const* to, std::size_t at) {
-        __m256i source[halves][columns];
-        for (std::size_t half = 0; half < halves; ++half) {
+        Vector::type source[vectors][columns];
+        for (std::size_t k = 0; k < vectors; ++k) {
             for (std::size_t i = 0; i < columns; ++i) {
-                source[half][i] = Vector::load(from + 16 * i, from + 16 * (columns + i));
+                source[k][i] = Vector::load(from + 16 * i, 16 * columns);
             }
-            from += 32 * columns;
+            from += Vector::size * columns;
         }
         for (std::size_t i = 0; i < columns; ++i) {
             if (to[i] == nullptr) continue;
-            for (std::size_t half = 0; half < halves; ++half) {
-                write<Vector, non_temporal>(to[i] + at + 32 * half, join(source[half], i));
+            for (std::size_t k = 0; k < vectors; ++k) {
+                write<Vector, non_temporal>(to[i] + at + Vector::size * k, join(source[k], i));
             }
         }
     }
 
   private:
     struct Patterns {
-        alignas(32) std::uint8_t places[columns][columns][32];  // the source byte of each place
+        // The source byte of each place.
+        alignas(Vector::size) std::uint8_t places[columns][columns][Vector::size];
     };
 
     static constexpr Patterns make_patterns() {
@@ -56,25 +56,25 @@ class Deinterleave {
             const std::size_t element = byte / width;
             const std::size_t place = element / columns * width + byte % width;
             std::uint8_t* places = patterns.places[element % columns][byte / 16];
-            places[place] = places[place + 16] = static_cast<std::uint8_t>(byte % 16);
+            for (std::size_t lane = 0; lane < Vector::lanes; ++lane) {
+                places[16 * lane + place] = static_cast<std::uint8_t>(byte % 16);
+            }
         }
         return patterns;
     }
 
     static constexpr Patterns patterns = make_patterns();
 
-    static __m256i join(const __m256i* source, std::size_t column) {
-        __m256i joined = _mm256_shuffle_epi8(source[0], pattern(column, 0));
+    static Vector::type join(const Vector::type* source, std::size_t column) {
+        Vector::type joined = Vector::shuffle(source[0], pattern(column, 0));
         for (std::size_t i = 1; i < columns; ++i) {
-            const __m256i moved = _mm256_shuffle_epi8(source[i], pattern(column, i));
-            joined = _mm256_or_si256(joined, moved);
+            joined |= Vector::shuffle(source[i], pattern(column, i));
         }
         return joined;
     }
 
-    static __m256i pattern(std::size_t column, std::size_t vector) {
-        const std::uint8_t* places = patterns.places[column][vector];
-        return _mm256_load_si256(reinterpret_cast<const __m256i*>(places));
+    static Vector::type pattern(std::size_t column, std::size_t vector) {
+        return Vector::load_whole(patterns.places[column][vector]);
     }
 };
 
@@ -82,7 +82,7 @@ class Deinterleave {
 template <class Vector, bool non_temporal, std::size_t columns, std::size_t width>
 bool deinterleave(const Rows& rows, const Column* to, std::size_t count, const char* end) {
     using Deinterleave = Deinterleave<columns, width>;
-    constexpr std::size_t halves = 2, together = halves * Deinterleave::rows;  // lines of the cache
+    constexpr std::size_t vectors = line / Vector::size, together = vectors * Deinterleave::rows;
     // What follows the last strip of the only column may lie outside the source.
     const Rows inside = readable(rows, *to, end, rows.stride, together);
     // Local copies: the compiler knows that no store can change them.
@@ -90,7 +90,7 @@ bool deinterleave(const Rows& rows, const Column* to, std::size_t count, const c
     for (std::size_t i = 0; i < count; ++i) places[i] = target_of(inside, 0, to[i]);
     const char* from = source_of(inside, 0, *to);
     for (std::size_t group = 0; group < inside.count / together; ++group) {
-        Deinterleave::template copy<Vector, non_temporal, halves>(from, places, group * line);
+        Deinterleave::template copy<non_temporal, vectors>(from, places, group * line);
         from += line * columns;
     }
     copy_others(rows, inside, to, count);

@@ -35,8 +35,8 @@ struct Kernels {
 };
 
 extern const Kernels baseline;
-#ifdef TENSORSPLIT_AVX2
-extern const Kernels avx2;
+#ifdef TENSORSPLIT_VECTORS
+extern const Kernels shuffling;  // for x86-64 with AVX2, and Arm
 #endif
 
 }  // namespace tensorsplit

@@ -1,8 +1,5 @@
 // Cache lines: writing them whole, and prefetching those that are read next. Included by the
 // instruction-set specific files only.
-//
-// `Vector` has `stream`, a non-temporal store to an address that is a multiple of the vector's
-// size, and `prefetch`.
 #pragma once
 
 #include <algorithm>

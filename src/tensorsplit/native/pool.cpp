@@ -29,6 +29,8 @@ constexpr std::chrono::microseconds spin_timeout{20};
 void relax() {
 #ifdef TENSORSPLIT_SSE2
     _mm_pause();
+#elif defined(TENSORSPLIT_VECTORS)
+    __asm__ volatile("yield");
 #endif
 }
 

@@ -1,7 +1,5 @@
-// Copying one narrow column of narrow rows by byte shuffles (AVX2).
+// Copying one narrow column of narrow rows by byte shuffles.
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,6 +8,7 @@
 
 #include "kernels.hpp"
 #include "strips.hpp"
+#include "vectors.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 // repeats every 16 rows.
 class Shuffles {
   public:
-    static constexpr std::size_t rows = 16;
+    static constexpr std::size_t group = 16 * Vector::lanes;  // rows that are copied at once
     static constexpr std::size_t widest = 8;        // bytes of the column
     static constexpr std::ptrdiff_t farthest = 16;  // bytes from a row to the next
 
@@ -44,24 +43,23 @@ class Shuffles {
         return static_cast<std::ptrdiff_t>(reach_) - last * std::abs(stride_);
     }
 
-    // Copy groups of 32 rows; a lane of each vector holds one half of them.
-    template <class Vector>
+    // A lane of each vector holds its share of a group.
     void copy(const char* from, std::size_t groups, char* to) const {
         switch (loads_) {
             case 1:
-                return copy_by<Vector, 1>(from, groups, to);
+                return copy_by<1>(from, groups, to);
             case 2:
-                return copy_by<Vector, 2>(from, groups, to);
+                return copy_by<2>(from, groups, to);
             case 3:
-                return copy_by<Vector, 3>(from, groups, to);
+                return copy_by<3>(from, groups, to);
             case 4:
-                return copy_by<Vector, 4>(from, groups, to);
+                return copy_by<4>(from, groups, to);
             case 5:
-                return copy_by<Vector, 5>(from, groups, to);
+                return copy_by<5>(from, groups, to);
             case 6:
-                return copy_by<Vector, 6>(from, groups, to);
+                return copy_by<6>(from, groups, to);
             default:
-                return copy_by<Vector, most>(from, groups, to);
+                return copy_by<most>(from, groups, to);
         }
     }
 
@@ -73,6 +71,7 @@ class Shuffles {
         alignas(16) std::uint8_t places[16];  // the source byte of each place; 0x80 for zero
     };
 
+    static constexpr std::size_t rows = 16;
     static constexpr std::ptrdiff_t last = rows - 1;
 
     // Compute the pattern of one vector; return how many loads it needs. The others repeat the
@@ -106,41 +105,34 @@ class Shuffles {
         for (std::uint8_t& place : load.places) place = 0x80;
     }
 
-    template <class Vector, std::size_t count>
+    template <std::size_t count>
     void copy_by(const char* from, std::size_t groups, char* to) const {
         // Local copies: the compiler knows that no store can change them.
         const std::size_t vectors = width_;
-        const std::ptrdiff_t half_source = static_cast<std::ptrdiff_t>(rows) * stride_;
+        const std::ptrdiff_t lane_source = static_cast<std::ptrdiff_t>(rows) * stride_;
         const char* lowest = stride_ > 0 ? from : from + last * stride_;
-        const std::size_t half_place = rows * width_;
+        const std::size_t lane_place = rows * width_;
         for (std::size_t vector = 0; vector < vectors; ++vector) {
             const char* sources[count];
-            __m256i places[count];
+            Vector::type places[count];
             for (std::size_t i = 0; i < count; ++i) {
                 const Load& load = loads_of_[vector][i];
-                const auto* bytes = reinterpret_cast<const __m128i*>(load.places);
                 sources[i] = lowest + load.from;
-                places[i] = _mm256_broadcastsi128_si256(_mm_load_si128(bytes));
+                places[i] = Vector::load(load.places, 0);
             }
             char* place = to + vector * 16;
             std::ptrdiff_t low = 0;
             for (std::size_t group = 0; group < groups; ++group) {
-                __m256i joined = _mm256_setzero_si256();
+                Vector::type joined{};
                 for (std::size_t i = 0; i < count; ++i) {
-                    const __m256i bytes =
-                        Vector::load(sources[i] + low, sources[i] + low + half_source);
-                    joined = _mm256_or_si256(joined, _mm256_shuffle_epi8(bytes, places[i]));
+                    joined |= Vector::shuffle(Vector::load(sources[i] + low, lane_source),
+                                              places[i]);
                 }
-                store(place, _mm256_castsi256_si128(joined));
-                store(place + half_place, _mm256_extracti128_si256(joined, 1));
-                place += 2 * half_place;
-                low += 2 * half_source;
+                Vector::store(place, lane_place, joined);
+                place += Vector::lanes * lane_place;
+                low += static_cast<std::ptrdiff_t>(Vector::lanes) * lane_source;
             }
         }
-    }
-
-    static void store(char* to, __m128i value) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
     }
 
     std::size_t width_ = 0;

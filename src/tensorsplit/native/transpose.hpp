@@ -1,8 +1,6 @@
 // Copying many narrow columns at once, as transposes of small tiles in registers.
 //
-// `Vector` has one or two lanes of 16 bytes. It has `load` of a lane each from two addresses,
-// `store`, and `low<width>` and `high<width>`, which interleave the elements of the lower or upper
-// halves of the lanes of two vectors. Included by the instruction-set specific files only.
+// Included by the instruction-set specific files only.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +18,13 @@ struct Tile {
     static constexpr std::size_t columns = 16 / width;
     static constexpr std::size_t rows = columns * Vector::lanes;
 
-    // Row r and row r + columns become the lanes of vector r; interleaving the first half of the
+    // Row r, row r + columns and so on become the lanes of vector r; interleaving the first half of the
     // vectors with the second log2(columns) times transposes each lane.
     static void read(const char* from, std::ptrdiff_t stride, typename Vector::type* lines) {
+        const std::ptrdiff_t lane = static_cast<std::ptrdiff_t>(columns) * stride;
         for (std::size_t i = 0; i < columns; ++i) {
             const char* row = from + static_cast<std::ptrdiff_t>(i) * stride;
-            const auto other = static_cast<std::ptrdiff_t>(rows - columns) * stride;
-            lines[i] = Vector::load(row, row + other);
+            lines[i] = Vector::load(row, lane);
         }
         if constexpr (columns > 1) {
             for (std::size_t step = 1; step < columns; step *= 2) interleave(lines);
