@@ -6,7 +6,7 @@
 # cmake comes from PATH.
 set -eu
 cd "$(dirname "$0")/.."
-python=${PYTHON:-.venv/bin/python}
+python=$(command -v "${PYTHON:-.venv/bin/python}")
 build=$PWD/build/arm
 root=$build/root
 
@@ -40,7 +40,7 @@ for package in "$build"/packages/*.deb; do dpkg-deb -x "$package" "$root"; done
 cmake -S . -B "$build/objects" -DCMAKE_BUILD_TYPE=Release -DTENSORSPLIT_WERROR=ON \
     -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
     -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DCMAKE_CXX_FLAGS="-idirafter $root/usr/include" \
-    -DPython_EXECUTABLE="$(command -v "$python")" \
+    -DPython_EXECUTABLE="$("$python" -c "import sys; print(sys.executable)")" \
     -DPython_INCLUDE_DIR="$root/usr/include/python$version" \
     -DTENSORSPLIT_NUMPY="$root/site/numpy/_core/include" >"$build/log"
 cmake --build "$build/objects" -j 2 >>"$build/log" || { cat "$build/log"; exit 1; }

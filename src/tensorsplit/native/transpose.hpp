@@ -18,8 +18,8 @@ struct Tile {
     static constexpr std::size_t columns = 16 / width;
     static constexpr std::size_t rows = columns * Vector::lanes;
 
-    // Row r, row r + columns and so on become the lanes of vector r; interleaving the first half of the
-    // vectors with the second log2(columns) times transposes each lane.
+    // Row r, row r + columns and so on become the lanes of vector r; interleaving the first half of
+    // the vectors with the second log2(columns) times transposes each lane.
     static void read(const char* from, std::ptrdiff_t stride, typename Vector::type* lines) {
         const std::ptrdiff_t lane = static_cast<std::ptrdiff_t>(columns) * stride;
         for (std::size_t i = 0; i < columns; ++i) {

@@ -54,7 +54,8 @@ struct Vector {
     static type load(const void* from, [[maybe_unused]] std::ptrdiff_t apart) {
 #ifdef __AVX2__
         const auto* low = static_cast<const __m128i*>(from);
-        const auto* high = reinterpret_cast<const __m128i*>(static_cast<const char*>(from) + apart);
+        const char* other = static_cast<const char*>(from) + apart;
+        const auto* high = reinterpret_cast<const __m128i*>(other);
         return reinterpret_cast<type>(
             _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low)),
                                     _mm_loadu_si128(high), 1));
