@@ -7,7 +7,7 @@ threads may share one copy).
 
 Attributes:
     kernel: The extension module; None where copies are left to NumPy.
-    in_use: What copies: the name of kernels, such as ``avx2``, ``neon`` or ``baseline``, or ``numpy``.
+    in_use: What copies: kernels (``avx2``, ``neon`` or ``baseline``), or ``numpy``.
     threads: How many threads may share one copy.
     refused: What is wrong with an environment variable, as its name, what was seen and what would
         be right; None if nothing is.
