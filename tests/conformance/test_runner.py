@@ -10,12 +10,15 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tensorsplit.conformance import runner
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.document import Document
 from tensorsplit.conformance.runner import Subject, run
+from tensorsplit.engines.process import EngineProcess
 from tests.conformance.fakes import case, planted, planted_subject
 from tests.engines.test_process import is_gone
 from tests.refusals import refused
@@ -113,6 +116,21 @@ def test_progress_is_told_of_every_result_once() -> None:
     chosen = [*map(Subject.of, ("numpy", "onnx-reference")), planted_subject("segfaults")]
     run(chosen, CASES, jobs=2, progress=counts.append)
     assert sum(counts) == len(CASES) * len(chosen)
+
+
+def test_a_process_takes_hundreds_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing an engine takes as long as hundreds of cases."""
+    made = []
+
+    def process(*words: Any) -> EngineProcess:
+        made.append(EngineProcess(*words))
+        return made[-1]
+
+    monkeypatch.setattr(runner, "EngineProcess", process)
+    cases = [case(f"a/{number:03}") for number in range(400)]
+    document = measure(Subject.of("numpy"), cases=cases)
+    assert {result.verdict for result in document.results} == {"pass"}
+    assert len(made) == 1
 
 
 def test_a_subject_that_there_is_not_is_refused() -> None:
