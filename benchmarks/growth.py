@@ -14,7 +14,8 @@ from studies import STUDIES
 
 from tensorsplit.bench.figures import Figures, as_json, describe
 from tensorsplit.bench.peers import choose_entries
-from tensorsplit.bench.timing import Effort, measure
+from tensorsplit.bench.stations import apart, measure
+from tensorsplit.bench.timing import Effort
 
 SECONDS = 1.0
 """For each point; there are about forty."""
@@ -23,11 +24,11 @@ SECONDS = 1.0
 def take(*, quick: bool = False) -> Figures:
     """Measure every point of every study, beside NumPy."""
     effort = Effort(rounds=1) if quick else Effort(seconds=SECONDS)
-    entries = choose_entries(("numpy",))
     measured = []
-    for study in STUDIES:
-        click.echo(study.title)
-        measured += [measure(workload, entries, effort) for workload in study.workloads]
+    with apart(choose_entries(("numpy",))) as stations:
+        for study in STUDIES:
+            click.echo(study.title)
+            measured += [measure(workload, stations, effort) for workload in study.workloads]
     return Figures(describe(effort), tuple(measured))
 
 

@@ -29,7 +29,8 @@ from tensorsplit.bench.figures import (
     in_seconds,
 )
 from tensorsplit.bench.peers import choose_entries
-from tensorsplit.bench.timing import Effort, measure
+from tensorsplit.bench.stations import apart, measure
+from tensorsplit.bench.timing import Effort
 from tensorsplit.bench.workloads import WORKLOADS
 from tensorsplit.pages.layout import shortened
 
@@ -42,10 +43,11 @@ _BLOCK = re.compile(r"(<!-- begin ([\w-]+)[^>]*-->\n).*?(<!-- end \2 -->)", re.D
 
 def take() -> Figures:
     """Measure every workload beside every peer that is installed."""
-    effort, entries, measured = Effort(), choose_entries(()), []
-    for workload in WORKLOADS.values():
-        click.echo(workload.name)
-        measured.append(measure(workload, entries, effort))
+    effort, measured = Effort(), []
+    with apart(choose_entries(())) as stations:
+        for workload in WORKLOADS.values():
+            click.echo(workload.name)
+            measured.append(measure(workload, stations, effort))
     return Figures(describe(effort), tuple(measured))
 
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from tensorsplit.bench.figures import Figures, as_json, as_text, describe
-from tensorsplit.bench.peers import ENTRIES, OURS, choose_entries, installed
-from tensorsplit.bench.timing import Effort, measure
+from tensorsplit.bench.peers import ENTRIES, OURS, Entry, choose_entries, installed
+from tensorsplit.bench.stations import Local
+from tensorsplit.bench.stations import measure as measure_at
+from tensorsplit.bench.timing import Effort, Measured
 from tensorsplit.bench.workloads import Array, Prepared, Task, UnableError, Workload
 from tensorsplit.core.errors import SplitError
 from tests.bench.samples import PLAN, SMALL, STRINGS, VIEWS, entry, writes
 
 ONCE = Effort(rounds=1)
+
+
+def measure(workload: Workload, entries: Iterable[Entry], effort: Effort = ONCE) -> Measured:
+    return measure_at(workload, [Local(entries)], effort)
 
 
 def unable(task: Task) -> Prepared:
@@ -32,11 +39,11 @@ def figures(*workloads: Workload) -> Figures:
         entry(writes(spoil), "wrong"),
         entry(unable, "unable"),
     ]
-    return Figures(describe(ONCE), tuple(measure(each, entries, ONCE) for each in workloads))
+    return Figures(describe(ONCE), tuple(measure(each, entries) for each in workloads))
 
 
 def test_ours_and_numpy_are_right_and_timed() -> None:
-    timed = measure(SMALL, choose_entries(("numpy",)), ONCE)
+    timed = measure(SMALL, choose_entries(("numpy",)))
     assert [(each.peer, each.mode) for each in timed.entries] == [
         (OURS, "out"),
         (OURS, "pooled"),
@@ -50,7 +57,7 @@ def test_ours_and_numpy_are_right_and_timed() -> None:
 
 @pytest.mark.parametrize("workload", [VIEWS, PLAN, STRINGS], ids=lambda each: each.name)
 def test_views_plans_and_strings_are_right(workload: Workload) -> None:
-    timed = measure(workload, choose_entries(("numpy",)), ONCE)
+    timed = measure(workload, choose_entries(("numpy",)))
     assert not [each.wrong for each in timed.entries if each.wrong]
     assert any(each.ratio is not None for each in timed.entries)
 
@@ -70,12 +77,12 @@ def test_a_peer_that_goes_wrong_while_it_is_timed_is_named() -> None:
         if len(calls) > 2:
             spoil(buffers)
 
-    timed = measure(SMALL, [entry(writes(later))], ONCE)
+    timed = measure(SMALL, [entry(writes(later))])
     assert timed.entries[0].wrong == "part 0 has other values"
 
 
 def test_a_peer_that_is_unable_says_why_in_one_line() -> None:
-    timed = measure(SMALL, [entry(unable)], ONCE)
+    timed = measure(SMALL, [entry(unable)])
     assert timed.entries[0].cannot == "it knows no floats: bad <type>"
     assert timed.entries[0].ratio is None
 
@@ -86,7 +93,7 @@ def test_a_peer_that_is_unable_says_why_in_one_line() -> None:
 def test_no_installed_library_is_timed_on_wrong_results(peer: str, dtype: str) -> None:
     pytest.importorskip(peer)
     workload = Workload("split", "a test", (4, 6), dtype, 1, (1, 5))
-    timed = measure(workload, [each for each in choose_entries((peer,)) if each.peer == peer], ONCE)
+    timed = measure(workload, [each for each in choose_entries((peer,)) if each.peer == peer])
     for each in timed.entries:
         assert each.wrong is None
         assert (each.ratio is None) != (each.cannot is None)
@@ -98,9 +105,9 @@ def test_a_peer_that_fails_does_not_end_the_run_and_we_do() -> None:
     def fail(task: Task) -> Prepared:
         raise OSError("no such library")
 
-    assert measure(SMALL, [entry(fail)], ONCE).entries[0].cannot == "it fails: no such library"
+    assert measure(SMALL, [entry(fail)]).entries[0].cannot == "it fails: no such library"
     with pytest.raises(OSError, match="no such library"):
-        measure(SMALL, [entry(fail, OURS)], ONCE)
+        measure(SMALL, [entry(fail, OURS)])
 
 
 def test_a_library_that_is_not_installed_or_not_known_is_refused() -> None:
@@ -134,6 +141,20 @@ def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
     assert lines[-1] == "wrong: small-split: wrong (out): part 0 has other values"
 
 
+def test_the_table_has_heads_and_no_percentiles_of_a_single_sample() -> None:
+    entries = choose_entries(("numpy",))
+    once, twice = (
+        as_text(Figures(describe(effort), (measure(SMALL, entries, effort),)))
+        for effort in (ONCE, Effort(rounds=2))
+    )
+    assert ["library", "mode", "ratio", "a", "call"] in [*map(str.split, once.splitlines())]
+    assert "1 round\n" in once
+    assert "\N{EN DASH}" not in once
+    heads = ["library", "mode", "ratio", "10\N{EN DASH}90", "%", "a", "call"]
+    assert heads in [*map(str.split, twice.splitlines())]
+    assert twice.count("\N{EN DASH}") == 1 + 5
+
+
 def test_a_clean_table_says_so() -> None:
-    clean = Figures(describe(ONCE), (measure(SMALL, choose_entries(("numpy",)), ONCE),))
+    clean = Figures(describe(ONCE), (measure(SMALL, choose_entries(("numpy",))),))
     assert "bit for bit" in as_text(clean).splitlines()[-1]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from functools import partial
 
-from tensorsplit.bench.timing import Effort, Spread, in_turns, spread
+from tensorsplit.bench.timing import Effort, Spread, in_turns, sample, spread
+from tensorsplit.bench.workloads import UnableError
 
 
 def test_the_middle_and_the_tenths() -> None:
@@ -13,24 +15,44 @@ def test_the_middle_and_the_tenths() -> None:
     assert spread([3.0]) == Spread(3.0, 3.0, 3.0)
 
 
-def test_every_call_is_timed_once_in_each_round() -> None:
+def test_every_sample_is_taken_once_in_each_round() -> None:
     calls: Counter[str] = Counter()
-    seconds = in_turns(
-        {"a": lambda: calls.update("a"), "b": lambda: calls.update("b")}, Effort(rounds=3)
-    )
-    assert {name: len(values) for name, values in seconds.items()} == {"a": 3, "b": 3}
-    assert all(value > 0 for values in seconds.values() for value in values)
-    assert calls["a"] >= 3
-    assert calls["b"] >= 3
+
+    def take(name: str) -> float:
+        calls[name] += 1
+        return float(calls[name])
+
+    seconds = in_turns({name: partial(take, name) for name in "ab"}, Effort(rounds=3))
+    assert seconds == {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]}
 
 
 def test_without_a_number_of_rounds_there_are_enough_for_a_median() -> None:
-    seconds = in_turns({"a": lambda: None}, Effort(seconds=0.0))
-    assert len(seconds["a"]) == 9
+    assert in_turns({"a": lambda: 1.0}, Effort(seconds=0.0)) == {"a": [1.0] * 9}
+
+
+def test_what_fails_is_not_taken_again_and_the_others_are() -> None:
+    taken = []
+    error = UnableError("its process was ended")
+
+    def fail() -> float:
+        taken.append(1)
+        raise error
+
+    assert in_turns({"a": fail, "b": lambda: 1.0}, Effort(rounds=2)) == {
+        "a": error,
+        "b": [1.0, 1.0],
+    }
+    assert len(taken) == 1
+
+
+def test_a_sample_is_the_time_of_one_call_after_a_warm_up() -> None:
+    calls: list[int] = []
+    assert sample(partial(calls.append, 1), 4) > 0
+    assert len(calls) == 3 + 4
 
 
 def test_the_garbage_collector_rests_meanwhile_and_not_after() -> None:
-    seen = []
-    in_turns({"a": lambda: seen.append(gc.isenabled())}, Effort(rounds=1))
-    assert not seen[-1]
+    seen: list[bool] = []
+    sample(lambda: seen.append(gc.isenabled()), 1)
+    assert not any(seen)
     assert gc.isenabled()

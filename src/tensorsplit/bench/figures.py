@@ -131,19 +131,29 @@ def _block(measured: Measured) -> Iterator[Text]:
     yield Text.assemble((workload.name, "bold"), f"  {workload.stands_for}")
     yield Text(f"{workload}", "dim")
     least = in_seconds(measured.baseline.median)
-    yield Text(f"1 = {workload.baseline}{size}: {least}; {measured.rounds} rounds", "dim")
+    rounds = "1 round" if measured.rounds == 1 else f"{measured.rounds} rounds"
+    yield Text(f"1 = {workload.baseline}{size}: {least}; {rounds}", "dim")
+    has_range = measured.rounds > 1
+    yield Text(
+        _row("library", "mode", "ratio", "10\N{EN DASH}90 %" if has_range else "", "a call"), "dim"
+    )
     for entry in measured.entries:
         style = "bold red" if entry.wrong else "bold" if entry.peer == OURS else ""
-        yield Text(f"  {entry.peer:12} {entry.mode:7} {_figure(entry)}", style)
+        yield Text(_row(entry.peer, entry.mode, *_figure(entry, has_range=has_range)), style)
 
 
-def _figure(entry: Timed) -> str:
+def _row(peer: str, mode: str, ratio: str, reach: str = "", seconds: str = "") -> str:
+    columns = f"  {peer:12} {mode:7} {ratio:>5}  "
+    return f"{columns}{reach:13} {seconds:>8}" if reach else f"{columns}{seconds:>8}".rstrip()
+
+
+def _figure(entry: Timed, *, has_range: bool) -> tuple[str, ...]:
     """The ratio, its spread and the time of one call; or why there are none."""
     if entry.ratio is None or entry.seconds is None or entry.wrong is not None:
         reason = f"wrong: {entry.wrong}" if entry.wrong else entry.cannot or ""
-        return f"{'':5} {shortened(reason, _LONGEST_REASON)}"
-    ratio, seconds = in_digits(entry.ratio.median), in_seconds(entry.seconds.median)
-    return f"{ratio:>5}  {in_range(entry.ratio):13} {seconds:>8}"
+        return (f"{'':5} {shortened(reason, _LONGEST_REASON)}",)
+    reach = in_range(entry.ratio) if has_range else ""
+    return in_digits(entry.ratio.median), reach, in_seconds(entry.seconds.median)
 
 
 def in_digits(value: float) -> str:

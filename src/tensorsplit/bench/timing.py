@@ -1,20 +1,18 @@
-"""Timing: the peers of a workload in turns, so that what disturbs one disturbs all alike."""
+"""Timing: samples of a call, and rounds in which all that is compared takes turns."""
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tensorsplit.bench.peers import OURS, Entry, baseline
-from tensorsplit.bench.workloads import Prepared, Task, UnableError, Workload, find_fault, make_task
+from tensorsplit.bench.workloads import UnableError, Workload
 
-Call: TypeAlias = Callable[[], Any]
 Name = TypeVar("Name")
 
 _LEAST_SAMPLE = 500e-6
@@ -57,6 +55,11 @@ class Timed:
     cannot: str | None = None  # why it can't do the workload
     wrong: str | None = None  # what is wrong with its result
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be timed: it is able, and its result was right."""
+        return self.cannot is None and self.wrong is None
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -68,69 +71,33 @@ class Measured:
     entries: tuple[Timed, ...]
 
 
-def measure(workload: Workload, entries: Iterable[Entry], effort: Effort) -> Measured:
-    """Time a workload on every peer beside its baseline; check the results before and after.
-
-    A peer whose result is wrong before the timing is not timed; nor are entries for other kinds.
-    """
-    task = make_task(workload)
-    found = {entry: _prepare(entry, task) for entry in entries if entry.kind == workload.kind}
-    ready = {entry: each for entry, each in found.items() if isinstance(each, Prepared)}
-    calls = {entry: prepared.call for entry, prepared in ready.items()}
-    seconds = in_turns({None: baseline(task), **calls}, effort)
-    least = seconds[None]
-    for entry, prepared in ready.items():
-        ratios = [mine / other for mine, other in zip(seconds[entry], least, strict=True)]
-        fault = find_fault(task, prepared)
-        times = spread(ratios), spread(seconds[entry])
-        found[entry] = Timed(entry.peer, entry.mode, *times, wrong=fault)
-    timed = tuple(each for each in found.values() if isinstance(each, Timed))
-    return Measured(workload, len(least), spread(least), timed)
-
-
-def _prepare(entry: Entry, task: Task) -> Prepared | Timed:
-    """What is to be timed; or what can't be, and why."""
-    try:
-        prepared = entry.prepare(task)
-        wrong = find_fault(task, prepared)
-    except UnableError as reason:
-        return Timed(entry.peer, entry.mode, cannot=str(reason))
-    except Exception as error:  # another library may raise anything; what we raise is a bug
-        if entry.peer == OURS:
-            raise
-        return Timed(entry.peer, entry.mode, cannot=str(UnableError("it fails", error)))
-    return Timed(entry.peer, entry.mode, wrong=wrong) if wrong else prepared
-
-
 def spread(values: Sequence[float]) -> Spread:
     """Where one value or more lie."""
     return Spread(*map(float, np.percentile(values, (50, 10, 90))))
 
 
-def in_turns(calls: Mapping[Name, Call], effort: Effort) -> dict[Name, list[float]]:
-    """The seconds of one call of each, once in each round, in an order that changes.
+def in_turns(
+    samples: Mapping[Name, Callable[[], float]], effort: Effort
+) -> dict[Name, list[float] | UnableError]:
+    """What each sample returns, once in each round, in an order that changes.
 
-    Before each is timed, the process comes to rest, so that the idle threads of one library don't
-    take time from the next; then the call runs up to three times for nothing, so that its threads
-    are awake and its memory is as near as it can be. Short calls are repeated until half a
-    millisecond has passed. The garbage collector is paused.
+    A sample that raises `UnableError` is not taken again; the error is there instead of what it
+    returned.
     """
-    repeats = {name: _repeats(call) for name, call in calls.items()}
-    seconds: dict[Name, list[float]] = {name: [] for name in calls}
-    order = list(calls)
+    seconds: dict[Name, list[float]] = {name: [] for name in samples}
+    failed: dict[Name, UnableError] = {}
     rng = np.random.default_rng(0)
     stop = time.perf_counter() + effort.seconds
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        while not _is_enough(seconds, effort, stop):
-            rng.shuffle(order)
-            for name in order:
-                seconds[name].append(_sample(calls[name], repeats[name]))
-    finally:
-        if enabled:
-            gc.enable()
-    return seconds
+    while seconds and not _is_enough(seconds, effort, stop):
+        order = list(seconds)
+        rng.shuffle(order)
+        for name in order:
+            try:
+                seconds[name].append(samples[name]())
+            except UnableError as error:
+                failed[name] = error
+                del seconds[name]
+    return {**seconds, **failed}
 
 
 def _is_enough(seconds: Mapping[Any, Sequence[float]], effort: Effort, stop: float) -> bool:
@@ -149,7 +116,8 @@ def _is_settled(values: Sequence[float]) -> bool:
     return seen.high - seen.low <= _CLOSE_ENOUGH * seen.median * sqrt(len(values))
 
 
-def _repeats(call: Call) -> int:
+def repeats_of(call: Callable[[], Any]) -> int:
+    """How often a call is to be repeated, so that half a millisecond passes."""
     call()
     start = time.perf_counter()
     call()
@@ -157,22 +125,33 @@ def _repeats(call: Call) -> int:
     return min(_MOST_CALLS, ceil(_LEAST_SAMPLE / once))
 
 
-def _sample(call: Call, repeats: int) -> float:
-    """The seconds of one call; what it returns is given back within the time."""
-    _rest()
+def sample(call: Callable[[], Any], repeats: int) -> float:
+    """The seconds of one call; what it returns is given back within the time.
+
+    First the process comes to rest, so that idle threads take no time from it; then the call runs
+    up to three times for nothing, so that its threads are awake and its memory is as near as it
+    can be. The garbage collector is paused.
+    """
+    rest()
     stop = time.perf_counter() + _WARM_SECONDS
-    for _ in range(_WARM_CALLS):
-        call()
-        if time.perf_counter() > stop:
-            break
-    numbers = range(repeats)
-    start = time.perf_counter()
-    for _ in numbers:
-        call()
-    return (time.perf_counter() - start) / repeats
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(_WARM_CALLS):
+            call()
+            if time.perf_counter() > stop:
+                break
+        numbers = range(repeats)
+        start = time.perf_counter()
+        for _ in numbers:
+            call()
+        return (time.perf_counter() - start) / repeats
+    finally:
+        if enabled:
+            gc.enable()
 
 
-def _rest() -> None:
+def rest() -> None:
     """Wait until no thread of the process is at work: pools spin for a while when work ends."""
     for _ in range(_MOST_WAITS):
         wall, used = time.perf_counter(), time.process_time()

@@ -61,11 +61,13 @@ def bench(
 
     WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in a minute or two. Each
     time is a multiple of that of copying the same bytes with two threads, measured in turns with
-    it: a median, and the 10th to the 90th percentile. The exit status is 1 if a result is wrong.
+    it: a median, and the 10th to the 90th percentile. Each library has a process of its own, which
+    stands still while another is timed. The exit status is 1 if a result is wrong.
     """
     from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
     from tensorsplit.bench.peers import choose_entries
-    from tensorsplit.bench.timing import Effort, measure
+    from tensorsplit.bench.stations import apart, measure
+    from tensorsplit.bench.timing import Effort
     from tensorsplit.bench.workloads import choose_workloads
 
     if quick and repeat is not None:
@@ -75,8 +77,8 @@ def bench(
         say(*_listing(chosen))
         return 0
     effort = Effort(rounds=1 if quick else repeat)
-    entries = choose_entries(peers)
-    measured = tuple(measure(entry, entries, effort) for entry in _announced(chosen))
+    with apart(choose_entries(peers)) as stations:
+        measured = tuple(measure(entry, stations, effort) for entry in _announced(chosen))
     figures = Figures(describe(effort), measured)
     if output is not None:
         write_files({output: as_json(figures) if style == "json" else as_text(figures)})

@@ -1,0 +1,223 @@
+"""Stations: each library is timed in a process of its own, which stands still for the others.
+
+A station prepares the entries of a library, times them and checks their results. Between its turns
+its process is stopped, so that a thread that spins there takes no time from another library.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict
+from functools import cache, partial
+from typing import Any, Protocol
+
+import msgspec
+
+from tensorsplit.bench.peers import ENTRIES, OURS, Entry, baseline
+from tensorsplit.bench.timing import (
+    Effort,
+    Measured,
+    Timed,
+    in_turns,
+    repeats_of,
+    rest,
+    sample,
+    spread,
+)
+from tensorsplit.bench.workloads import (
+    Prepared,
+    Task,
+    UnableError,
+    Workload,
+    find_fault,
+    make_task,
+)
+from tensorsplit.engines.process import EngineProcess
+
+BASELINE = -1
+"""The number of the baseline at every station; entries are counted from 0."""
+
+_SECONDS = 300.0  # for one answer
+_CAN_STOP = hasattr(signal, "SIGSTOP")
+
+
+class Station(Protocol):
+    """Where entries are timed; numbers are places in what `prepare` returned, or `BASELINE`."""
+
+    def prepare(self, workload: Workload) -> Sequence[Timed]:
+        """Make a workload ready: each entry for its kind, with what keeps it from being timed."""
+
+    def sample(self, number: int) -> float:
+        """The seconds of one call."""
+
+    def fault(self, number: int) -> str | None:
+        """What is wrong with the result, now; None if nothing is."""
+
+
+class Local:
+    """A station in this process."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = tuple(entries)
+        self._task: Task | None = None
+        self._ready: dict[int, Prepared] = {}
+        self._repeats: dict[int, int] = {}
+
+    def prepare(self, workload: Workload) -> list[Timed]:
+        """See `Station`; an exception of our own is raised, as it is a bug."""
+        self._task = None  # its memory is free before the next takes some
+        self._ready.clear()
+        self._repeats.clear()
+        self._task = make_task(workload)
+        chosen = [entry for entry in self._entries if entry.kind == workload.kind]
+        return [self._prepared(*numbered, self._task) for numbered in enumerate(chosen)]
+
+    def _prepared(self, number: int, entry: Entry, task: Task) -> Timed:
+        make = partial(Timed, entry.peer, entry.mode)
+        try:
+            self._ready[number] = entry.prepare(task)
+            return make(wrong=find_fault(task, self._ready[number]))
+        except UnableError as reason:
+            return make(cannot=str(reason))
+        except Exception as error:  # another library may raise anything; what we raise is a bug
+            if entry.peer == OURS:
+                raise
+            return make(cannot=str(UnableError("it fails", error)))
+
+    def sample(self, number: int) -> float:
+        """See `Station`."""
+        if number == BASELINE and number not in self._ready:
+            self._ready[number] = Prepared(baseline(self._prepared_task))
+        call = self._ready[number].call
+        if number not in self._repeats:
+            self._repeats[number] = repeats_of(call)
+        return sample(call, self._repeats[number])
+
+    def fault(self, number: int) -> str | None:
+        """See `Station`."""
+        return find_fault(self._prepared_task, self._ready[number])
+
+    @property
+    def _prepared_task(self) -> Task:
+        if self._task is None:
+            raise RuntimeError("a station is prepared before it is asked")
+        return self._task
+
+
+class Apart:
+    """A station in a process of its own, which is stopped but for its turns; see `apart`."""
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.process = EngineProcess(peer or "the baseline", __name__)
+
+    def prepare(self, workload: Workload) -> list[Timed]:
+        """See `Station`; what ends the process is what the peer can't do."""
+        try:
+            told = self._ask("prepare_here", self.peer, asdict(workload))
+        except UnableError as reason:
+            kinds = [entry for entry in ENTRIES if entry.kind == workload.kind]
+            chosen = [entry for entry in kinds if entry.peer == self.peer]
+            return [Timed(entry.peer, entry.mode, cannot=str(reason)) for entry in chosen]
+        return msgspec.convert(told, list[Timed])
+
+    def sample(self, number: int) -> float:
+        """See `Station`; UnableError if that ends the process."""
+        return float(self._ask("sample_here", self.peer, number))
+
+    def fault(self, number: int) -> str | None:
+        """See `Station`."""
+        try:
+            found: str | None = self._ask("fault_here", self.peer, number)
+        except UnableError as reason:
+            return str(reason)
+        return found
+
+    def _ask(self, function: str, *request: Any) -> Any:
+        self._signal("SIGCONT")
+        reply = self.process.ask(request, _SECONDS, adapter=f"{__name__}:{function}")
+        self._signal("SIGSTOP")
+        if reply.death is not None:
+            raise UnableError(f"its process {reply.death}")
+        if reply.words is not None and self.peer not in ("", OURS):
+            raise UnableError(f"it fails: {reply.words}")
+        return self.process.result(reply)
+
+    def _signal(self, name: str) -> None:
+        """Let the process go on, or stop it and wait until it stands, where that can be done."""
+        pid = self.process.pid
+        if not _CAN_STOP or pid is None:
+            return
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, getattr(signal, name))
+            if name == "SIGSTOP" and hasattr(os, "waitid"):
+                os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
+@contextmanager
+def apart(entries: Iterable[Entry]) -> Iterator[list[Apart]]:
+    """A station for the baseline and one for each library, in processes that end afterwards."""
+    peers = dict.fromkeys(["", *(entry.peer for entry in entries)])
+    with ExitStack() as stack:
+        stations = [Apart(peer) for peer in peers]
+        for station in stations:
+            stack.callback(station.process.close)
+        yield stations
+
+
+@cache
+def _station(peer: str) -> Local:
+    """The station of this process."""
+    return Local(entry for entry in ENTRIES if entry.peer == peer)
+
+
+def prepare_here(peer: str, workload: dict[str, Any]) -> list[dict[str, Any]]:
+    """`Station.prepare`, called in the process of a peer; as are the two others."""
+    return [*map(asdict, _station(peer).prepare(msgspec.convert(workload, Workload)))]
+
+
+def sample_here(peer: str, number: int) -> float:
+    """`Station.sample`."""
+    seconds = _station(peer).sample(number)
+    if not _CAN_STOP:
+        rest()
+    return seconds
+
+
+def fault_here(peer: str, number: int) -> str | None:
+    """`Station.fault`."""
+    return _station(peer).fault(number)
+
+
+def measure(workload: Workload, stations: Sequence[Station], effort: Effort) -> Measured:
+    """Time a workload at every station beside its baseline; check the results before and after.
+
+    The baseline is timed at the first station. A peer whose result is wrong before the timing is
+    not timed; nor are entries for other kinds.
+    """
+    found = {
+        (station, number): timed
+        for station in stations
+        for number, timed in enumerate(station.prepare(workload))
+    }
+    ready = [place for place, timed in found.items() if timed.is_ready]
+    first = stations[0], BASELINE
+    samples: dict[tuple[Station, int], Callable[[], float]] = {
+        (station, number): partial(station.sample, number) for station, number in [first, *ready]
+    }
+    seconds = in_turns(samples, effort)
+    least = seconds.pop(first)
+    if isinstance(least, UnableError):
+        raise least
+    for (station, number), taken in seconds.items():
+        peer, mode = found[station, number].peer, found[station, number].mode
+        if isinstance(taken, UnableError):
+            found[station, number] = Timed(peer, mode, cannot=str(taken))
+            continue
+        ratios = [mine / other for mine, other in zip(taken, least, strict=True)]
+        wrong = station.fault(number)
+        found[station, number] = Timed(peer, mode, spread(ratios), spread(taken), wrong=wrong)
+    return Measured(workload, len(least), spread(least), tuple(found.values()))

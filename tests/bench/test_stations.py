@@ -1,0 +1,91 @@
+"""Libraries are timed in processes of their own, which stand still but for their turns."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tensorsplit.bench.peers import choose_entries
+from tensorsplit.bench.stations import BASELINE, Apart, Local, apart, measure
+from tensorsplit.bench.timing import Effort
+from tensorsplit.bench.workloads import UnableError
+from tests.bench.samples import SMALL
+from tests.engines.test_process import is_gone
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process does")
+
+
+def stat(pid: int) -> list[str]:
+    """What Linux says of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2].split()
+
+
+def pid_of(station: Apart) -> int:
+    assert station.process.pid is not None
+    return station.process.pid
+
+
+def test_every_library_has_a_process_that_ends() -> None:
+    with apart(choose_entries(("numpy",))) as stations:
+        assert [station.peer for station in stations] == ["", "tensorsplit", "numpy"]
+        measured = measure(SMALL, stations, Effort(rounds=1))
+        pids = {pid_of(station) for station in stations}
+        assert len(pids - {os.getpid()}) == 3
+    assert all(map(is_gone, pids))
+    assert [entry.peer for entry in measured.entries] == ["tensorsplit"] * 3 + ["numpy"] * 2
+    assert all(entry.ratio is not None for entry in measured.entries)
+
+
+@LINUX
+def test_a_thread_that_spins_gets_no_time_between_the_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of a library whose threads wait for work by spinning, however long that lasts."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import threading\ndef spin():\n    while True: pass\n"
+        "threading.Thread(target=spin, daemon=True).start()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with apart(choose_entries(("numpy",))[:1]) as stations:
+        station = stations[-1]
+        station.prepare(SMALL)
+        assert station.sample(0) > 0
+        state, used = stat(pid_of(station))[0], stat(pid_of(station))[11:13]
+        time.sleep(0.1)
+        assert state in "Tt"
+        assert stat(pid_of(station))[11:13] == used
+        assert int(used[0]) > 0
+
+
+@LINUX
+def test_a_library_that_ends_its_process_is_unable() -> None:
+    with apart(choose_entries(("numpy",))) as stations:
+        numpy = stations[-1]
+        numpy.prepare(SMALL)
+        os.kill(pid_of(numpy), signal.SIGKILL)
+        with pytest.raises(UnableError):
+            numpy.sample(0)
+
+
+def test_what_fails_while_it_is_timed_is_unable_and_the_others_are_timed() -> None:
+    class Failing(Local):
+        def sample(self, number: int) -> float:
+            if number == 1:
+                raise UnableError("its process was ended")
+            return super().sample(number)
+
+    measured = measure(SMALL, [Failing(choose_entries(("numpy",)))], Effort(rounds=2))
+    assert [entry.cannot for entry in measured.entries].count("its process was ended") == 1
+    assert measured.entries[1].ratio is None
+    assert sum(entry.ratio is not None for entry in measured.entries) == 4
+
+
+def test_the_baseline_is_at_every_station() -> None:
+    with apart(()) as (station,):
+        assert station.prepare(SMALL) == []
+        assert station.sample(BASELINE) > 0
