@@ -1,4 +1,4 @@
-"""`import tensorsplit` loads NumPy and nothing heavier, and costs little beyond it."""
+"""`import tensorsplit` loads nothing, and the functions on arrays NumPy and nothing heavier."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def python(code: str) -> str:
     """What a fresh interpreter prints."""
     command = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as where it is installed
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return done.stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, timeout=120
+    ).stdout
 
 
 @pytest.mark.parametrize(
@@ -40,17 +41,28 @@ def test_nothing_heavier_than_numpy_is_loaded(use: str) -> None:
     assert not set(HEAVY) & set(loaded)
 
 
+def test_the_import_alone_does_not_load_numpy() -> None:
+    assert "numpy" not in python("import sys, tensorsplit; print(*sys.modules)").split()
+
+
 def test_a_name_in_arithmetic_loads_what_it_needs() -> None:
     use = "import tensorsplit as ts; print(ts.infer('onnx.Split-13', ('N',), num_outputs=2))"
     assert "floor(N/2)" in python(use)
 
 
-def test_the_import_takes_less_than_half_as_long_again_as_that_of_numpy() -> None:
-    code = (
-        "import time; start = time.perf_counter(); import numpy; middle = time.perf_counter();"
-        "import tensorsplit; print((time.perf_counter() - start) / (middle - start))"
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_waits_for_what_another_thread_loads() -> None:
+    python(
+        """
+import os, threading
+import tensorsplit as ts
+threads = [threading.Thread(target=lambda: ts.operators) for _ in range(3)]
+for thread in threads: thread.start()
+for _ in range(10):
+    child = os.fork()
+    if child == 0:
+        ts.operators
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
     )
-    ratios: list[float] = []
-    while len(ratios) < 9 and (not ratios or min(ratios) >= 1.5):  # the best of several
-        ratios.append(float(python(code)))
-    assert min(ratios) < 1.5

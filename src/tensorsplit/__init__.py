@@ -6,6 +6,9 @@ the functions on arrays load NumPy, and those on models onnx.
 
 from __future__ import annotations
 
+import os
+from _thread import RLock
+
 TYPE_CHECKING = False  # of `typing`, which takes longer to load than all else here
 
 if TYPE_CHECKING:
@@ -75,16 +78,26 @@ _MODULES = {
 }
 """The module of each name."""
 
+# A fork waits for what another thread loads: its child would wait for that thread for ever
+_loading = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_loading.acquire,
+        after_in_parent=_loading.release,
+        after_in_child=_loading.release,
+    )
+
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _MODULES:
-        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    elif name in __all__:
-        found = import_module(f"{__name__}.{name}")
-    else:
+    if name not in __all__:
         raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
+    with _loading:
+        if name in _MODULES:
+            found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        else:
+            found = import_module(f"{__name__}.{name}")
     globals()[name] = found
     return found
 

@@ -150,7 +150,9 @@ def test_outputs_on_one_side_only_are_told() -> None:
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_model: object, inputs: Mapping[str, Any], *, engine: str) -> dict[str, Any]:
+    def run(
+        _model: object, inputs: Mapping[str, Any], *, engine: str, **_: object
+    ) -> dict[str, Any]:
         kinds = {"gone": ENGINE_MISSING, "crashing": ENGINE_CRASHED, "refusing": ENGINE_REFUSED}
         if engine in kinds:
             raise SplitError(kinds[engine], "so it is")

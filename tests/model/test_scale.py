@@ -70,6 +70,6 @@ def test_ten_times_the_nodes_are_ten_times_the_work(
 
 def test_ten_thousand_nodes() -> None:
     nodes = [node("Split", "x", f"a{i} b{i}", num_outputs=2) for i in range(10_000)]
-    outputs = [f"a{i}" for i in range(10_000)]
+    outputs = [value(f"a{i}", FLOAT, [2]) for i in range(10_000)]
     report = examine(model(graph(nodes, [value("x", FLOAT, [4])], outputs)))
     assert report.summary == "10000 notes in 10000 split nodes"

@@ -318,7 +318,8 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
             continue
         taken.add(new)
         new.name, old.name = old.name or new.name, None
-        new.type, new.shape = old.type or new.type, old.shape or new.shape
+        new.type = old.type or new.type
+        new.shape = new.shape if old.shape is None else old.shape  # that of a scalar is false
         edits.replace(old, new)
     ref.scope.insert_before(call, nodes)
     edits.retire(call)
