@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.arrays import ArrayLibrary, find_library
-from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, SplitError, show
+from tensorsplit.core.dimensions import as_index, is_traced
+from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, bind
 from tensorsplit.core.rules import MAX_PARTS
@@ -80,10 +80,18 @@ def _from_items(name: str, items: Any) -> Operand:
         return Operand(tuple(items), 2)
     if any(isinstance(item, float) for item in items):
         return Operand(tuple(items), 1, "float")
-    return Operand(tuple(item if type(item) is int else _integer(name, item) for item in items), 1)
+    return Operand(tuple(_length(name, item) for item in items), 1)
+
+
+def _length(name: str, item: Any) -> Any:
+    return item if type(item) is int or is_traced(item) else _integer(name, item)
 
 
 def _integer(name: str, value: Any) -> int:
+    if is_traced(value):
+        raise SplitError(
+            UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name
+        )
     index = as_index(value)
     if index is not None:
         return index

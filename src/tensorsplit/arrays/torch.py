@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import check_buffers
 from tensorsplit.arrays.numpy import standard_name
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import TOO_MANY_PARTS, SplitError
+from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.errors import (
+    NOT_AN_ARRAY,
+    OPERAND_TYPE,
+    OUT_COUNT,
+    OUT_READ_ONLY,
+    OUT_SHAPE,
+    OUT_TYPE,
+    TOO_MANY_PARTS,
+    SplitError,
+)
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.rules import MAX_PARTS
 
 Tensor: TypeAlias = Any
+
+_UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_SHELLS = frozenset(
+    getattr(torch, f"{kind}{bits}")
+    for kind in ("int", "uint")
+    for bits in range(1, 8)
+    if hasattr(torch, f"{kind}{bits}")
+)
+_KERNEL_FROM = 1 << 17
+"""Fewer bytes are copied by torch's own operation: what leads to the kernel takes longer."""
 
 
 def is_array(value: object) -> bool:
@@ -22,45 +47,228 @@ def is_array(value: object) -> bool:
 
 
 def check(array: Tensor) -> None:
-    """Refuse the kinds of tensors that have no views (TS204)."""
+    """Refuse the kinds of tensors whose parts are no views of memory (TS204)."""
+    kind = None
+    if torch.nn.parameter.is_lazy(array):
+        kind, fix = "a parameter without a shape", "run its module once"
+    elif array.is_nested:
+        kind, fix = "a nested tensor", "split each tensor of its `unbind()`"
+    elif array.is_quantized:
+        kind, fix = "a quantized tensor", "pass its `int_repr()` or `dequantize()`"
+    elif array.layout is not torch.strided:
+        name = "an MKL-DNN tensor" if array.is_mkldnn else "a sparse tensor"
+        kind, fix = name, "pass its `to_dense()`"
+    if kind is not None:
+        raise SplitError(NOT_AN_ARRAY, f"it is {kind}", fix)
 
 
 def element_type(array: Tensor) -> str:
     """The name of the element type, as in the schemas of ONNX."""
-    return standard_name(str(array.dtype).removeprefix("torch."))
+    return standard_name(str(array.dtype).removeprefix("torch.").removesuffix("_x2"))
 
 
 def shape(array: Tensor) -> Shape:
     """The shape; the dimensions of a traced tensor may be ``torch.SymInt``."""
+    if torch.jit.is_tracing():  # they are tensors, and the trace holds for this shape
+        return tuple(map(int, array.shape))
     return tuple(array.shape)
 
 
 def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements in order as Python numbers, the rank, and the element type."""
+    """The elements in order as Python numbers, the rank, and the element type.
+
+    Those of a tensor on a device are fetched; one that is traced or has no elements is refused.
+    """
     if value.numel() > MAX_PARTS:
         problem = f"it has {value.numel()} elements"
         raise SplitError(TOO_MANY_PARTS, problem, "give fewer", parameter=name)
-    return tuple(value.reshape(-1).tolist()), value.ndim, element_type(value)
+    with suppress(Exception):  # what a traced tensor raises is nowhere written down
+        items = value.reshape(-1).tolist()
+        if {int, bool, float, complex}.issuperset(map(type, items)):
+            return tuple(items), value.ndim, element_type(value)
+    raise SplitError(
+        OPERAND_TYPE,
+        f"it is a tensor ({type(value).__name__}) whose values are not known yet",
+        "give integers",
+        parameter=name,
+    )
 
 
 def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
     """The parts as views of the tensor."""
+    if getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", bool)():
+        return _split_node(array, plan)
     if plan.keepdims:
         return list(torch.split_with_sizes(array, plan.sizes, plan.axis))
     return list(torch.unbind(array, plan.axis))
 
 
+def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
+    """The parts as the outputs of one node of ONNX."""
+    parts = torch.onnx.ops.symbolic_multi_out(
+        "Split",
+        [array, _lengths(plan.sizes)],
+        {"axis": plan.axis},
+        dtypes=[array.dtype] * len(plan.sizes),
+        shapes=[
+            (*plan.input_shape[: plan.axis], size, *plan.input_shape[plan.axis + 1 :])
+            for size in plan.sizes
+        ],
+        version=18,
+    )
+    return list(parts) if plan.keepdims else [part.squeeze(plan.axis) for part in parts]
+
+
+def _lengths(sizes: Any) -> Tensor:
+    """The lengths as a tensor; traced ones stay so."""
+    kind = {"dtype": torch.int64, "device": "cpu"}
+    if are_known(sizes):
+        return torch.tensor(sizes, **kind)
+    return torch.stack([torch.scalar_tensor(size, **kind) for size in sizes])
+
+
 def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
-    """The parts as new contiguous tensors."""
-    contiguous = torch.contiguous_format
-    return [part.clone(memory_format=contiguous) for part in views(array, plan)]
+    """The parts as new contiguous tensors that share no memory with the tensor."""
+    if array.dtype in _SHELLS:
+        return [part.view(array.dtype) for part in copies(array.view(torch.uint8), plan)]
+    if array.nbytes >= _KERNEL_FROM:
+        memory = _memory(array)
+        if memory is not None:
+            return _as_tensors(numpy_arrays.copies(memory, plan), array)
+    if plan.keepdims:
+        return list(torch.split_with_sizes_copy(array, plan.sizes, plan.axis))
+    return list(torch.unbind_copy(array, plan.axis))
 
 
 def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
     """The parts as contiguous tensors in the memory of a pool."""
-    raise NotImplementedError
+    memory = _memory(array)
+    if memory is not None:
+        return _as_tensors(numpy_arrays.pooled(memory, plan, pool), array)
+    if type(array) not in _PLAIN or not array.is_cpu or _is_transformed():
+        raise SplitError(
+            OUT_TYPE,
+            f"a pool has memory of the CPU, and the data is a {type(array).__name__} on"
+            f" {array.device}{', which is traced or transformed' if array.is_cpu else ''}",
+            "use copy=True",
+            operator=plan.operator,
+            parameter="out",
+        )
+    dtype = np.dtype(f"V{array.element_size()}")
+    memories = [pool.empty(part, dtype) for part in plan.output_shapes]
+    return copies_into(array, plan, _as_tensors(memories, array))
 
 
 def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
-    """The parts written into tensors."""
-    raise NotImplementedError
+    """The parts written into tensors, which are returned.
+
+    Tensors that don't fit are refused before any byte is written (TS401 to TS405).
+    """
+    try:
+        _check_buffers(array, plan, out)
+        memory = _memory(array)
+        memories = [] if memory is None else list(map(_memory, out))
+        if memory is not None and not any(each is None for each in memories):
+            numpy_arrays.copies_into(memory, plan, memories)
+            tracked = [buffer for buffer in out if not buffer.is_inference()]
+            torch.autograd.graph.increment_version(tracked)
+        else:
+            if not _is_transformed():
+                check_buffers(_addresses(array), plan, list(map(_addresses, out)))
+            for buffer, part in zip(map(_bytes, out), views(_bytes(array), plan), strict=True):
+                buffer.copy_(part)
+    except SplitError as error:
+        error.parameter = "out"
+        raise error.located(operator=plan.operator) from None
+    parts: list[Tensor] = out
+    return parts
+
+
+def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
+    """Refuse what the parts can't be written to; whether memory is shared is looked at later."""
+    if type(out) is not list or len(out) != len(plan.sizes):
+        count = f"{len(out)} buffers" if type(out) is list else type(out).__name__
+        raise SplitError(OUT_COUNT, f"it is {count}", f"give a list of {len(plan.sizes)} tensors")
+    for number, (buffer, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
+        name = f"buffer {number}"
+        if not isinstance(buffer, torch.Tensor):
+            raise SplitError(OUT_TYPE, f"{name} is a {type(buffer).__name__}", "give tensors")
+        check(buffer)
+        if buffer.shape != shape:
+            problem = f"{name} has shape {tuple(buffer.shape)}"
+            raise SplitError(OUT_SHAPE, problem, f"its part has {shape}")
+        if (buffer.dtype, buffer.device) != (array.dtype, array.device):
+            raise SplitError(
+                OUT_TYPE,
+                f"{name} is of {buffer.dtype} on {buffer.device}",
+                f"the data is of {array.dtype} on {array.device}",
+            )
+        if torch.is_grad_enabled() and buffer.requires_grad and buffer.is_leaf:
+            fix = "give tensors without `requires_grad`, or write under `torch.no_grad()`"
+            raise SplitError(OUT_READ_ONLY, f"{name} is a leaf that requires gradients", fix)
+        if buffer.is_inference() and not torch.is_inference_mode_enabled():
+            problem = f"{name} is a tensor of inference mode"
+            raise SplitError(OUT_READ_ONLY, problem, "write it under `torch.inference_mode()`")
+
+
+def _memory(array: Tensor) -> Any:
+    """The memory of a tensor as a NumPy array of unsigned integers of its elements' size.
+
+    None where torch has to know what is done: other devices and classes, gradients, transforms.
+    """
+    if (
+        type(array) not in _PLAIN
+        or not array.is_cpu
+        or (array.requires_grad and torch.is_grad_enabled())
+        or array.is_conj()
+        or array.is_neg()
+        or _is_transformed()
+    ):
+        return None
+    return array.detach().view(_UNSIGNED.get(array.element_size(), array.dtype)).numpy()
+
+
+def _is_transformed() -> bool:
+    """Whether a mode, a trace, a transform of functorch or forward AD watches what is done."""
+    return bool(
+        torch._C._len_torch_dispatch_stack()  # noqa: SLF001 - torch tells it in no other way
+        or torch._C._len_torch_function_stack()  # noqa: SLF001 - as above
+        or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001 - as above
+        or torch.autograd.forward_ad._current_level >= 0  # noqa: SLF001 - as above
+        or torch.jit.is_tracing()
+    )
+
+
+def _as_tensors(memories: list[Any], array: Tensor) -> list[Tensor]:
+    """NumPy arrays as tensors of the element type of another one."""
+    dtype = array.dtype
+    return [torch.from_numpy(_unsigned(memory)).view(dtype) for memory in memories]
+
+
+def _unsigned(memory: Any) -> Any:
+    """Elements of no type as integers."""
+    return memory.view(f"u{memory.itemsize}") if memory.dtype.kind == "V" else memory
+
+
+class _Memory:
+    """Where the elements of a tensor are; nobody reads them."""
+
+    def __init__(self, array: Tensor) -> None:
+        size = array.element_size()
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(array.shape),
+            "typestr": f"|V{size}",
+            "data": (array.data_ptr(), False),
+            "strides": tuple(size * stride for stride in array.stride()),
+        }
+
+
+def _addresses(array: Tensor) -> Any:
+    """An array with the addresses of a tensor on any device, to see which share memory."""
+    return np.asarray(_Memory(array))
+
+
+def _bytes(array: Tensor) -> Tensor:
+    """A tensor that can be copied: torch knows no copy of types of less than a byte."""
+    return array.view(torch.uint8) if array.dtype in _SHELLS else array

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tensorsplit.core.dimensions import Dim, are_known, combine, is_known
+from tensorsplit.core.dimensions import Dim, are_known, combine, decide, is_known, is_traced
 from tensorsplit.core.errors import SplitError
 
 Number: TypeAlias = Any
@@ -56,7 +56,8 @@ class Symbol:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Number) -> Number:
-        return _combined(operator.floordiv, self, other) if is_known(other) else Symbol(None)
+        can_divide = is_known(other) or is_traced(as_dim(other))
+        return _combined(operator.floordiv, self, other) if can_divide else Symbol(None)
 
     def __rfloordiv__(self, other: Number) -> Number:
         return Symbol(None)
@@ -226,12 +227,17 @@ def total(numbers: Numbers) -> Number:
     return sum(numbers) if len(numbers) <= _MOST_SYMBOLS else Symbol(None)
 
 
-def least(numbers: Numbers) -> Number:
-    """The smallest of the numbers that are known, 0 if there is none; of a list every element."""
+def none_below(smallest: int, numbers: Numbers) -> Condition:
+    """Whether no number is below a smallest one; names and expressions may be any."""
     if isinstance(numbers, Formula):
-        return numbers
-    known = numbers if are_known(numbers) else tuple(filter(is_known, numbers))
-    return min(known) if known else 0
+        return at_least(smallest, numbers)
+    if are_known(numbers):
+        return min(numbers, default=smallest) >= smallest
+    return all(
+        at_least(smallest, number) is not False
+        for number in numbers
+        if is_known(number) or is_traced(as_dim(number))
+    )
 
 
 def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
@@ -244,7 +250,9 @@ def at_least(smallest: Number, number: Number) -> Condition:
     rest = number - smallest
     if type(rest) is int:
         return bool(rest >= 0)
-    return None if type(rest) is Symbol else Formula("less", smallest - 1, number)
+    if type(rest) is Symbol:
+        return decide(rest.dim >= 0) if is_traced(rest.dim) else None
+    return Formula("less", smallest - 1, number)
 
 
 def same(left: Number, right: Number) -> Condition:
@@ -252,7 +260,9 @@ def same(left: Number, right: Number) -> Condition:
     rest = left - right
     if type(rest) is int:
         return bool(rest == 0)
-    return None if type(rest) is Symbol else Formula("equal", left, right)
+    if type(rest) is Symbol:
+        return decide(rest.dim == 0) if is_traced(rest.dim) else None
+    return Formula("equal", left, right)
 
 
 def choose(condition: Condition, yes: Number, no: Number) -> Number:

@@ -18,7 +18,10 @@ from typing import Any, TypeAlias
 from tensorsplit.core.errors import BAD_SHAPE, SplitError, show
 
 Dim: TypeAlias = Any
-"""``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown."""
+"""``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown.
+
+Or a number of a library that traces, such as ``torch.SymInt``: `is_traced`.
+"""
 
 Shape: TypeAlias = tuple[Dim, ...]
 
@@ -30,6 +33,8 @@ _MAX_RANK = 4096
 _MAX_EXPRESSION = 200
 """A longer expression gets a name of its own, so that lengths of lengths of ... stay short."""
 _FEW = 8
+_TRACED = (("torch", "SymInt"),)
+"""The types of the numbers of libraries that trace; they may refuse to be hashed."""
 _NUMBER = re.compile("-?[0-9]{1,40}")
 
 
@@ -52,6 +57,8 @@ def _as_dim(item: object, shape: Shape) -> Dim:
         return None
     if isinstance(item, str) and item:
         dim = _simplest(str.__str__(item))
+    elif is_traced(item):
+        return item
     elif is_expression(item):
         dim = _simplest(item)
         if dim is None:
@@ -81,6 +88,22 @@ def _bad_shape(shape: object) -> SplitError:
         "give a sequence of dimensions: integers from 0 to 2^63-1, names, expressions, or None",
         parameter="shape",
     )
+
+
+def is_traced(item: object) -> bool:
+    """Whether it stands for a number that a library knows when it runs; imports none."""
+    return any(isinstance(item, getattr(sys.modules.get(m), n, ())) for m, n in _TRACED)
+
+
+def decide(condition: Any) -> bool | None:
+    """Whether a condition on traced numbers holds, by the library; None where it leaves it open.
+
+    The library may then trace for numbers alone of which the same is true.
+    """
+    try:
+        return bool(condition)
+    except Exception:  # noqa: BLE001 - each library has an exception of its own
+        return None
 
 
 def is_expression(item: object) -> bool:
@@ -113,6 +136,10 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
         return None
     if is_known(left) and is_known(right):
         return rule(left, right)
+    if is_traced(left) or is_traced(right):
+        return (
+            rule(left, right) if all(is_known(d) or is_traced(d) for d in (left, right)) else None
+        )
     pair = [_symbol(d) if isinstance(d, str) or _is_symbolic_dim(d) else d for d in (left, right)]
     if any(map(_is_symbolic_dim, pair)):
         import onnx_ir

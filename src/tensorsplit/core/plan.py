@@ -49,6 +49,8 @@ class SplitPlan:
         before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
         if not self.keepdims:
             return (before + after,) * len(self.sizes)
+        if not are_known(self.sizes):
+            return tuple((*before, size, *after) for size in self.sizes)
         shapes = {size: (*before, size, *after) for size in dict.fromkeys(self.sizes)}
         return tuple(map(shapes.__getitem__, self.sizes))  # there may be millions, mostly alike
 

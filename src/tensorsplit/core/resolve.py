@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.dimensions import Dim, Shape, is_known, is_traced
 from tensorsplit.core.errors import (
     AXIS_RANGE,
     CONFLICTING_OPERANDS,
@@ -83,7 +83,7 @@ def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
     except SplitError as error:
         raise error.located(operator=intent.operator.id) from None
     if isinstance(sizes, Chunks):
-        size = 1 if sizes.size == 1 else None
+        size = 1 if is_known(sizes.size) and sizes.size == 1 else None
         return UncountedPlan(intent.operator.id, shape, axis, sizes.count, size, intent.keepdims)
     return SplitPlan(intent.operator.id, shape, axis, sizes, intent.keepdims, intent.element_types)
 
@@ -98,7 +98,7 @@ def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
             parameter=intent.source,
         )
     try:
-        if is_known(dim) or len(intent.given) > 64:
+        if is_known(dim) or len(intent.given) > 64 or any(map(is_traced, (dim, *intent.given))):
             sizes = apply(intent.rule, dim, intent.given)
         else:
             sizes = _symbolic_sizes(intent.rule, dim, intent.given)

@@ -19,7 +19,7 @@ from tensorsplit.core.arithmetic import (
     choose,
     each,
     explain,
-    least,
+    none_below,
     require,
     rounded_up,
     same,
@@ -80,7 +80,7 @@ def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chu
 def explicit(dim: Number, lengths: Numbers) -> Numbers:
     """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14)."""
     _few(size_of(lengths))
-    explain(at_least(0, least(lengths)), _negative, lengths)
+    explain(none_below(0, lengths), _negative, lengths)
     whole = total(lengths)
     explain(at_least(whole, MAX_DIM), _wrong_sum, lengths, whole, dim)
     explain(same(whole, dim), _wrong_sum, lengths, whole, dim)
@@ -89,7 +89,7 @@ def explicit(dim: Number, lengths: Numbers) -> Numbers:
 
 def remainder(dim: Number, lengths: Numbers) -> Numbers:
     """As `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
-    explain(at_least(-1, least(lengths)), _negative, lengths)
+    explain(none_below(-1, lengths), _negative, lengths)
     open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
     explain(at_least(open_ones, 1), _open_twice, lengths)
     given = total(lengths) + 1
