@@ -2,22 +2,262 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import tensorsplit as ts
 
 torch = pytest.importorskip("torch")
 
-
-def test_parts_are_views_through_which_gradients_flow() -> None:
-    x = torch.nn.Parameter(torch.arange(24.0).reshape(4, 6))
-    parts = ts.split(x, [2, 4], axis=1)
-    assert [type(part) for part in parts] == [torch.Tensor] * 2
-    assert parts[1].data_ptr() == x.data_ptr() + 2 * x.element_size()
-    (parts[0].sum() * 3).backward()
-    assert x.grad.equal(torch.tensor([[3.0, 3, 0, 0, 0, 0]] * 4))
+PLAN = ts.plan("onnx.Split-18", ("N",), num_outputs=3)
+Split = Callable[[Any], list[Any]]
 
 
-def test_a_dropped_axis() -> None:
-    parts = ts.split_to_sequence(torch.arange(6).reshape(3, 2), keepdims=0)
-    assert [part.tolist() for part in parts] == [[0, 1], [2, 3], [4, 5]]
+def refused(code: str, call: Callable[[], object]) -> str:
+    with pytest.raises(ts.SplitError) as caught:
+        call()
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def compiled(split: Split, **options: Any) -> tuple[Split, list[Any]]:
+    """The function compiled, and the graphs that it was compiled to."""
+    graphs = []
+
+    def keep(graph: Any, _inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph
+
+    torch.compiler.reset()
+    return torch.compile(split, fullgraph=True, backend=keep, **options), graphs
+
+
+def called(graph: Any) -> set[str]:
+    """The functions that a graph calls, but for arithmetic and indices."""
+    nodes = (node for node in graph.graph.nodes if node.op == "call_function")
+    modules = ("_operator", "operator", "builtins")
+    return {each.target.__name__ for each in nodes if each.target.__module__ not in modules}
+
+
+class TestViews:
+    def test_they_share_memory_and_gradients_flow(self) -> None:
+        x = torch.nn.Parameter(torch.arange(24.0).reshape(4, 6))
+        parts = ts.split(x, [2, 4], axis=1)
+        assert [type(part) for part in parts] == [torch.Tensor] * 2
+        assert parts[1].data_ptr() == x.data_ptr() + 2 * x.element_size()
+        (parts[0].sum() * 3).backward()
+        assert x.grad.equal(torch.tensor([[3.0, 3, 0, 0, 0, 0]] * 4))
+
+    def test_a_dropped_axis(self) -> None:
+        parts = ts.split_to_sequence(torch.arange(6).reshape(3, 2), keepdims=0)
+        assert [part.tolist() for part in parts] == [[0, 1], [2, 3], [4, 5]]
+
+    def test_vmap_and_forward_derivatives(self) -> None:
+        x = torch.arange(12.0).reshape(3, 4)
+        double = torch.vmap(lambda row: ts.split(row, [1, 3])[1] * 2)
+        assert double(x).equal(x[:, 1:] * 2)
+        _, tangent = torch.func.jvp(
+            lambda t: ts.split(t, [1, 3], axis=1, copy=True)[0], (x,), (torch.ones_like(x),)
+        )
+        assert tangent.equal(torch.ones(3, 1))
+
+    @pytest.mark.parametrize("device", ["cpu", "meta"])
+    def test_meta_tensors_whatever_the_default_device(self, device: str) -> None:
+        with torch.device(device):
+            for copy in (False, True):
+                parts = ts.split(torch.empty(7, 2, device="meta"), num_outputs=3, copy=copy)
+                assert [(tuple(p.shape), p.device.type) for p in parts] == [
+                    ((3, 2), "meta"),
+                    ((3, 2), "meta"),
+                    ((1, 2), "meta"),
+                ]
+
+
+class TestCopies:
+    @pytest.mark.parametrize("size", [32, 1 << 18])
+    def test_every_element_type(self, size: int) -> None:
+        data = torch.arange(3 * size).to(torch.uint8).reshape(3, size)
+        dtypes = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
+        for dtype in (each for each in dtypes if not str(each).startswith(("torch.q", "torch.uq"))):
+            x = data.view(dtype)
+            lengths = [1, x.shape[1] - 1]
+            wanted = [data[:, : dtype.itemsize], data[:, dtype.itemsize :]]
+            out = [part.clone().zero_().view(dtype) for part in wanted]
+            for parts in (
+                ts.variadic_split(x, 1, lengths),
+                ts.variadic_split(x, 1, lengths, copy=True),
+                ts.variadic_split(x, 1, lengths, out=out),
+                ts.variadic_split(x, 1, lengths, out=ts.BufferPool(1 << 24)),
+            ):
+                assert [part.dtype for part in parts] == [dtype] * 2
+                for part, expected in zip(parts, wanted, strict=True):
+                    assert part.view(torch.uint8).equal(expected)
+
+    def test_gradients_flow_through_copies_and_into_buffers(self) -> None:
+        for size in (8, 1 << 18):
+            x = torch.ones(size, requires_grad=True)
+            a, _ = ts.split(x, num_outputs=2, copy=True)
+            out = [torch.empty(size // 2), torch.empty(size // 2)]
+            ts.split(x, num_outputs=2, out=out)
+            pooled = ts.split(x, num_outputs=2, out=ts.BufferPool(1 << 22))
+            (a.sum() + 2 * out[1].sum() + 4 * pooled[0].sum()).backward()
+            assert (x.grad[0], x.grad[-1]) == (5, 2)
+
+    def test_conjugates(self) -> None:
+        x = torch.full((1 << 16, 2), 1 + 2j).conj()
+        for parts in (
+            ts.split(x, num_outputs=2, copy=True),
+            ts.split(
+                x,
+                num_outputs=2,
+                out=[torch.empty(1 << 15, 2, dtype=x.dtype)] * 1
+                + [torch.empty(1 << 15, 2, dtype=x.dtype)],
+            ),
+        ):
+            assert all((part == 1 - 2j).all() for part in parts)
+
+    def test_writes_raise_the_versions_that_autograd_checks(self) -> None:
+        for size in (8, 1 << 18):
+            weight, buffer = torch.ones(size // 2, requires_grad=True), torch.ones(size // 2)
+            loss = (weight * buffer).sum()
+            ts.split(torch.ones(size), num_outputs=2, out=[buffer, torch.empty(size // 2)])
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                loss.backward()
+
+    @pytest.mark.parametrize("size", [4, 1 << 18])
+    def test_buffers_that_do_not_fit(self, size: int) -> None:
+        x, half = torch.ones(size), size // 2
+        free = torch.empty(half)
+
+        def into(*out: object) -> Callable[[], object]:
+            return lambda: ts.split(x, num_outputs=2, out=list(out))
+
+        refused("TS401", into(free))
+        refused("TS402", into(free, torch.empty(size)))
+        refused("TS403", into(free, torch.empty(half, dtype=torch.int32)))
+        refused("TS403", into(free, torch.empty(half, device="meta")))
+        refused("TS403", into(free, free.numpy()))
+        refused("TS404", into(free, torch.empty(half, requires_grad=True)))
+        refused("TS405", into(free, free))
+        refused("TS405", into(free, x[half:]))
+        refused("TS405", into(free, torch.empty(1).expand(half)))
+        refused("TS403", lambda: ts.split(x.numpy(), num_outputs=2, out=[free, free]))
+
+    def test_the_memory_of_a_pool_is_used_again(self) -> None:
+        pool = ts.BufferPool(1 << 20)
+        x = torch.arange(1 << 16)
+        first = [part.data_ptr() for part in ts.split(x, num_outputs=2, out=pool)]
+        assert sorted(part.data_ptr() for part in ts.split(x, num_outputs=2, out=pool)) == sorted(
+            first
+        )
+        refused("TS403", lambda: ts.split(x.to("meta"), num_outputs=2, out=pool))
+
+
+class TestCompiled:
+    def test_one_graph_for_many_sizes(self) -> None:
+        for split in (
+            lambda x: ts.split(x, num_outputs=3),
+            lambda x: ts.split(x, [2, x.shape[0] - 2]),
+            lambda x: ts.variadic_split(x, 0, [-1, 2]),
+            PLAN,
+        ):
+            function, graphs = compiled(split, dynamic=True)
+            for size in (9, 12, 8):
+                x = torch.arange(size)
+                assert list(map(torch.Tensor.tolist, function(x))) == [
+                    part.tolist() for part in split(x)
+                ]
+            assert [called(graph) for graph in graphs] == [{"split_with_sizes"}]
+
+    def test_known_sizes_leave_one_operation(self) -> None:
+        for split, name in (
+            (lambda x: ts.split(x, [2, 6]), "split_with_sizes"),
+            (lambda x: ts.split_to_sequence(x, 3), "split_with_sizes"),
+            (lambda x: ts.split_to_sequence(x, keepdims=0), "unbind"),
+            (lambda x: ts.split(x, num_outputs=2, copy=True), "split_with_sizes_copy"),
+        ):
+            function, graphs = compiled(split)
+            function(torch.arange(8))
+            assert called(graphs[0]) == {name}
+            assert len(graphs) == 1
+
+    @pytest.mark.parametrize("dynamic", [True, False])
+    def test_errors_are_raised_while_tracing(self, dynamic: bool) -> None:
+        for split, text in (
+            (lambda x: ts.split(x, [2, 6]), r"\[TS302\] .*sums to 8, but the dimension is 9"),
+            (lambda x: ts.split(x, axis=3, num_outputs=2), r"\[TS203\]"),
+            (lambda x: ts.openvino.split(x, 0, 2), r"\[TS303\] .*9 is not divisible into 2"),
+            (lambda x: ts.split(x, torch.tensor([2, 7])), r"\[TS105\]"),
+        ):
+            function, graphs = compiled(split, dynamic=dynamic)
+            with pytest.raises(Exception, match=text):
+                function(torch.arange(9))
+            assert graphs == []
+
+    def test_a_count_that_is_not_known_is_refused(self) -> None:
+        function, _ = compiled(lambda x: ts.split_to_sequence(x, 2), dynamic=True)
+        with pytest.raises(Exception, match=r"\[TS309\]"):
+            function(torch.arange(9))
+
+
+class Module(torch.nn.Module):
+    def __init__(self, split: Split) -> None:
+        super().__init__()
+        self.split = split
+
+    def forward(self, x: Any) -> Any:
+        return tuple(self.split(x))
+
+
+class TestExport:
+    @pytest.mark.parametrize("strict", [True, False])
+    def test_dynamic_dimensions_stay_so(self, strict: bool) -> None:
+        exported = torch.export.export(
+            Module(lambda x: ts.split(x, [2, x.shape[0] - 2])),
+            (torch.arange(8),),
+            dynamic_shapes=({0: torch.export.Dim.DYNAMIC},),
+            strict=strict,
+        )
+        for size in (5, 12):
+            assert [len(part) for part in exported.module()(torch.arange(size))] == [2, size - 2]
+
+    def test_lengths_that_can_not_fit(self) -> None:
+        with pytest.raises(ts.SplitError) as caught:
+            torch.export.export(
+                Module(lambda x: ts.split(x, [2, 6])),
+                (torch.arange(9),),
+                dynamic_shapes=({0: torch.export.Dim.DYNAMIC},),
+                strict=False,
+            )
+        assert caught.value.code == "TS302"
+
+
+class TestRefused:
+    def test_kinds_of_tensors(self) -> None:
+        x = torch.ones(4, 4)
+        kinds = {
+            "to_dense": x.to_sparse(),
+            "sparse_csr": x.to_sparse_csr(),
+            "unbind": torch.nested.nested_tensor([x, x], layout=torch.jagged),
+            "int_repr": torch.quantize_per_tensor(x, 1.0, 0, torch.quint8),
+            "MKL-DNN": x.to_mkldnn(),
+            "run its module": torch.nn.LazyLinear(3).weight,
+        }
+        for text, kind in kinds.items():
+            assert text in refused("TS204", lambda: ts.split(kind, num_outputs=2))  # noqa: B023
+
+    def test_operands(self) -> None:
+        x = torch.ones(6)
+        assert len(ts.split(x, torch.tensor([2, 4]), axis=0)) == 2
+        refused("TS105", lambda: ts.split(x, torch.tensor([2.0, 4])))
+        refused("TS105", lambda: ts.split(x, torch.tensor([2, 4]).numpy()))
+        refused("TS105", lambda: ts.split(x.numpy(), torch.tensor([2, 4])))
+        refused("TS105", lambda: ts.split(x, torch.empty(2, dtype=torch.int64, device="meta")))
+
+    def test_what_everybody_calls_first(self) -> None:
+        for x in (torch.ones(6), torch.ones(6).numpy()):
+            text = refused("TS106", lambda: ts.split(x, 3))  # noqa: B023
+            assert "num_outputs=3" in text
+            assert "split_to_sequence" in text

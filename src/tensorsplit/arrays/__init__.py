@@ -118,7 +118,7 @@ def execute(
     TS105 is for a `copy` that is neither true nor false, TS401 to TS405 for `out`.
     """
     if copy is not True and copy is not False:
-        copy = _flag(copy, plan)
+        copy = as_flag(copy, plan.operator)
     if isinstance(out, BufferPool):
         return library.pooled(array, plan, out)
     if out is not None:
@@ -126,13 +126,14 @@ def execute(
     return library.copies(array, plan) if copy else library.views(array, plan)
 
 
-def _flag(copy: object, plan: SplitPlan) -> bool:
+def as_flag(copy: object, operator: str) -> bool:
+    """The argument `copy` of an operator's function (TS105 for what is no flag)."""
     if isinstance(copy, (int, np.bool_)) and copy in (0, 1):
         return bool(copy)
     raise SplitError(
         OPERAND_TYPE,
         f"it is {show(copy)} of type {type(copy).__name__}",
         "give True or False",
-        operator=plan.operator,
+        operator=operator,
         parameter="copy",
     )

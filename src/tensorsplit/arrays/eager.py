@@ -16,7 +16,8 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import PreparedSplit
-from tensorsplit.arrays.remembered import at_once, make_plans
+from tensorsplit.arrays.remembered import at_once, compiled_as, make_plans
+from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
 
@@ -34,12 +35,16 @@ class _Memo:
         self.plans = make_plans()
         self._parts = 0  # about as many as the plans have; threads that meet here may lose some
 
-    def bind(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
+    def intent_of(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
         """What a call asks for; OpenVINO's functions have no opset, and are of version 1."""
         vendor, _, name = self._operator.partition(".")
         values = dict(zip(self._names, arguments, strict=True))
         record = in_force(name, values.pop("opset", 1), vendor=vendor)
         return bind_values(record, values, library)
+
+    def plan_of(self, intent: Intent, shape: Shape) -> PreparedSplit:
+        """The plan of an intent for a shape."""
+        return PreparedSplit.of(intent, shape)
 
     def add(
         self, array: ndarray[Any, Any], arguments: tuple[Any, ...], plan: PreparedSplit
@@ -197,6 +202,16 @@ def openvino_split(
     return _run(_openvino_split, data, (axis, num_splits), copy, out)
 
 
+def _run_compiled(
+    memo: _Memo, data: Any, arguments: tuple[Any, ...], copy: Any, out: Any
+) -> list[Any]:
+    """What ``torch.compile`` follows in the place of `_run`."""
+    from tensorsplit.arrays import torch_compiled
+
+    return torch_compiled.run(memo, data, arguments, copy, out)
+
+
+@compiled_as(_run_compiled)
 def _run(
     memo: _Memo,
     data: Any,
@@ -230,10 +245,10 @@ def _validate(
     """Resolve and cache the plan; nobody else can change the arguments."""
     library, plan = arrays.find_library(data), memo.plans.find(data, arguments)
     if library is None or plan is None:
-        intent = memo.bind(arguments, library)
+        intent = memo.intent_of(arguments, library)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
-        plan = PreparedSplit.of(intent, library.shape(data))
+        plan = memo.plan_of(intent, library.shape(data))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
         if type(data) is ndarray:
             memo.add(data, arguments, plan)

@@ -14,7 +14,7 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.remembered import at_once
+from tensorsplit.arrays.remembered import at_once, compiled_as
 from tensorsplit.core.dimensions import Dim, Shape, as_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
@@ -82,14 +82,10 @@ class PreparedSplit(SplitPlan, Prepared):
         check_element_type(
             self.operator, library.element_type(data), self.element_types, self._data
         )
-        plan: SplitPlan = self
         shape = library.shape(data)
-        if shape == self.input_shape:
-            if library is numpy_arrays:
-                self.accept(data.dtype)
-        else:
-            plan = self._for_shape(shape)
-        return arrays.execute(plan, data, library, copy=copy, out=out)
+        if library is numpy_arrays and shape == self.input_shape:
+            self.accept(data.dtype)
+        return arrays.execute(self.for_shape(shape), data, library, copy=copy, out=out)
 
     def accept(self, dtype: Any) -> None:
         """Split NumPy's arrays of the planned shape and this type without a second look."""
@@ -97,7 +93,10 @@ class PreparedSplit(SplitPlan, Prepared):
         if native.kernel is not None:
             self._accept(dtype, self.input_shape, self.axis, self.sizes, self.keepdims)
 
-    def _for_shape(self, shape: Shape) -> SplitPlan:
+    def for_shape(self, shape: Shape) -> SplitPlan:
+        """The plan for a shape that agrees with the numbers of the planned one (TS206)."""
+        if shape == self.input_shape:
+            return self
         fits = len(shape) == len(self.input_shape) and all(
             type(planned) is not int or planned == seen
             for planned, seen in zip(self.input_shape, shape, strict=True)
@@ -121,6 +120,36 @@ class PreparedSplit(SplitPlan, Prepared):
     def _data(self) -> str:
         """What the operator version calls its data."""
         return self.intent.operator.inputs[0].name if self.intent else "input"
+
+
+class _Planned:
+    """What decides the calls of a plan, where ``torch.compile`` follows them."""
+
+    def __init__(self, plan: PreparedSplit) -> None:
+        self._plan = plan
+
+    def intent_of(self, _arguments: tuple[Any, ...], _library: Any) -> Intent | None:
+        """What the plan was made for."""
+        return self._plan.intent
+
+    def plan_of(self, _intent: Intent | None, shape: Shape) -> SplitPlan:
+        """The plan for a shape."""
+        return self._plan.for_shape(shape)
+
+
+def _compiled(plan: PreparedSplit) -> Callable[..., list[Any]]:
+    source, shape = _Planned(plan), plan.input_shape
+
+    def call(input: Any, *, copy: bool = False, out: Any = None) -> list[Any]:
+        from tensorsplit.arrays import torch_compiled
+
+        return torch_compiled.run(source, input, (), copy, out, planned=shape)
+
+    return call
+
+
+compiled_as(_compiled_call := cached_property(_compiled))(PreparedSplit)
+_compiled_call.__set_name__(PreparedSplit, "__original_fn")
 
 
 def plan(

@@ -72,7 +72,22 @@ def at_once(plans: Plans | None = None) -> Callable[[Function], Function]:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         defaults = (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values())
         made = native.kernel.Call(function, names, code.co_argcount, defaults, plans, BufferPool)
-        return cast("Function", update_wrapper(made, function))
+        return compiled_as(function)(cast("Function", update_wrapper(made, function)))
+
+    return decorate
+
+
+def compiled_as(other: Any) -> Callable[[Function], Function]:
+    """Have ``torch.compile`` follow another function in the place of a function.
+
+    It does so for what has the attributes of ``torch.jit.script_if_tracing``; no interface that
+    works before torch is imported is public.
+    """
+
+    def decorate(function: Function) -> Function:
+        setattr(function, "__script_if_tracing_wrapper", True)
+        setattr(function, "__original_fn", other)
+        return function
 
     return decorate
 

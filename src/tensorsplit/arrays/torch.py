@@ -48,23 +48,33 @@ def is_array(value: object) -> bool:
 
 def check(array: Tensor) -> None:
     """Refuse the kinds of tensors whose parts are no views of memory (TS204)."""
-    kind = None
     if torch.nn.parameter.is_lazy(array):
-        kind, fix = "a parameter without a shape", "run its module once"
-    elif array.is_nested:
-        kind, fix = "a nested tensor", "split each tensor of its `unbind()`"
-    elif array.is_quantized:
-        kind, fix = "a quantized tensor", "pass its `int_repr()` or `dequantize()`"
-    elif array.layout is not torch.strided:
-        name = "an MKL-DNN tensor" if array.is_mkldnn else "a sparse tensor"
-        kind, fix = name, "pass its `to_dense()`"
-    if kind is not None:
-        raise SplitError(NOT_AN_ARRAY, f"it is {kind}", fix)
+        problem = "it is a parameter without a shape"
+        raise SplitError(NOT_AN_ARRAY, problem, "run its module once")
+    if array.layout is not torch.strided or array.is_quantized or array.is_nested:
+        refuse_kind(array.layout, array.is_quantized)
+
+
+def refuse_kind(layout: Any, quantized: bool) -> None:
+    """Say what to call for a tensor that can't be split (TS204)."""
+    if quantized:
+        kind, fix = "a quantized", "pass its `int_repr()` or `dequantize()`"
+    elif layout in (torch.strided, torch.jagged):
+        kind, fix = "a nested", "split each tensor of its `unbind()`"
+    else:
+        kind, fix = str(layout).removeprefix("torch."), "pass its `to_dense()`"
+        kind = "an MKL-DNN" if kind == "_mkldnn" else f"a sparse ({kind})"
+    raise SplitError(NOT_AN_ARRAY, f"it is {kind} tensor", fix)
 
 
 def element_type(array: Tensor) -> str:
     """The name of the element type, as in the schemas of ONNX."""
-    return standard_name(str(array.dtype).removeprefix("torch.").removesuffix("_x2"))
+    return type_name(array.dtype)
+
+
+def type_name(dtype: Any) -> str:
+    """The name of an element type in the schemas of ONNX."""
+    return standard_name(str(dtype).removeprefix("torch.").removesuffix("_x2"))
 
 
 def shape(array: Tensor) -> Shape:

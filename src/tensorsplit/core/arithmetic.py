@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -232,7 +233,7 @@ def none_below(smallest: int, numbers: Numbers) -> Condition:
     if isinstance(numbers, Formula):
         return at_least(smallest, numbers)
     if are_known(numbers):
-        return min(numbers, default=smallest) >= smallest
+        return all(map(partial(operator.le, smallest), numbers))
     return all(
         at_least(smallest, number) is not False
         for number in numbers
@@ -278,8 +279,9 @@ def explain(condition: Condition, refusal: Callable[..., SplitError], *seen: Any
 
     A formula needs nothing more: lengths that do not fit are refused by the guard of `fitting`.
     """
-    if condition is False:
-        raise refusal(*seen)
+    if not isinstance(condition, bool) or condition:  # Dynamo does not see that one is ``False``
+        return
+    raise refusal(*seen)
 
 
 def require(

@@ -85,10 +85,18 @@ def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> N
     is_one = operand.values is None or len(operand.values) == 1
     if operand.rank not in ranks or (is_axis and not is_one):
         words = ("a scalar", "a list of one element" if is_axis else "a list (1-D)")
+        fix = f"give {' or '.join(words[rank] for rank in ranks)}"
+        counts = operator.absent or operator.attribute("num_outputs")
+        if operand.rank == 0 and counts and not is_axis and operand.values:
+            (count,) = operand.values
+            fix = (
+                f"use num_outputs={show(count)} for as many equal parts, split_to_sequence for"
+                f" chunks of {show(count)}, or {fix}"
+            )
         raise SplitError(
             OPERAND_RANK,
             f"it is {_shown(operand)}of rank {operand.rank}",
-            f"give {' or '.join(words[rank] for rank in ranks)}",
+            fix,
             parameter=name,
         )
 
