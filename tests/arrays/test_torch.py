@@ -13,6 +13,12 @@ torch = pytest.importorskip("torch")
 
 PLAN = ts.plan("onnx.Split-18", ("N",), num_outputs=3)
 Split = Callable[[Any], list[Any]]
+CHANGING: tuple[Split, ...] = (
+    lambda x: ts.split(x, num_outputs=3),
+    lambda x: ts.split(x, [2, x.shape[0] - 2]),
+    lambda x: ts.variadic_split(x, 0, [-1, 2]),
+    PLAN,
+)
 
 
 def refused(code: str, call: Callable[[], object]) -> str:
@@ -78,7 +84,7 @@ class TestViews:
 class TestCopies:
     @pytest.mark.parametrize("size", [32, 1 << 18])
     def test_every_element_type(self, size: int) -> None:
-        data = torch.arange(3 * size).to(torch.uint8).reshape(3, size)
+        data = (torch.arange(3 * size) % 5 == 1).to(torch.uint8).reshape(3, size)
         dtypes = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
         for dtype in (each for each in dtypes if not str(each).startswith(("torch.q", "torch.uq"))):
             x = data.view(dtype)
@@ -157,12 +163,7 @@ class TestCopies:
 
 class TestCompiled:
     def test_one_graph_for_many_sizes(self) -> None:
-        for split in (
-            lambda x: ts.split(x, num_outputs=3),
-            lambda x: ts.split(x, [2, x.shape[0] - 2]),
-            lambda x: ts.variadic_split(x, 0, [-1, 2]),
-            PLAN,
-        ):
+        for split in CHANGING:
             function, graphs = compiled(split, dynamic=True)
             for size in (9, 12, 8):
                 x = torch.arange(size)
@@ -202,20 +203,17 @@ class TestCompiled:
             function(torch.arange(9))
 
 
-class Module(torch.nn.Module):
-    def __init__(self, split: Split) -> None:
-        super().__init__()
-        self.split = split
-
-    def forward(self, x: Any) -> Any:
-        return tuple(self.split(x))
+def module(split: Split) -> Any:
+    """A module that returns the parts of its input."""
+    forward = {"forward": lambda _, x: tuple(split(x))}
+    return type("Module", (torch.nn.Module,), forward)()
 
 
 class TestExport:
     @pytest.mark.parametrize("strict", [True, False])
     def test_dynamic_dimensions_stay_so(self, strict: bool) -> None:
         exported = torch.export.export(
-            Module(lambda x: ts.split(x, [2, x.shape[0] - 2])),
+            module(lambda x: ts.split(x, [2, x.shape[0] - 2])),
             (torch.arange(8),),
             dynamic_shapes=({0: torch.export.Dim.DYNAMIC},),
             strict=strict,
@@ -226,12 +224,41 @@ class TestExport:
     def test_lengths_that_can_not_fit(self) -> None:
         with pytest.raises(ts.SplitError) as caught:
             torch.export.export(
-                Module(lambda x: ts.split(x, [2, 6])),
+                module(lambda x: ts.split(x, [2, 6])),
                 (torch.arange(9),),
                 dynamic_shapes=({0: torch.export.Dim.DYNAMIC},),
                 strict=False,
             )
         assert caught.value.code == "TS302"
+
+
+class TestOnnxExport:
+    @pytest.mark.parametrize(
+        ("split", "dynamic"),
+        [
+            (lambda x: ts.split(x, num_outputs=4), False),
+            (lambda x: ts.split(x, num_outputs=3), False),
+            (lambda x: ts.split(x, num_outputs=3), True),
+            (lambda x: ts.split(x, [2, x.shape[0] - 2], copy=True), True),
+            (lambda x: ts.split_to_sequence(x, keepdims=0, axis=1), True),
+        ],
+    )
+    def test_exactly_one_split(self, split: Split, dynamic: bool) -> None:
+        pytest.importorskip("onnxscript")
+        onnxruntime = pytest.importorskip("onnxruntime")
+        example = torch.arange(24.0).reshape(8, 3)
+        dynamic_shapes = ({0: torch.export.Dim.DYNAMIC},) if dynamic else None
+        exported = torch.onnx.export(
+            module(split), (example,), dynamo=True, dynamic_shapes=dynamic_shapes, verbose=False
+        )
+        model = exported.model_proto
+        assert [node.op_type for node in model.graph.node].count("Split") == 1
+        assert not any(node.op_type.startswith("Sequence") for node in model.graph.node)
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        for size in (8, 13, 6) if dynamic else (8,):
+            x = torch.arange(3.0 * size).reshape(size, 3)
+            parts = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+            assert [part.tolist() for part in parts] == [part.tolist() for part in split(x)]
 
 
 class TestRefused:

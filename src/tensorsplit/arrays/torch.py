@@ -25,7 +25,7 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.core.rules import MAX_PARTS
+from tensorsplit.core.rules import MAX_PARTS, ceil
 
 Tensor: TypeAlias = Any
 
@@ -115,15 +115,22 @@ def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
     """The parts as the outputs of one node of ONNX."""
+    count, around = (
+        len(plan.sizes),
+        (plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]),
+    )
+    inputs, attributes = [array], {"axis": plan.axis}
+    intent = getattr(plan, "intent", None)
+    if not are_known(plan.sizes) and intent is not None and intent.rule is ceil:
+        attributes["num_outputs"] = count
+    else:
+        inputs.append(_lengths(plan.sizes))
     parts = torch.onnx.ops.symbolic_multi_out(
         "Split",
-        [array, _lengths(plan.sizes)],
-        {"axis": plan.axis},
-        dtypes=[array.dtype] * len(plan.sizes),
-        shapes=[
-            (*plan.input_shape[: plan.axis], size, *plan.input_shape[plan.axis + 1 :])
-            for size in plan.sizes
-        ],
+        inputs,
+        attributes,
+        dtypes=[array.dtype] * count,
+        shapes=[(*around[0], size, *around[1]) for size in plan.sizes],
         version=18,
     )
     return list(parts) if plan.keepdims else [part.squeeze(plan.axis) for part in parts]

@@ -122,9 +122,9 @@ class Formula:
 
 def rounded_up(dividend: Number, divisor: Number) -> Number:
     """The quotient of what is >= 0 by what is > 0, rounded up."""
-    if isinstance(dividend, Formula) or isinstance(divisor, Formula):
-        return (dividend + (divisor - 1)) // divisor
-    return (dividend * -1 // divisor) * -1
+    if any(type(number) is Symbol and not is_traced(number.dim) for number in (dividend, divisor)):
+        return (dividend * -1 // divisor) * -1
+    return (dividend + (divisor - 1)) // divisor  # where quotients are rounded towards 0, too
 
 
 def _is(number: Number, value: int) -> bool:
