@@ -42,7 +42,7 @@ _TRACED, _ARRAY = "(traced)", "(an array)"
 """They stand for arguments that are not known while tracing."""
 
 
-class Source(Protocol):
+class Decisions(Protocol):
     """What decides a call: the memory of a function, or a plan."""
 
     def intent_of(self, arguments: tuple[Any, ...], library: Any) -> Intent | None:
@@ -59,7 +59,7 @@ def _decided(function: _Function) -> _Function:
 
 
 def run(
-    source: Source,
+    source: Decisions,
     data: Any,
     arguments: tuple[Any, ...],
     copy: Any,
@@ -125,7 +125,7 @@ def _number(value: Any) -> Any:
 
 @_decided
 def _resolve(
-    source: Source,
+    source: Decisions,
     given: tuple[Any, ...],
     shape: tuple[Any, ...],
     *,
@@ -191,7 +191,7 @@ def _refuse_data(kind: type) -> None:
 
 
 @_decided
-def _explain(source: Source, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _explain(source: Decisions, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """Refuse the example that is traced."""
     source.plan_of(source.intent_of(arguments, tensors), shape)
     raise SplitError(UNKNOWN_COUNT, "the lengths do not fit", "give lengths that fit")
