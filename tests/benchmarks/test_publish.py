@@ -2,45 +2,135 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+import shutil
 from pathlib import Path
+from shutil import ignore_patterns
 from types import SimpleNamespace as Record
 from typing import Any
 
-import charts
 import growth
 import publish
 import pytest
 from studies import STUDIES
 
-from tensorsplit.bench.workloads import WORKLOADS
+from tensorsplit.bench.figures import Figures, describe
+from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
+from tensorsplit.bench.workloads import WORKLOADS, Workload
 
 PAGE = publish.PAGE.read_text(encoding="utf-8")
 
 
-def text(name: str) -> str:
-    return (publish.FOLDER / name).read_text(encoding="utf-8")
+def described(**changes: Any) -> Any:
+    return {"cpu": "AMD EPYC", "cores": 2, "caches": {"L1": "48K"}, "system": "Linux"} | changes
 
 
-def blocks() -> dict[str, str]:
-    return publish.tables(charts.read(text("bench.json")), charts.read(text("growth.json")))
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of what is published, which the script writes to."""
+    shutil.copytree(publish.FOLDER, tmp_path / "performance", ignore=ignore_patterns("*.svg"))
+    (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
+    monkeypatch.setattr(publish, "FOLDER", tmp_path / "performance")
+    monkeypatch.setattr(publish, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr("charts._save", lambda figure, path, title: path.touch())
+    return tmp_path
 
 
-def test_the_tables_come_from_the_figures_beside_the_page() -> None:
-    assert publish.fill(PAGE, blocks()) == PAGE
+def figures(machine: Any, ratio: float) -> tuple[Any, Any]:
+    """What another machine measured: our ratio for each workload of the published ones."""
+    about = {**describe(Effort(rounds=1)), "machine": machine}
+    mode = {"copy": "out", "views": "view", "plan": "view"}
+    spreads = Spread(ratio, ratio, ratio), Spread(1e-3, 1e-3, 1e-3)
+
+    def measured(each: Workload) -> Measured:
+        timed = Timed("tensorsplit", mode[each.kind], *spreads)
+        return Measured(each, 1, Spread(1e-3, 1e-3, 1e-3), (timed,))
+
+    studies = tuple(measured(each) for study in STUDIES for each in study.workloads)
+    return (
+        Figures(about, tuple(map(measured, WORKLOADS.values()))),
+        Figures(about, studies),
+    )
+
+
+def run(monkeypatch: pytest.MonkeyPatch, bench: Any, grown: Any) -> None:
+    monkeypatch.setattr(publish, "take", lambda: bench)
+    monkeypatch.setattr(growth, "take", lambda: grown)
+    monkeypatch.setattr("sys.argv", ["publish.py"])
+    publish.main()
+
+
+def test_the_pages_come_from_the_figures_beside_them() -> None:
+    measured = publish.machines()
+    assert publish.fill(PAGE, publish.tables(measured)) == PAGE
+    for machine in measured:
+        page = (machine.folder / "README.md").read_text(encoding="utf-8")
+        assert page == publish.page_of(machine)
+        drawn = {path.stem for path in machine.folder.glob("*.svg")}
+        assert drawn == {"bench", *(study.name for study in STUDIES)}
 
 
 def test_every_block_of_figures_is_on_the_page() -> None:
-    for name in blocks():
+    for name in publish.tables(publish.machines()):
         assert f"<!-- begin {name}" in PAGE
 
 
-def test_every_workload_was_measured_and_none_was_wrong() -> None:
-    bench, grown = (json.loads(text(name))["measured"] for name in ("bench.json", "growth.json"))
-    seen = [each["workload"] for each in bench]
-    assert seen == [json.loads(json.dumps(asdict(each))) for each in WORKLOADS.values()]
-    assert not [entry for each in [*bench, *grown] for entry in each["entries"] if "wrong" in entry]
+def test_every_workload_of_every_machine_is_there_and_none_was_wrong() -> None:
+    for machine in publish.machines():
+        for each in machine.bench.measured:
+            assert f"| **{each.workload.name}**: " in PAGE
+            assert not [entry for entry in each.entries if entry.wrong]
+
+
+def test_another_machine_stands_beside_those_that_were_measured_before(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {machine.name: machine for machine in publish.machines()}
+    run(monkeypatch, *figures(described(), 8.5))
+    assert [machine.name for machine in publish.machines()] == sorted([*before, "amd-epyc"])
+    page = (docs / "page.md").read_text(encoding="utf-8")
+    lines = page.splitlines()
+    head = f"| workload | worst | {' | '.join(sorted([*before, 'amd-epyc']))} |"
+    assert lines.count(head) == 3
+    (row,) = [line for line in lines if line.startswith("| **attention**")]
+    assert row.split(" | ")[1:3] == ["8.50", "8.50"]  # the worst first; no range of one round
+    assert all(name in page for name in before)
+    for name, machine in before.items():
+        assert (docs / "performance" / name / "bench.json").read_bytes() == (
+            machine.folder / "bench.json"
+        ).read_bytes()
+
+    run(monkeypatch, *figures(described(), 0.25))  # measured anew
+    assert [machine.name for machine in publish.machines()] == sorted([*before, "amd-epyc"])
+    assert "8.50" not in (docs / "page.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("docs")
+def test_machines_of_one_processor_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(monkeypatch, *figures(described(), 1.0))
+    run(monkeypatch, *figures(described(caches={"L1": "32K"}), 1.0))
+    names = {machine.name for machine in publish.machines()}
+    assert {"amd-epyc", "amd-epyc-2"} < names
+    assert publish.folder_of(described(caches={"L1": "32K"})).name == "amd-epyc-2"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "name"),
+    [
+        ("Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", "intel-xeon-platinum-8481c"),
+        ("AMD EPYC 7B13 64-Core Processor", "amd-epyc-7b13-64-core"),
+        ("../../etc", "etc"),
+        ("", "unknown"),
+    ],
+)
+def test_a_folder_is_named_by_the_processor(docs: Path, cpu: str, name: str) -> None:
+    assert publish.folder_of(described(cpu=cpu)) == docs / "performance" / name
+
+
+def test_the_worst_workload_comes_first() -> None:
+    for kind in ("copy", "views", "plan"):
+        rows = publish.tables(publish.machines())[kind].splitlines()[2:]
+        worst = [float(row.split(" | ")[1]) for row in rows]
+        assert worst == sorted(worst, reverse=True)
 
 
 def test_a_page_is_filled_between_its_marks_only() -> None:
@@ -53,22 +143,12 @@ def test_a_page_is_filled_between_its_marks_only() -> None:
 
 
 def test_the_published_figures_are_read_and_not_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("bench.json", "growth.json"):
-        (tmp_path / name).write_text(text(name), encoding="utf-8")
-    (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
-    monkeypatch.setattr(publish, "FOLDER", tmp_path)
-    monkeypatch.setattr(publish, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(publish, "take", None)
     monkeypatch.setattr("sys.argv", ["publish.py", "--only-page"])
     publish.main()
-    assert (tmp_path / "page.md").read_text(encoding="utf-8") == PAGE
-    drawn = {path.stem for path in tmp_path.glob("*.svg")}
-    assert drawn == {"bench", *(study.name for study in STUDIES)}
-    assert drawn == {
-        path.stem for path in (Path(__file__).parents[2] / "docs/performance").glob("*.svg")
-    }
+    assert (docs / "page.md").read_text(encoding="utf-8") == PAGE
 
 
 def test_a_wrong_result_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,7 @@ def describe(effort: Effort) -> dict[str, Any]:
         "method": {
             "threads": THREADS,
             "rounds": effort.rounds or f"until the medians settle, at most {effort.seconds:g} s",
+            "processes": "one for each library, stopped but for its turns",
             "ratio": "to the baseline of the same round; median, 10th and 90th percentile",
         },
     }
