@@ -160,6 +160,24 @@ def test_one_engine_twice_is_refused(refused: Any, saved: Path) -> None:
     assert "is in two of them" in refused("TS703", "conformance", "--from", saved, "--from", saved)
 
 
+def test_an_engine_that_was_run_in_pieces_becomes_one(
+    run: Command, refused: Any, saved: Path, tmp_path: Path
+) -> None:
+    content = json.loads(saved.read_text())
+    pieces = [tmp_path / "0.json", tmp_path / "1.json"]
+    cases = [entry["id"] for entry in content["cases"]]
+    for number, path in enumerate(pieces):
+        mine = [entry for entry in content["results"] if cases.index(entry["case"]) % 2 == number]
+        path.write_text(json.dumps({**content, "results": mine}))
+    ended = run("--from", pieces[0], "--from", pieces[1], "--format", "json")
+    assert json.loads(ended.out) == content
+    other = json.loads(pieces[1].read_text())
+    other["subjects"][0]["versions"] = {"tensorsplit": "9"}
+    pieces[1].write_text(json.dumps(other))
+    said = refused("TS703", "conformance", "--from", pieces[0], "--from", pieces[1])
+    assert "in other versions" in said
+
+
 def test_a_run_of_some_of_the_cases_joins_one_of_all(
     run: Command, saved: Path, tmp_path: Path
 ) -> None:

@@ -169,8 +169,9 @@ def octets_of(text: str, path: Path) -> bytes:
 def merged(documents: Sequence[Document]) -> Document:
     """One document from several: engines that can't be installed together are run one by one.
 
-    The first has all cases, and says when and where. SplitError TS703 if another has a case, a seed
-    or a version of the suite that the first has not, or a subject is in two.
+    A slow one may be run in pieces, each of other cases. The first document has all cases, and says
+    when and where. SplitError TS703 if another has a case, a seed or a version of the suite that
+    the first has not, or a subject is in two in other versions or with the same case.
     """
     first, *rest = documents
     cases = {case.id: case for case in first.cases}
@@ -179,17 +180,21 @@ def merged(documents: Sequence[Document]) -> Document:
             raise _unlike("they are not of the same seed and version of the suite")
         if any(cases.get(case.id) != case for case in other.cases):
             raise _unlike("one has cases that the first has not")
-    subjects = [subject for document in documents for subject in document.subjects]
-    names = [subject.name for subject in subjects]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _unlike(f"{twice} is in two of them")
+    subjects: dict[str, SubjectInfo] = {}
+    found: dict[tuple[str, str], Result] = {}
+    for document in documents:
+        for subject in document.subjects:
+            if subjects.setdefault(subject.name, subject) != subject:
+                raise _unlike(f"{subject.name} is in two of them, in other versions")
+        for result in document.results:
+            if found.setdefault((result.case, result.subject), result) is not result:
+                raise _unlike(f"{result.subject} is in two of them, with {result.case}")
     places = {name: place for place, name in enumerate(cases)}
+    names = list(subjects)
     results = sorted(
-        (result for document in documents for result in document.results),
-        key=lambda result: (places[result.case], names.index(result.subject)),
+        found.values(), key=lambda result: (places[result.case], names.index(result.subject))
     )
-    return replace(first, subjects=tuple(subjects), results=tuple(results))
+    return replace(first, subjects=tuple(subjects.values()), results=tuple(results))
 
 
 def _no_document(why: str) -> SplitError:

@@ -189,6 +189,7 @@ SUBJECTS: Mapping[str, Adapter] = {
         packages=("onnx2torch", "torch"),
         modules=("torch", "onnx2torch"),
         lacks=(NotImplementedError,),
+        says=r"can't convert np\.ndarray of type",
     ),
     "jaxonnxruntime": Adapter(
         call=runtimes.run_jaxonnxruntime,

@@ -171,10 +171,27 @@ def run_onnx2torch(
     proto = onnx.load_from_string(model)
     given = {entry.name for entry in proto.graph.initializer}
     names = [entry.name for entry in proto.graph.input if entry.name not in given]
-    fed = map(np.ascontiguousarray, ordered(model, inputs, names))
-    found = onnx2torch.convert(proto)(*map(torch.from_numpy, fed))
+    fed = map(_to_torch, ordered(model, inputs, names))
+    found = onnx2torch.convert(proto)(*fed)
     values = [found] if isinstance(found, torch.Tensor) else found
-    return {name: value.numpy() for name, value in zip(outputs, values, strict=True)}
+    return {name: _from_torch(value) for name, value in zip(outputs, values, strict=True)}
+
+
+def _to_torch(array: Any) -> Any:
+    """An array as a tensor; one of bfloat16 by its bits, as PyTorch takes none of NumPy's."""
+    import torch
+
+    is_bfloat16 = array.dtype == ml_dtypes.bfloat16
+    tensor = torch.from_numpy(np.ascontiguousarray(array.view(np.int16) if is_bfloat16 else array))
+    return tensor.view(torch.bfloat16) if is_bfloat16 else tensor
+
+
+def _from_torch(tensor: Any) -> Any:
+    import torch
+
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
 
 
 def run_jaxonnxruntime(
