@@ -22,6 +22,7 @@ from typing import Any
 import charts
 import click
 import growth
+import msgspec
 from studies import STUDIES, Study
 
 from tensorsplit.bench.figures import (
@@ -210,8 +211,7 @@ def _charts(measured: Sequence[Machine]) -> Iterator[str]:
 
 def _described(workload: Record) -> Workload:
     """A workload as it was measured, which may have another form now."""
-    values = {n: tuple(v) if isinstance(v, list) else v for n, v in vars(workload).items()}
-    return Workload(**values)
+    return msgspec.convert(vars(workload), Workload)
 
 
 def _workloads(figures: Record, kind: str) -> Iterator[str]:
@@ -245,7 +245,7 @@ def _cells(measured: Record, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield _with_range(ratio, measured.rounds) if ratio else "\N{EN DASH}"
 
 
-def _with_range(ratio: Record, rounds: int) -> str:
+def _with_range(ratio: Any, rounds: int) -> str:
     """A ratio, and from where to where it goes if there is more than one."""
     return in_digits(ratio.median) + (f" ({in_range(ratio)})" if rounds > 1 else "")
 
