@@ -125,6 +125,14 @@ def sources(spelling: Any) -> list[int]:
     return [opset for opset in OPSETS if first <= opset <= last and opset in edges]
 
 
+def test_lengths_that_follow_from_a_dimension_are_refused_with_what_would_do() -> None:
+    uneven_parts = uneven(18, "N").model
+    with refused("TS310", "opset 9: the lengths follow from the dimension", "declare that dim"):
+        convert(uneven_parts, opset=9)
+    with refused("TS310", "opset 9: the lengths are known only at run time", "as a constant"):
+        convert(AT_RUN_TIME[0](13, "N").model, opset=9)
+
+
 @pytest.mark.parametrize("rows", [7, "N"])
 @pytest.mark.parametrize(
     ("spelling", "source"), [(s, opset) for s in SPELLINGS for opset in sources(s)]

@@ -300,6 +300,35 @@ def test_nodes_of_one_graph_have_names_of_their_own_for_onnxruntime() -> None:
     assert {change.operator for change in report.changes} == {"Neg", "Abs"}
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize(
+    ("taken", "first"), [(1, "keepdims=0"), (1, "keepdims=1"), (0, "keepdims=1")]
+)
+def test_a_branch_that_is_never_taken_may_hold_sequences_of_another_kind(
+    taken: int, first: str, target: str
+) -> None:
+    text = (
+        "g (float[3,N,2] x, bool yes, int64 i) => (float[A,B,C] y, int64 n) <bool always = {%d}>"
+        " { t = If(always) <then_branch = t () => (seq(float[A,B,C]) a) <int64 c = {3}>"
+        " { a = SplitToSequence<axis=2>(x, c) }, else_branch = e () => (seq(float[D,E]) a)"
+        " { a = SplitToSequence<axis=0, %s>(x) }>"
+        " s = If(yes) <then_branch = u () => (seq(float[A,B,C]) b) { b = Identity(t) },"
+        " else_branch = f () => (seq(float[A,B,C]) b) { b = SequenceInsert(t, x) }>"
+        " n = SequenceLength(s)  y = SequenceAt(s, i) }"
+    )
+    model = Case("branch", 17, text % (taken, first)).model
+    before = model.SerializeToString()
+    lowered = lower(model, target=target)
+    assert model.SerializeToString() == before
+    onnx.checker.check_model(lowered, full_check=True)
+    x = np.arange(30, dtype=np.float32).reshape(3, 5, 2)
+    for yes in (True, False):
+        fed = {"x": x, "yes": np.array(yes), "i": np.array(0)}
+        found, expected = run(lowered, fed), run(model, fed)
+        assert found["n"] == expected["n"] == (1 if taken else 3) + (not yes)
+        np.testing.assert_array_equal(found["y"], x if taken else x[:1])
+
+
 MALFORMED = {
     "SequenceAt": "s = SplitToSequence(x)  y = SequenceAt(s)",
     "SequenceInsert": "s = SplitToSequence(x)  y = SequenceInsert(s)",

@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import (
+    Formula,
     Maker,
     Number,
     Numbers,
@@ -222,14 +223,7 @@ class Calculation(Maker[ir.Value]):
         """
         limits = list(bounds(dim, lengths, count))
         if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not all(map(are_known, limits)):
-            first = FIRST_WITH_BOUNDS_AS_INPUTS
-            raise SplitError(
-                CANNOT_EXPRESS,
-                f"not expressible at opset {self.opset}: the lengths are known only at run time,"
-                " and Split takes them as an attribute; Slice, too, takes its bounds as attributes"
-                f" before opset {first}",
-                f"convert to opset {first} or newer, or give the lengths as a constant",
-            )
+            raise _unknown_before_running(self.opset, are_given=isinstance(lengths, Formula))
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
 
     def slice(
@@ -342,3 +336,23 @@ class Calculation(Maker[ir.Value]):
         else:
             held = ir.tensor(np.zeros(shape, element_type.numpy()), dtype=element_type)
         return self.op("Constant", [], {"value": held})
+
+
+def _unknown_before_running(opset: int, *, are_given: bool) -> SplitError:
+    """What is said of parts that are Slice nodes where these take no bounds as inputs.
+
+    The lengths are given, or follow from the dimension, which is not known either.
+    """
+    first = FIRST_WITH_BOUNDS_AS_INPUTS
+    unknown = "lengths follow from the dimension that is split, which is"
+    mend = "declare that dimension as a number"
+    if are_given:
+        unknown = "lengths are"
+        mend = "give the lengths as a constant; where they are calculated from dimensions, it is"
+        mend += " enough to declare those as numbers"
+    return SplitError(
+        CANNOT_EXPRESS,
+        f"not expressible at opset {opset}: the {unknown} known only at run time, and Split takes"
+        f" lengths as an attribute; Slice, too, takes its bounds as attributes before {first}",
+        f"convert to opset {first} or newer, or {mend}",
+    )

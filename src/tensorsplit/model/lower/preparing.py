@@ -61,6 +61,50 @@ def rename_duplicates(lowering: Lowering) -> None:
             seen.add(node.name or "")
 
 
+def take_branches(lowering: Lowering) -> bool:
+    """Put the branch that is always taken in the place of an If that gives sequences to lower.
+
+    Nothing is known of the two together: the sequences of the other branch may be of another kind.
+    Returns whether there was any.
+    """
+    wanted = [
+        (ref, known[0])
+        for ref in lowering.refs.values()
+        if (ref.node.domain, ref.op_type) == ("", "If")
+        and any(made in lowering.reasons for made in ref.node.outputs)
+        and (known := lowering.tensor(ref.input(0)).constant) is not None
+    ]
+    for ref, condition in wanted:
+        with at(ref):
+            _take_branch(lowering, ref, "then_branch" if condition else "else_branch")
+        lowering.edits.retire(ref.node)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
+def _take_branch(lowering: Lowering, ref: NodeRef, label: str) -> None:
+    """Put the nodes of a branch before its If, and what it gives out in the place of the If's."""
+    node, body = ref.node, dict(bodies(ref.node))[label]
+    scope, ends = node.graph, list(body.outputs)
+    if not isinstance(scope, ir.Graph):
+        raise refusal("a sequence goes through a branch of a function", "inline the function")
+    body.outputs.clear()
+    inside, point = list(body), InsertionPoint(lowering, node.name or "If", scope, node)
+    for held in body.initializers.values():  # it would lend a new name to the caller's tensor
+        made = point.op("Constant", [], {"value": held.const_value})
+        ir.convenience.replace_all_uses_with(held, made)
+        ends = [made if end is held else end for end in ends]
+    body.remove(inside)
+    scope.insert_before(node, inside)
+    for held in chain(*(inner.outputs for inner in inside)):
+        if held.name:
+            held.name = lowering.names.fresh(held.name)
+    for old, new in zip(node.outputs, ends, strict=True):
+        point.replace(old, new)
+    reason = next(lowering.reasons[made] for made in node.outputs if made in lowering.reasons)
+    lowering.changed(ref, f"its {label}, which is always taken", reason.note)
+
+
 def unwrap_optionals(lowering: Lowering) -> bool:
     """Put what optional values hold in their place, where the target has none; whether any was."""
     wanted = [

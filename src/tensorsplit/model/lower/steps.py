@@ -42,6 +42,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
     rename_duplicates,
+    take_branches,
     unwrap_optionals,
 )
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
@@ -93,7 +94,7 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    while inline(lowering) or expand_maps(lowering) or unwrap_optionals(lowering):
+    while any(step(lowering) for step in (inline, take_branches, expand_maps, unwrap_optionals)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
