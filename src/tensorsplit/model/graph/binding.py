@@ -32,7 +32,7 @@ from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, declared
-from tensorsplit.model.graph.nodes import constant, record_of
+from tensorsplit.model.graph.nodes import check_constant, constant, record_of
 
 Known: TypeAlias = "Fact | np.ndarray[Any, Any] | list[Any] | None"
 """What is known of an input: a fact, an array, the list of a sequence, or None if it is absent."""
@@ -81,9 +81,14 @@ def bind(
         intent = _bind_once(record, tuple(operands), count)
         names = [entry.name for entry in record.inputs]
         if intent.given is None and intent.source in names[: len(known)] and not record.is_sequence:
-            lengths = known[names.index(intent.source)]
+            position = names.index(intent.source)
+            lengths = known[position]
             if isinstance(lengths, Tensor) and lengths.shape and is_known(lengths.shape[0]):
-                resolve.check_count(lengths.shape[0], intent)
+                try:
+                    resolve.check_count(lengths.shape[0], intent)
+                except SplitError:
+                    check_constant(node.inputs[position])  # its shape may not be that of its data
+                    raise
     except SplitError as error:
         raise error.located(operator=record.id) from None
     return intent

@@ -319,15 +319,25 @@ def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any
     """
     if value is None or (value.is_graph_input() and not default):
         return None
-    tensor = value.const_value
-    if tensor is None:
-        producer = value.producer()
-        if producer is None or producer.op_type != "Constant" or producer.domain != "":
-            return None
-        tensor = held_by(producer.attributes)
+    tensor = _tensor_of(value)
     if tensor is None or tensor.size > LARGEST_CONSTANT:
         return None
     return read_tensor(tensor, value.name or "")
+
+
+def check_constant(value: ir.Value | None) -> None:
+    """Refuse a constant of any size that can't be read; see `read_tensor`."""
+    tensor = None if value is None or value.is_graph_input() else _tensor_of(value)
+    if value is not None and tensor is not None:
+        read_tensor(tensor, value.name or "")
+
+
+def _tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
+    producer = value.producer()
+    if value.const_value is not None or producer is None:
+        return value.const_value
+    is_constant = (producer.domain, producer.op_type) == ("", "Constant")
+    return held_by(producer.attributes) if is_constant else None
 
 
 def readable_constant(
