@@ -6,10 +6,11 @@ occur twice. This file checks and adapts what comes in, and restores what would 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from itertools import chain
+from functools import cache, cached_property, partial
+from itertools import chain, repeat
 from logging import NullHandler, getLogger
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitErro
 from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
     NodeRef,
+    Scope,
     check_depth,
     domain_name,
     function_label,
@@ -64,7 +66,7 @@ _FREE_TEXT = frozenset(
 """Fields with text that nothing here compares or prints."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeList:
     """A graph, a body or a function in a message, with its path and what is around a body."""
 
@@ -73,9 +75,9 @@ class NodeList:
     opsets: Mapping[str, int]
     outer: NodeList | None = None
 
-    @property
+    @cached_property
     def paths(self) -> list[str]:
-        """The paths of the nodes."""
+        """The paths of the nodes, which most models are never asked for."""
         return node_paths(self.path, self.graph.node)
 
 
@@ -94,21 +96,25 @@ def node_lists(model: ModelProto) -> Iterator[NodeList]:
 def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
     check_depth(depth, listed.path, _MAX_BODIES)
     yield listed
-    for node, path in zip(listed.graph.node, listed.paths, strict=True):
+    for index, node in enumerate(listed.graph.node):
         for label, body in _bodies(node.attribute):
-            inner = replace(listed, graph=body, path=f"{path}.{label}", outer=listed)
-            yield from _inside(inner, depth + 1)
+            path = f"{listed.paths[index]}.{label}"
+            yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
 
 
 def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphProto]]:
     for attribute in attributes:
-        if attribute.ref_attr_name:
+        kind = attribute.type
+        if kind not in _BODIES or attribute.ref_attr_name:
             continue
-        if attribute.type == AttributeProto.GRAPH:
+        if kind == AttributeProto.GRAPH:
             yield attribute.name, attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
+        else:
             for index, graph in enumerate(attribute.graphs):
                 yield f"{attribute.name}[{index}]", graph
+
+
+_BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
@@ -122,13 +128,18 @@ def _shadowed(
     graph: GraphProto | FunctionProto, path: str, around: list[set[str]]
 ) -> Iterator[tuple[str, str]]:
     seen = _given_names(graph)
-    for node, here in zip(graph.node, node_paths(path, graph.node), strict=True):
+    paths = node_paths(path, graph.node) if around or _has_bodies(graph) else repeat("")
+    for node, here in zip(graph.node, paths, strict=False):
         for label, body in _bodies(node.attribute):
             yield from _shadowed(body, f"{here}.{label}", [*around, seen])
         for name in filter(None, node.output):
             if any(name in names for names in around):
                 yield here, name
             seen.add(name)
+
+
+def _has_bodies(graph: GraphProto | FunctionProto) -> bool:
+    return any(True for node in graph.node for _ in _bodies(node.attribute))
 
 
 def has_type(declared: TypeProto) -> bool:
@@ -248,9 +259,14 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
         for adapt in list(_adaptations(listed, folder)):
             adapt()
     made = ir.serde.deserialize_model(source)
+    made.meta[ADAPTED] = True
     for listed, scope in zip(node_lists(model), scopes(made), strict=True):
         _fill_sparse(listed.graph, scope, folder)
     return made
+
+
+ADAPTED = "tensorsplit.adapted"
+"""Notes of an onnx-ir model that it is not what was read, node by node and value by value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,15 +333,17 @@ def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
                 fresh = f"{name or kind} {index}"
                 yield Contradiction(error, partial(rename, fresh))
             seen.add(name)
-    for node, path in zip(graph.node, listed.paths, strict=True):
+    for index, node in enumerate(graph.node):
         for position, name in enumerate(node.output):
             if name and name in names:
+                path = listed.paths[index]
                 error = malformed(f"{show(name)} is produced twice", "rename one of them", path)
                 fresh = f"{name} of {path}"
                 yield Contradiction(error, partial(node.output.__setitem__, position, fresh))
             names.add(name)
         for attribute, error in _repeated(node):
-            yield Contradiction(error.located(node=path), partial(node.attribute.remove, attribute))
+            at = error.located(node=listed.paths[index])
+            yield Contradiction(at, partial(node.attribute.remove, attribute))
     for name in dict.fromkeys(graph.output) if isinstance(graph, FunctionProto) else ():
         if name not in names:
             fix = "name a value that is there, or add the node that makes it"
@@ -357,9 +375,10 @@ def _wrong_tensors(listed: NodeList) -> Iterator[Contradiction]:
     for held in constants:
         for error in _wrong_tensor(held):
             yield Contradiction(error.located(node=listed.path), partial(_feed, graph, held))
-    for node, path in zip(graph.node, listed.paths, strict=True):
+    for index, node in enumerate(graph.node):
         for held in _held(node):
             for error in _wrong_tensor(held):
+                path = listed.paths[index]
                 yield Contradiction(error.located(node=path), partial(_forget, node, path))
 
 
@@ -523,6 +542,28 @@ def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
     while missing and (outer := listed.outer) is not None:
         around, listed = around | _names(outer.graph), outer
     return [value for value in missing if value.name in around]
+
+
+def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]) -> ModelProto:
+    """A copy of a message with the types that some values of the model read from it have now."""
+    made = ModelProto()
+    made.CopyFrom(original)
+    described: dict[Scope | None, tuple[GraphProto, dict[str, list[ValueInfoProto]]]] = {}
+    for listed, scope in zip(node_lists(made), scopes(model), strict=True):
+        if isinstance(graph := listed.graph, GraphProto):
+            found = defaultdict[str, list[ValueInfoProto]](list)
+            for entry in (*graph.input, *graph.output, *graph.value_info):
+                found[entry.name].append(entry)
+            described[scope] = graph, found
+    for value in values:
+        graph, found = described[value.graph]
+        for entry in found.get(value.name or "") or [graph.value_info.add(name=value.name)]:
+            entry.type.Clear()
+            if value.type is not None:
+                ir.serde.serialize_type_into(entry.type, value.type)
+            if value.type is not None and value.shape is not None:
+                ir.serde.serialize_shape_into(entry.type, value.shape)
+    return made
 
 
 def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelProto:

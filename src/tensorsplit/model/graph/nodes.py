@@ -41,6 +41,8 @@ FIRST_IR_WITH_OPSETS = 3
 _MANY = 1 << 24
 """More inputs or outputs than this stand in a schema for any number of them."""
 
+GRAPH_TYPES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+
 LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are no operands of anything; their data is not read."""
 
@@ -143,11 +145,12 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
 def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
     """The graphs among a node's attributes, each with its label in a path."""
     for attribute in node.attributes.values():
-        if attribute.is_ref():
+        kind = attribute.type
+        if kind not in GRAPH_TYPES or attribute.is_ref():
             continue
-        if attribute.type == ir.AttributeType.GRAPH:
+        if kind == ir.AttributeType.GRAPH:
             yield attribute.name, attribute.as_graph()
-        elif attribute.type == ir.AttributeType.GRAPHS:
+        else:
             for index, graph in enumerate(attribute.as_graphs()):
                 yield f"{attribute.name}[{index}]", graph
 
@@ -182,9 +185,9 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
 def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
     """The path of each node of a graph or function; nodes of one name are told apart by index."""
     paths = [node_path(parent, node, index) for index, node in enumerate(nodes)]
-    times = Counter(paths)
-    if len(times) == len(paths):
+    if len(set(paths)) == len(paths):
         return paths
+    times = Counter(paths)
     return [f"{path}[{at}]" if times[path] > 1 else path for at, path in enumerate(paths)]
 
 
@@ -194,11 +197,12 @@ def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
     The layer of an OpenVINO IR has a path of its own.
     """
     noted: Any = node.metadata_props
-    if isinstance(node, NodeProto):
+    if noted and isinstance(node, NodeProto):
         noted = {entry.key: entry.value for entry in noted}
-    if LAYER_PATH in noted:
+    if noted and LAYER_PATH in noted:
         return str(noted[LAYER_PATH])
-    return f"{parent}/{short_name(node.name or '') or f'{short_name(node.op_type)}[{index}]'}"
+    name = node.name
+    return f"{parent}/{short_name(name) if name else f'{short_name(node.op_type)}[{index}]'}"
 
 
 def function_label(function: ir.Function | FunctionProto) -> str:

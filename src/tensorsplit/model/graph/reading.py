@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,13 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.message import check_text, read_message, write_message
+from tensorsplit.model.graph.message import (
+    ADAPTED,
+    check_text,
+    read_message,
+    with_types,
+    write_message,
+)
 from tensorsplit.model.graph.nodes import (
     VENDOR_FAMILY,
     malformed,
@@ -137,19 +144,25 @@ class OnnxModel:
             return self.openvino.outputs
         return tuple(value.name for value in self.original.graph.output)
 
-    def back(self, changed: bool) -> ModelProto | ir.Model:
+    def back(
+        self, changed: bool, typed: Collection[ir.Value] | None = None
+    ) -> ModelProto | ir.Model:
         """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`, or a copy."""
         if self.was_ir:
             return self.model
-        made = self.proto(changed)
+        made = self.proto(changed, typed)
         if made is self.original and self.path is None:  # the caller's own
             made = ModelProto()
             made.CopyFrom(self.original)
         return made
 
     @collector_paused()
-    def proto(self, changed: bool) -> ModelProto:
+    def proto(self, changed: bool, typed: Collection[ir.Value] | None = None) -> ModelProto:
         """The model as an ONNX message: the original, unless the model was changed.
+
+        Args:
+            changed: Whether it was.
+            typed: The values that were changed, if only their types and shapes were.
 
         Raises:
             SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8;
@@ -159,6 +172,8 @@ class OnnxModel:
             return self.original
         begin("writing")
         try:
+            if typed is not None and not self.model.meta.get(ADAPTED):
+                return with_types(self.model, self.original, typed)
             return write_message(self.model, self.original)
         except SplitError:
             raise

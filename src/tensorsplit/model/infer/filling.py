@@ -48,13 +48,14 @@ def infer_shapes(
     """
     read = read_model(model)
     opened = open_model(read) if read.openvino is None else replace(read)
-    for name, shape in (input_shapes or {}).items():
-        _give_shape(opened.model, name, shape)
-    changed = fill(opened.model, analyse(opened.model, strict=True))
-    return opened.back(changed or bool(input_shapes))
+    changed = [
+        _give_shape(opened.model, name, shape) for name, shape in (input_shapes or {}).items()
+    ]
+    changed += fill(opened.model, analyse(opened.model, strict=True))
+    return opened.back(bool(changed), typed=changed)
 
 
-def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:
+def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> ir.Value:
     value = next((value for value in model.graph.inputs if value.name == name), None)
     if value is None:
         raise SplitError(
@@ -75,11 +76,12 @@ def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> None:
             parameter=name,
         )
     value.shape = ir.Shape(shape)
+    return value
 
 
-def fill(model: ir.Model, facts: Facts) -> bool:
-    """Write the facts into the values of the main graph and its bodies; whether any was new."""
-    return sum(_fill_value(value, facts) for value in _values(model.graph)) > 0
+def fill(model: ir.Model, facts: Facts) -> list[ir.Value]:
+    """Write the facts into the values of the main graph and its bodies; those that got any."""
+    return [value for value in _values(model.graph) if _fill_value(value, facts)]
 
 
 def _values(scope: Scope) -> Iterator[ir.Value]:

@@ -23,7 +23,7 @@ from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
-from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, check_schema, held_by
+from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, check_schema, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
 from tensorsplit.model.infer.shape_rules import followed_shape
@@ -99,7 +99,7 @@ def _asked(
     if any(map(is_open, held.values())):
         return None
     # onnx would look at the split nodes in a body, and may abort
-    plain = [entry for entry in held.values() if entry.type not in _BODIES]
+    plain = [entry for entry in held.values() if entry.type not in GRAPH_TYPES]
     message = onnx.NodeProto(
         op_type=node.op_type,
         domain=node.domain,
@@ -108,9 +108,6 @@ def _asked(
         attribute=map(ir.serde.serialize_attribute, plain),
     )
     return message.SerializeToString(), given
-
-
-_BODIES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 
 @lru_cache(maxsize=4096)
