@@ -68,10 +68,11 @@ def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
         node: The node.
         passed: What `passed_to` a function; empty outside of functions, None if not known.
     """
-    if passed is None or not any(attribute.is_ref() for attribute in node.attributes.values()):
-        return node.attributes
+    held: dict[str, ir.Attr] = node.attributes.data  # onnx-ir's own mapping is slow
+    if passed is None or not any(attribute.is_ref() for attribute in held.values()):
+        return held
     found: dict[str, ir.Attr] = {}
-    for name, attribute in node.attributes.items():
+    for name, attribute in held.items():
         given = passed.get(attribute.ref_attr_name or "") if attribute.is_ref() else attribute
         if given is not None:
             is_own = given is attribute or given.is_ref()

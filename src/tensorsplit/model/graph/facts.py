@@ -82,6 +82,8 @@ def declared(value: ir.Value) -> Fact:
 def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
     """What a type and a shape say; exporters write -1, too, for a dimension that is not fixed."""
     dims = None
+    if kind is None and shape is None:
+        return UNKNOWN
     if shape is not None:
         dims = tuple(
             (dim if dim >= 0 else None) if isinstance(dim, int) else (dim.value or None)
@@ -91,7 +93,7 @@ def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
         return Tensor((kind and kind.dtype) or None, dims)
     if isinstance(kind, ir.SequenceType) and isinstance(kind.elem_type, ir.TensorType):
         return Sequence(kind.dtype or None, dims)
-    return UNKNOWN if kind is None else Other(kind, dims)
+    return Other(kind, dims)
 
 
 def of_parts(
@@ -142,6 +144,8 @@ def kind_only(fact: Fact) -> Fact:
 
 def merge_declared(found: Fact, declared: Fact) -> Fact:
     """What was found, and where no number was found what the model declares."""
+    if declared is UNKNOWN:
+        return found
     if isinstance(found, Tensor) and isinstance(declared, Tensor):
         shape = _fill(found.shape, declared.shape)
         return Tensor(found.element_type or declared.element_type, shape, found.values)

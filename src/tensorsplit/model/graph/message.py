@@ -132,10 +132,10 @@ def _shadowed(
     for node, here in zip(graph.node, paths, strict=False):
         for label, body in _bodies(node.attribute):
             yield from _shadowed(body, f"{here}.{label}", [*around, seen])
-        for name in filter(None, node.output):
-            if any(name in names for names in around):
+        for name in node.output if around else ():
+            if name and any(name in names for names in around):
                 yield here, name
-            seen.add(name)
+        seen.update(filter(None, node.output))
 
 
 def _has_bodies(graph: GraphProto | FunctionProto) -> bool:
@@ -209,17 +209,17 @@ def check_text(model: ModelProto) -> None:
     while waiting:
         message = waiting.pop()
         for name, is_list, is_text in _text_fields(message.DESCRIPTOR):
-            if not is_list and not message.HasField(name):
-                continue
-            values = getattr(message, name) if is_list else [getattr(message, name)]
-            if not is_text:
-                waiting += values
-                continue
-            for text in values:
-                if not isinstance(text, str):
-                    problem = f"the name {show(text)} is not UTF-8"
-                    fix = "give a model whose names are"
-                    raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
+            if is_text:
+                value = getattr(message, name)
+                for text in value if is_list else (value,):
+                    if type(text) is not str:
+                        problem = f"the name {show(text)} is not UTF-8"
+                        fix = "give a model whose names are"
+                        raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
+            elif is_list:
+                waiting += getattr(message, name)
+            elif message.HasField(name):
+                waiting.append(getattr(message, name))
     for _ in node_lists(model):
         pass
 
@@ -555,14 +555,33 @@ def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]
             for entry in (*graph.input, *graph.output, *graph.value_info):
                 found[entry.name].append(entry)
             described[scope] = graph, found
+    written: dict[Any, TypeProto] = {}  # many have the same
     for value in values:
         graph, found = described[value.graph]
+        key = _type_key(value)
+        made_type = written.get(key) or _type_of(value)
+        if key is not None:
+            written[key] = made_type
         for entry in found.get(value.name or "") or [graph.value_info.add(name=value.name)]:
-            entry.type.Clear()
-            if value.type is not None:
-                ir.serde.serialize_type_into(entry.type, value.type)
-            if value.type is not None and value.shape is not None:
-                ir.serde.serialize_shape_into(entry.type, value.shape)
+            entry.type.CopyFrom(made_type)
+    return made
+
+
+def _type_key(value: ir.Value) -> tuple[ir.DataType, tuple[int | ir.SymbolicDim, ...]] | None:
+    """What values of the same type have in common; None for one that is out of the ordinary."""
+    kind, shape = value.type, value.shape
+    if type(kind) is not ir.TensorType or kind.denotation or shape is None:
+        return None
+    is_plain = not any(map(shape.get_denotation, range(len(shape))))
+    return (kind.dtype, shape.dims) if is_plain else None
+
+
+def _type_of(value: ir.Value) -> TypeProto:
+    made = TypeProto()
+    if value.type is not None:
+        ir.serde.serialize_type_into(made, value.type)
+        if value.shape is not None:
+            ir.serde.serialize_shape_into(made, value.shape)
     return made
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -142,17 +142,19 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
             yield from scopes_in(body)
 
 
-def bodies(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
+def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     """The graphs among a node's attributes, each with its label in a path."""
-    for attribute in node.attributes.values():
+    found: list[tuple[str, ir.Graph]] = []
+    for attribute in node.attributes.data.values():
         kind = attribute.type
         if kind not in GRAPH_TYPES or attribute.is_ref():
             continue
         if kind == ir.AttributeType.GRAPH:
-            yield attribute.name, attribute.as_graph()
+            found.append((attribute.name, attribute.as_graph()))
         else:
-            for index, graph in enumerate(attribute.as_graphs()):
-                yield f"{attribute.name}[{index}]", graph
+            graphs = enumerate(attribute.as_graphs())
+            found += ((f"{attribute.name}[{index}]", graph) for index, graph in graphs)
+    return found
 
 
 def malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
@@ -287,32 +289,63 @@ def check_schema(  # noqa: PLR0917 - the five say what a node is
             raise error
         refuse(error)
 
-    where = f"{schema.name} at opset {opset}"
-    for what, given, least, most in (
-        ("inputs", inputs, schema.min_input, schema.max_input),
-        ("outputs", outputs, schema.min_output, schema.max_output),
+    signature, where = _signature(schema), f"{schema.name} at opset {opset}"
+    for what, given, (formals, least, most) in (
+        ("inputs", inputs, signature.inputs),
+        ("outputs", outputs, signature.outputs),
     ):
         count = len(given)
-        for formal, entry in zip(getattr(schema, what), given, strict=False):
-            if entry in (None, "") and formal.option.name == "Single":
-                wrong(f"its {what[:-1]} '{formal.name}' is left out", "give it")
+        for (name, is_single), entry in zip(formals, given, strict=False):
+            if is_single and (entry is None or entry == ""):
+                wrong(f"its {what[:-1]} '{name}' is left out", "give it")
         if not least <= count <= most:
             up_to = "or more" if most > _MANY else f"to {most}"
             wanted = f"{least}" if least == most else f"{least} {up_to}"
             wrong(f"it has {count} {what}", f"give it {wanted}, as {where} has")
-    declared = schema.attributes
+    declared = signature.attributes
     for name, attribute in attributes.items():
         seen = attribute.type.name
         if name not in declared:
             known = ", ".join(sorted(declared))
             fix = f"leave it out; {where} has {known or 'no attributes'}"
             wrong(f"it has the attribute {show(name)}", fix)
-        elif seen != declared[name].type.name:
-            fix = f"give it as {declared[name].type.name}"
+        elif seen != declared[name]:
+            fix = f"give it as {declared[name]}"
             wrong(f"its attribute '{name}' is of type {seen}", fix)
-    for name, entry in declared.items():
-        if entry.required and name not in attributes:
+    for name in signature.required:
+        if name not in attributes:
             wrong(f"it has no attribute '{name}'", f"give it; {where} requires it")
+
+
+class _Signature(NamedTuple):
+    """What a schema says of the nodes of its operator, which onnx makes anew each time.
+
+    Attributes:
+        inputs: The name of each and whether it has to be given, and how few and many there may be.
+        outputs: As the inputs.
+        attributes: The name of the type of each.
+        required: The attributes that have to be given.
+    """
+
+    inputs: tuple[list[tuple[str, bool]], int, int]
+    outputs: tuple[list[tuple[str, bool]], int, int]
+    attributes: dict[str, str]
+    required: list[str]
+
+
+@lru_cache(maxsize=4096)
+def _signature(schema: Any) -> _Signature:
+    inputs, outputs = (
+        [(formal.name, formal.option.name == "Single") for formal in side]
+        for side in (schema.inputs, schema.outputs)
+    )
+    attributes = schema.attributes
+    return _Signature(
+        (inputs, schema.min_input, schema.max_input),
+        (outputs, schema.min_output, schema.max_output),
+        {name: entry.type.name for name, entry in attributes.items()},
+        [name for name, entry in attributes.items() if entry.required],
+    )
 
 
 def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:
@@ -388,7 +421,7 @@ def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
         for value in scope.initializers.values():
             if value.const_value is not None:
                 yield value.const_value
-    for attribute in (entry for node in scope for entry in node.attributes.values()):
+    for attribute in (entry for node in scope for entry in node.attributes.data.values()):
         if not attribute.is_ref() and attribute.type == ir.AttributeType.TENSOR:
             yield attribute.value
         elif not attribute.is_ref() and attribute.type == ir.AttributeType.TENSORS:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
 from itertools import chain, zip_longest
 from operator import methodcaller
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
@@ -89,20 +90,21 @@ def wrong_operands(
     """
     bound: dict[str, str] = {}
     is_wrong = False  # then the outputs follow
-    for side, values in (("inputs", node.inputs), ("outputs", node.outputs)):
-        formal, was = getattr(schema, side), getattr(before, side, ())
+    formals, olds = _formals(schema), ((), ()) if before is None else _formals(before)
+    for values, formal, was in zip((node.inputs, node.outputs), formals, olds, strict=True):
         for index, value in enumerate(values if formal and not is_wrong else ()):
             entry = formal[min(index, len(formal) - 1)]
-            seen = None if value is None else type_name(fact_of(value))
+            fact = fact_of(value)
+            seen = None if value is None else type_name(fact)
             if seen is None:
-                kind = _KINDS.get(type(fact_of(value)), "")
-                if not any(map(methodcaller("startswith", kind), _allowed(schema, entry.type_str))):
+                kind = _KINDS.get(type(fact), "")
+                if not any(map(methodcaller("startswith", kind), entry.allowed)):
                     is_wrong = True
                     yield f"'{entry.name}' is a {kind[:-1]}, which {where} does not take"
                 continue
             old = was[min(index, len(was) - 1)] if was else None
-            is_new = old is None or seen in _allowed(before, old.type_str)
-            if is_new and seen not in _allowed(schema, entry.type_str):
+            is_new = old is None or seen in old.allowed
+            if is_new and seen not in entry.allowed:
                 is_wrong = True
                 yield f"'{entry.name}' is a {seen}, which {where} does not take"
             elif entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
@@ -111,9 +113,28 @@ def wrong_operands(
                 yield f"'{entry.name}' is a {seen}; {where} wants {wanted}"
 
 
-def _allowed(schema: Any, type_str: str) -> Sequence[str]:
-    constraints = {entry.type_param_str: entry for entry in schema.type_constraints}
-    return constraints[type_str].allowed_type_strs if type_str in constraints else [type_str]
+class _Formal(NamedTuple):
+    """An input or output of a schema, and the types that it may have."""
+
+    name: str
+    type_str: str
+    is_homogeneous: bool
+    allowed: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _formals(schema: Any) -> tuple[tuple[_Formal, ...], tuple[_Formal, ...]]:
+    """The inputs and the outputs of a schema, which onnx makes anew each time."""
+    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    inputs, outputs = (
+        tuple(
+            _Formal(each.name, each.type_str, each.is_homogeneous, frozenset(allowed))
+            for each in side
+            for allowed in [constraints.get(each.type_str, [each.type_str])]
+        )
+        for side in (schema.inputs, schema.outputs)
+    )
+    return inputs, outputs
 
 
 def type_name(fact: Fact) -> str | None:
@@ -122,13 +143,18 @@ def type_name(fact: Fact) -> str | None:
         return _written(fact.type)
     if fact.element_type is None:
         return None
-    kind = ir.TensorType(fact.element_type)
-    return _written(ir.SequenceType(kind) if isinstance(fact, SequenceFact) else kind)
+    return _name_of(fact.element_type, isinstance(fact, SequenceFact))
+
+
+@cache
+def _name_of(element_type: ir.DataType, is_sequence: bool) -> str:
+    name = f"tensor({element_type.name.lower()})"
+    return f"seq({name})" if is_sequence else name
 
 
 def _written(kind: Any) -> str | None:
     if isinstance(kind, ir.TensorType):
-        return f"tensor({kind.dtype.name.lower()})"
+        return _name_of(kind.dtype, is_sequence=False)
     wrapper = {ir.SequenceType: "seq", ir.OptionalType: "optional"}.get(type(kind))
     inner = _written(kind.elem_type) if wrapper else None
     return f"{wrapper}({inner})" if inner else None
@@ -151,6 +177,8 @@ def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitErr
     passages = _passed(node, ref.opset, fact_of) if node.domain == "" else ()
     ends = ((f"its output '{v.name}'", fact_of(v), declared(v)) for v in node.outputs)
     for what, wanted, seen in chain(passages, ends):
+        if wanted is UNKNOWN or seen is UNKNOWN:
+            continue
         names = [(type_name(fact) or _KINDS.get(type(fact), "")) for fact in (wanted, seen)]
         one, other = (name.removeprefix("optional(").rstrip(")") for name in names)
         if not one.startswith(other) and not other.startswith(one):
@@ -160,8 +188,10 @@ def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitErr
 
 def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitError]:
     """The axes of a Scan that its inputs or outputs don't have."""
+    if node.op_type != "Scan" or node.domain != "" or opset < 9:
+        return
     count, body = node.attributes.get("num_scan_inputs"), dict(bodies(node)).get("body")
-    if node.op_type != "Scan" or node.domain != "" or opset < 9 or body is None:
+    if body is None:
         return
     if count is None or is_open(count):
         return
@@ -187,12 +217,14 @@ def _passed(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[tuple[str, F
 
     What is carried keeps its type, and what is collected is a tensor.
     """
+    if node.op_type != "If" and node.op_type not in _ROUNDS:
+        return
     held = dict(bodies(node))
     if node.op_type == "If" and held.keys() >= {"then_branch", "else_branch"}:
         branches = (held[label].outputs for label in ("then_branch", "else_branch"))
         for one, other in zip(*branches, strict=False):
             yield f"the output '{other.name}' of its else_branch", fact_of(one), fact_of(other)
-    if "body" not in held or node.op_type not in _ROUNDS:
+    if "body" not in held or node.op_type == "If":
         return
     inputs, outputs = held["body"].inputs, held["body"].outputs
     given, carried = _ROUNDS[node.op_type](node, opset, fact_of)
