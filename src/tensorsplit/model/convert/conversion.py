@@ -277,15 +277,15 @@ class NodeConversion:
         What replaces an output may be None if nothing reads that.
         """
         made, conversion = made or self.make, self.conversion
-        for old, new in zip(self.node.outputs, outputs, strict=True):
-            if new is None:
-                continue
+        pairs = zip(self.node.outputs, outputs, strict=True)
+        replaced = [(old, new) for old, new in pairs if new is not None]
+        for old, new in replaced:
             conversion.facts.set(new, conversion.facts.of(old))
             new.metadata_props.update(old.metadata_props)
             new.name, new.doc_string = old.name or new.name, old.doc_string
             new.type = old.type or new.type
             new.shape = new.shape if old.shape is None else old.shape
-            conversion.edits.replace(old, new)
+        conversion.edits.replace(replaced)
         self.ref.scope.insert_after(self.node, made.nodes)
         became = self.origin.became
         if self._before is None and self.op_type in became:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import threading
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import scopes
+from tensorsplit.model.graph.nodes import change_inputs, scopes
 
 
 class Names:
@@ -48,15 +49,23 @@ class Edits:
         self._positions: dict[ir.Graph, dict[ir.Value, list[int]]] = {}
         self._retired: dict[ir.Node, None] = {}
 
-    def replace(self, old: ir.Value, new: ir.Value) -> None:
-        """Have every node that reads a value read another one, and its graph give that out."""
-        graph = old.graph
-        while old.is_graph_output() and graph is not None:
-            found = self._listed(graph, old)
-            for index in found:
-                graph.outputs[index] = new
-            self._positions[graph].setdefault(new, []).extend(found)
-        ir.convenience.replace_all_uses_with(old, new)
+    def replace(self, pairs: Iterable[tuple[ir.Value, ir.Value]]) -> None:
+        """Have every node that reads a value read another one, and its graph give that out.
+
+        Those that one node reads are best replaced together.
+        """
+        changed = defaultdict[ir.Node, dict[int, ir.Value | None]](dict)
+        for old, new in pairs:
+            graph = old.graph
+            while old.is_graph_output() and graph is not None:
+                found = self._listed(graph, old)
+                for index in found:
+                    graph.outputs[index] = new
+                self._positions[graph].setdefault(new, []).extend(found)
+            for node, index in old.uses():
+                changed[node][index] = new
+        for node, inputs in changed.items():
+            change_inputs(node, inputs)
 
     def _listed(self, graph: ir.Graph, value: ir.Value) -> list[int]:
         """Where a graph lists a value as its output; looked up again if others changed the list."""
@@ -86,7 +95,7 @@ class Edits:
         """
         of_graphs: dict[ir.Graph, list[ir.Node]] = {}
         for node in self._retired:
-            node.resize_inputs(0)  # so that none of them counts as a reader of another
+            change_inputs(node, {}, 0)  # so that none of them counts as a reader of another
             if node.graph is not None:
                 of_graphs.setdefault(node.graph, []).append(node)
         for graph, nodes in of_graphs.items():

@@ -21,6 +21,7 @@ from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
+    change_inputs,
     check_produced,
     domain_name,
     function_label,
@@ -296,7 +297,7 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
     inner = [each.node for each in walk_function(made)]
     for value, given in zip_longest(made.inputs, call.inputs):
         for reader, position in tuple(value.uses()):
-            reader.replace_input_with(position, given)
+            change_inputs(reader, {position: given})
     given_out = dict(zip_longest(made.inputs, call.inputs))
     outputs = list(made.outputs)
     nodes = list(made)
@@ -308,6 +309,7 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
         for value in (*inputs, *node.outputs):
             value.name = value.name and names.fresh(value.name)
     taken: set[ir.Value] = set()
+    replaced: list[tuple[ir.Value, ir.Value]] = []
     for old, value in zip(call.outputs, outputs, strict=False):
         new = given_out.get(value, value)
         if new is not None and (value in given_out or new in taken):
@@ -315,13 +317,14 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
             (new,) = nodes[-1].outputs
         if new is None:
             for reader, position in tuple(old.uses()):
-                reader.replace_input_with(position, None)
+                change_inputs(reader, {position: None})
             continue
         taken.add(new)
         new.name, old.name = old.name or new.name, None
         new.type = old.type or new.type
         new.shape = new.shape if old.shape is None else old.shape  # that of a scalar is false
-        edits.replace(old, new)
+        replaced.append((old, new))
+    edits.replace(replaced)
     ref.scope.insert_before(call, nodes)
     edits.retire(call)
     return inner

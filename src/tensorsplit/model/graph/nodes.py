@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +38,9 @@ MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
 
 FIRST_IR_WITH_OPSETS = 3
+
+_FEW_INPUTS = 64
+"""Nodes of so many inputs are changed by onnx-ir's own means."""
 
 _MANY = 1 << 24
 """More inputs or outputs than this stand in a schema for any number of them."""
@@ -86,10 +90,36 @@ class NodeRef:
         given = list(values)
         while given and given[-1] is None:
             given.pop()
-        self.node.resize_inputs(len(given))
-        for index, value in enumerate(given):
-            if self.node.inputs[index] is not value:
-                self.node.replace_input_with(index, value)
+        pairs = enumerate(zip_longest(given, self.node.inputs[: len(given)]))
+        changed = {index: new for index, (new, old) in pairs if new is not old}
+        change_inputs(self.node, changed, len(given))
+
+
+def change_inputs(
+    node: ir.Node, changed: Mapping[int, ir.Value | None], count: int | None = None
+) -> None:
+    """Replace some inputs of a node, and let it have so many of them, in linear time.
+
+    onnx-ir goes through all inputs for each that is replaced.
+    """
+    before = node.inputs
+    count = len(before) if count is None else count
+    if len(before) <= _FEW_INPUTS or getattr(node, "device_configurations", ()):
+        node.resize_inputs(count)
+        for index, value in changed.items():
+            node.replace_input_with(index, value)
+        return
+    after = [*before[:count], *[None] * (count - len(before))]
+    gone = dict.fromkeys(range(count, len(before)))
+    for index, value in {**gone, **changed}.items():
+        if index < len(before) and (old := before[index]) is not None:
+            old._remove_usage(node, index)  # noqa: SLF001 - onnx-ir has no other way
+        if value is not None:
+            after[index] = value
+            value._add_usage(node, index)  # noqa: SLF001 - as above
+        elif index < count:
+            after[index] = None
+    node._inputs = tuple(after)  # noqa: SLF001 - as above
 
 
 def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRef]:

@@ -52,7 +52,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
     length = make.op("SequenceLength", [node.inputs[0]])
     made = _collecting_loop(make, length, number, body, kinds)
     for old, new in zip(node.outputs, made, strict=True):
-        lowering.stand_in(old, new)
+        lowering.stand_in((old, new))
     lowering.changed(ref, "Loop", reason.note)
     lowering.edits.retire(node)
 
@@ -71,7 +71,7 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
         part = packed.at(inner, inner.number(number, ir.DataType.INT64))
         body = ir.Graph([], [part], nodes=inner.nodes, name=make.names.fresh(f"{make.stem}_body"))
         (made,) = _collecting_loop(make, make.scalar(packed.count), number, body, [kind])
-    lowering.stand_in(old, made)
+    lowering.stand_in((old, made))
 
 
 def join_in_loop(

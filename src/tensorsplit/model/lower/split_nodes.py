@@ -42,9 +42,8 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
             f"{ref.path} has no check of its lengths against a dimension that is known only at"
             f" run time, and not every engine refuses those that do not fit: {error.problem}"
         )
-    for old, new in zip(node.outputs, made, strict=True):
-        if old.name:
-            lowering.stand_in(old, new)
+    pairs = zip(node.outputs, made, strict=True)
+    lowering.stand_in(*((old, new) for old, new in pairs if old.name))
     notes = (entry.note for entry in lowering.limitations[node] if must_go(entry))
     lowering.changed(ref, became, "; ".join(dict.fromkeys(notes)))
     lowering.edits.retire(node)

@@ -121,15 +121,16 @@ class Lowering:
         """Why a node must be changed; None if it may stay."""
         return next(filter(must_go, self.limitations.get(node, ())), None)
 
-    def stand_in(self, old: ir.Value, new: ir.Value) -> None:
-        """Have a value that was newly made take the name, type and place of another one."""
-        self.fresh.discard(new)
-        new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
-        new.metadata_props.update(old.metadata_props)
-        self.facts.set(new, self.facts.of(old))
-        if old.name:
-            new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
-        self.edits.replace(old, new)
+    def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
+        """Have values that were newly made take the name, type and place of others: old, new."""
+        for old, new in pairs:
+            self.fresh.discard(new)
+            new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
+            new.metadata_props.update(old.metadata_props)
+            self.facts.set(new, self.facts.of(old))
+            if old.name:
+                new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
+        self.edits.replace(pairs)
 
     def note(self, entry: Limitation) -> None:
         """Note what the target may do wrongly of the lowered model; warn of values it changes."""
@@ -213,10 +214,10 @@ class InsertionPoint(Calculation):
         lowering = self.lowering
         if new not in lowering.fresh or new.graph is not old.graph:
             if not old.is_graph_output():
-                ir.convenience.replace_all_uses_with(old, new)
+                lowering.edits.replace([(old, new)])
                 return
             new = self.passed_on(new)
-        lowering.stand_in(old, new)
+        lowering.stand_in((old, new))
 
 
 def check_loop(entries: Iterable[Limitation]) -> None:

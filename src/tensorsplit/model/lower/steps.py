@@ -222,7 +222,7 @@ class Passage:
         sequences = self.step.sequences
         if self.fact is None:
             for new in values:
-                self.step.lowering.stand_in(old, new)
+                self.step.lowering.stand_in((old, new))
         elif self.layout is None:
             sequences[old] = LoweredSequence(self.fact, tuple(values))
         else:
