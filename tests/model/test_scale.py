@@ -12,7 +12,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.model.check.checker import examine
-from tests.model.build import FLOAT, graph, model, node, value
+from tests.model.build import FLOAT, function, graph, model, node, value
 
 TOOLS: dict[str, Callable[[onnx.ModelProto], Any]] = {
     "check": lambda made: ts.check(made, target="openvino"),
@@ -57,6 +57,24 @@ def calls(tool: Callable[[onnx.ModelProto], Any], made: onnx.ModelProto) -> int:
     return count
 
 
+def meeting(count: int) -> onnx.ModelProto:
+    """One split of many outputs, which one node reads."""
+    names = [f"a{index}" for index in range(count)]
+    nodes = [
+        node("Split", "x", " ".join(names), axis=1, num_outputs=count),
+        node("Concat", " ".join(reversed(names)), "y", axis=1),
+    ]
+    return model(graph(nodes, [value("x", FLOAT, [2, 2 * count])], ["y"]))
+
+
+def called(count: int) -> onnx.ModelProto:
+    """One function that is called again and again."""
+    body = [node("Split", "x", "a b", axis=1, num_outputs=2), node("Concat", "b a", "y", axis=1)]
+    nodes = [node("F", f"x{i}", f"x{i + 1}", domain="custom") for i in range(count)]
+    whole = graph(nodes, [value("x0", FLOAT, [2, 6])], [f"x{count}"])
+    return model(whole, 18, [function("F", "x", "y", body)], custom=1)
+
+
 @pytest.mark.parametrize("made", [chain, side_by_side])
 @pytest.mark.parametrize("dim", [6, "N"])
 @pytest.mark.parametrize("name", TOOLS)
@@ -66,6 +84,16 @@ def test_ten_times_the_nodes_are_ten_times_the_work(
     tool = TOOLS[name]
     calls(tool, made(10, dim))  # what is done once
     assert calls(tool, made(200, dim)) < 10 * calls(tool, made(20, dim))
+
+
+@pytest.mark.parametrize("made", [meeting, called])
+@pytest.mark.parametrize("name", TOOLS)
+def test_twice_as_many_readers_or_calls_are_twice_the_work(
+    name: str, made: Callable[[int], onnx.ModelProto]
+) -> None:
+    tool = TOOLS[name]
+    calls(tool, made(10))
+    assert calls(tool, made(200)) < 2.2 * calls(tool, made(100))
 
 
 def test_ten_thousand_nodes() -> None:

@@ -548,13 +548,13 @@ def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]
     """A copy of a message with the types that some values of the model read from it have now."""
     made = ModelProto()
     made.CopyFrom(original)
-    described: dict[Scope | None, tuple[GraphProto, dict[str, list[ValueInfoProto]]]] = {}
+    described: dict[Scope | None, tuple[GraphProto, Mapping[str, list[ValueInfoProto]]]] = {}
     for listed, scope in zip(node_lists(made), scopes(model), strict=True):
         if isinstance(graph := listed.graph, GraphProto):
-            found = defaultdict[str, list[ValueInfoProto]](list)
+            entries = defaultdict[str, list[ValueInfoProto]](list)
             for entry in (*graph.input, *graph.output, *graph.value_info):
-                found[entry.name].append(entry)
-            described[scope] = graph, found
+                entries[entry.name].append(entry)
+            described[scope] = graph, entries
     written: dict[Any, TypeProto] = {}  # many have the same
     for value in values:
         graph, found = described[value.graph]

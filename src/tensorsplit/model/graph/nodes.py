@@ -104,7 +104,7 @@ def change_inputs(
     """
     before = node.inputs
     count = len(before) if count is None else count
-    if len(before) <= _FEW_INPUTS or getattr(node, "device_configurations", ()):
+    if len(before) <= _FEW_INPUTS or getattr(node, "device_configurations", False):
         node.resize_inputs(count)
         for index, value in changed.items():
             node.replace_input_with(index, value)
