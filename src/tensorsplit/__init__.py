@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tensorsplit.core.errors import SplitError, SplitWarning
     from tensorsplit.core.plan import SplitPlan
     from tensorsplit.core.records import operators
-    from tensorsplit.engines import run
+    from tensorsplit.engines import run, session
+    from tensorsplit.engines.sessions import Session
     from tensorsplit.model.check.checker import check
     from tensorsplit.model.convert import convert
     from tensorsplit.model.infer.filling import infer_shapes
@@ -35,6 +36,7 @@ __all__ = [
     "OperatorDiff",
     "PreparedSplit",
     "SequenceShape",
+    "Session",
     "SplitError",
     "SplitPlan",
     "SplitWarning",
@@ -49,6 +51,7 @@ __all__ = [
     "operators",
     "plan",
     "run",
+    "session",
     "split",
     "split_to_sequence",
     "variadic_split",
@@ -60,6 +63,7 @@ _MODULES = {
     "OperatorDiff": "core.differences",
     "PreparedSplit": "arrays.prepared",
     "SequenceShape": "arrays.prepared",
+    "Session": "engines.sessions",
     "SplitError": "core.errors",
     "SplitPlan": "core.plan",
     "SplitWarning": "core.errors",
@@ -72,6 +76,7 @@ _MODULES = {
     "operators": "core.records",
     "plan": "arrays.prepared",
     "run": "engines",
+    "session": "engines",
     "split": "arrays.eager",
     "split_to_sequence": "arrays.eager",
     "variadic_split": "arrays.eager",

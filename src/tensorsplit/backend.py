@@ -22,9 +22,9 @@ from tensorsplit.core.errors import (
     show,
 )
 from tensorsplit.core.records import NEWEST_OPSET
+from tensorsplit.engines.sessions import Session
+from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.run.evaluator import run_onnx
-from tensorsplit.model.run.program import compile_model
 
 
 class TensorSplitRep(BackendRep):
@@ -35,8 +35,7 @@ class TensorSplitRep(BackendRep):
     """
 
     def __init__(self, model: OnnxModel) -> None:
-        self._model = model
-        self._block = compile_model(model)
+        self._session = Session(model, "numpy")
 
     def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
         """Run the model.
@@ -52,7 +51,7 @@ class TensorSplitRep(BackendRep):
         Raises:
             SplitError: As `tensorsplit.run`.
         """
-        outputs = run_onnx(self._model, _by_name(self._model, inputs), self._block)
+        outputs = self._session.run(_by_name(self._session.inputs, inputs))
         return namedtupledict("Outputs", list(outputs))(*outputs.values())
 
 
@@ -125,11 +124,11 @@ class TensorSplitBackend(Backend):
             return False
 
 
-def _by_name(model: OnnxModel, inputs: Any) -> Any:
+def _by_name(declared: Sequence[DeclaredInput], inputs: Any) -> Any:
     if isinstance(inputs, Mapping):
         return inputs
-    names = [entry.name for entry in model.inputs]
-    required = [entry.name for entry in model.inputs if not entry.has_default]
+    names = [entry.name for entry in declared]
+    required = [entry.name for entry in declared if not entry.has_default]
     takes_all = isinstance(inputs, (list, tuple)) and len(inputs) != len(required)
     return _paired(names if takes_all else required, inputs)
 

@@ -250,6 +250,22 @@ def test_splits_of_what_it_computes_are_checked_where_no_engine_is_named(tmp_pat
     assert (first.shape, second.shape) == ((2,), (7,))
 
 
+def test_a_session_checks_splits_of_what_it_computes_each_time(tmp_path: Path) -> None:
+    x, n = parameter("x", "f32", "?"), parameter("n", "i64", [2])
+    lengths = ov.opset1.add(n, n)
+    parts = ov.opset1.variadic_split(ov.opset1.relu(x), int64(0, scalar=True), lengths)
+    path = save(tmp_path, parts.outputs(), [x, n])
+    data = np.arange(6, dtype=np.float32)
+    for isolate in (None, False):
+        session = ts.session(path, isolate=isolate)
+        assert session.engine == "openvino"
+        for half in (1, 2, 1):
+            first, second = session.run({"x": data, "n": np.array([half, 3 - half])}).values()
+            assert (first.size, second.size) == (2 * half, 6 - 2 * half)
+            with pytest.raises(ts.SplitError, match="TS302"):
+                session.run({"x": data, "n": np.array([half, 3])})
+
+
 def looped(*lengths: int) -> tuple[list[Any], Any]:
     """A Loop of two rounds whose body splits what it carries along; and its Parameter."""
     inner = parameter("inner", "f32", "2,?")

@@ -14,6 +14,7 @@ from onnx import TensorProto, external_data_helper
 
 import tensorsplit as ts
 from tensorsplit.engines import ENGINES, outside
+from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import Block
 from tests.engines.models import INT64, model, node, sequence, split_model, tensor
@@ -332,12 +333,8 @@ def runs_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         seen.append([step.node.op_type for step in block.only(wanted).steps])
         return evaluate(block, feeds, wanted)
 
-    class Process:
-        def call(self, *_: object, **__: object) -> dict[str, Any]:
-            return {}
-
     monkeypatch.setattr(outside, "evaluate", noticed)
-    monkeypatch.setattr(outside, "process_of", lambda *_: Process())
+    monkeypatch.setattr(OutsideModel, "_load", lambda *_, **__: lambda *_: {})
     return seen
 
 

@@ -23,7 +23,7 @@ from onnx import (
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.validation import validate
-from tensorsplit.model.run.evaluator import run_onnx
+from tensorsplit.model.run.evaluator import CompiledModel
 from tensorsplit.model.run.program import compile_model
 
 FLOAT, INT64, BOOL, STRING = (
@@ -146,7 +146,7 @@ def onnx_model(made: ModelProto | Any) -> OnnxModel:
 
 def run(made: ModelProto | Any, **feeds: Any) -> dict[str, Any]:
     """Run a model on what is given by the names of its inputs."""
-    return run_onnx(onnx_model(made), feeds)
+    return CompiledModel(onnx_model(made)).run(feeds)
 
 
 def outputs(made: ModelProto | Any, **feeds: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
 
 if TYPE_CHECKING:
+    from tensorsplit.engines.sessions import Session
     from tensorsplit.model.graph.reading import OnnxModel, Source
 
 ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
@@ -60,22 +61,55 @@ def run(
             ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows; TS605 if the run takes
             more than `memory` or `timeout` allow; TS703 for a limit that can't be kept.
     """
-    check_engine(engine)
-    from tensorsplit.model.graph.reading import read_model
+    from tensorsplit.engines.sessions import Session
 
-    content = read_model(model)
-    engine = resolved(engine, content)
-    if memory is not None or timeout is not None:
-        from tensorsplit.engines.limits import run_limited
+    with Session(model, engine, memory=memory, timeout=timeout) as made:
+        return made.run(inputs)
 
-        return run_limited(engine, content, inputs, memory, timeout)
-    if engine != "numpy":
-        from tensorsplit.engines.outside import run_outside
 
-        return run_outside(engine, content, inputs)
-    from tensorsplit.model.run.evaluator import run_onnx
+def session(
+    model: Source,
+    *,
+    engine: str = AUTO,
+    lower: bool | str = False,
+    isolate: bool | None = None,
+    memory: int | None = None,
+    timeout: float | None = None,
+) -> Session:
+    """Make a model ready for many runs: it is read, checked and compiled once.
 
-    return run_onnx(content, inputs)
+    Of what a run is fed only what can differ is checked again: the shapes are, once for each
+    combination of them, and lengths that are fed or computed each time. An engine loads the model
+    with the first run, keeps its process, and loads it again after a crash.
+
+    Args:
+        model: As `run` takes it. Later changes of a ``ModelProto`` do not count; a file must stay
+            as it is.
+        engine: As `run` takes it.
+        lower: Whether the engine gets the model as `tensorsplit.lower` makes it for the engine
+            (``onnx-reference``: ``portable``), or for the target that is named; what is wrong is
+            said of the model itself. ``numpy`` needs none of it.
+        isolate: Whether the engine has a process of its own. By default all but ``numpy`` have.
+            With False a crash of the engine is one of this process: for models that are trusted.
+        memory: As for `run`: how many bytes the session may take, which then has its own process.
+        timeout: As for `run`: how many seconds each run may take.
+
+    Returns:
+        The session, a context manager: ``session.run(inputs)``, ``session.inputs``,
+        ``session.outputs``, ``session.close()``.
+
+    Raises:
+        SplitError: TS601 and TS602 for the engine; TS501 to TS504, TS509 for the model; TS1xx to
+            TS3xx for a split node that is wrong whatever is fed; TS513 for what can't be lowered;
+            TS703 for arguments that don't go together.
+    """
+    from tensorsplit.engines.sessions import Session, snapshot
+
+    made = Session(
+        snapshot(model), engine, lower=lower, isolate=isolate, memory=memory, timeout=timeout
+    )
+    made.check()
+    return made
 
 
 def resolved(engine: str, model: OnnxModel) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
@@ -16,6 +16,9 @@ import ml_dtypes
 import numpy as np
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
+"""Runs a model that is loaded, on inputs by name; returns the outputs that are named."""
 
 
 class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do
@@ -26,32 +29,55 @@ def run_onnx_reference(
     model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run an ONNX model, by its path or bytes, in onnx's reference evaluator; no weights."""
+    return load_onnx_reference(model, weights)(inputs, outputs)
+
+
+def load_onnx_reference(model: str | bytes, weights: bytes) -> Run:
+    """Load a model, as `run_onnx_reference` takes it, for many runs."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 
     del weights
     proto = onnx.load(model) if isinstance(model, str) else onnx.load_from_string(model)
-    found = ReferenceEvaluator(proto).run(list(outputs), dict(inputs))
-    return dict(zip(outputs, found, strict=True))
+    evaluator = ReferenceEvaluator(proto)
+    for constant in evaluator.rt_inits_.values():
+        if isinstance(constant, np.ndarray):
+            constant.flags.writeable = False  # an output may be a view of it
+
+    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+        found = evaluator.run(list(outputs), dict(inputs))
+        return dict(zip(outputs, found, strict=True))
+
+    return run
 
 
 def run_onnxruntime(
     model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run a model in onnxruntime, on the CPU; arguments as of `run_onnx_reference`."""
+    return load_onnxruntime(model, weights)(inputs, outputs)
+
+
+def load_onnxruntime(model: str | bytes, weights: bytes) -> Run:
+    """Load a model, as `run_onnxruntime` takes it, for many runs."""
     import onnxruntime
 
     del weights
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is in the exception as well
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    names, values = list(outputs), dict(inputs)
-    if not any(_FOREIGN.fullmatch(output.type) for output in session.get_outputs()):
-        feeds = {name: _ort_value(x) if _is_foreign(x) else x for name, x in values.items()}
-        return dict(zip(names, session.run(names, feeds), strict=True))
-    feeds = {name: _ort_value(x) for name, x in values.items()}
-    found = session.run_with_ort_values(names, feeds)
-    return {name: _from_ort(value) for name, value in zip(names, found, strict=True)}
+    is_plain = not any(_FOREIGN.fullmatch(output.type) for output in session.get_outputs())
+
+    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+        names, values = list(outputs), dict(inputs)
+        if is_plain:
+            feeds = {name: _ort_value(x) if _is_foreign(x) else x for name, x in values.items()}
+            return dict(zip(names, session.run(names, feeds), strict=True))
+        feeds = {name: _ort_value(x) for name, x in values.items()}
+        found = session.run_with_ort_values(names, feeds)
+        return {name: _from_ort(value) for name, value in zip(names, found, strict=True)}
+
+    return run
 
 
 _FOREIGN = re.compile(r"tensor\((bfloat16|float[468]e\w+|u?int[24])\)")
@@ -106,19 +132,31 @@ def run_openvino(
 
     The weights are what the ``.bin`` file of an IR holds, where the model is the text of the IR.
     """
+    return load_openvino(model, weights)(inputs, outputs)
+
+
+def load_openvino(model: str | bytes, weights: bytes) -> Run:
+    """Load a model, as `run_openvino` takes it, for many runs."""
     import openvino
 
     core = openvino.Core()
     network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
-    return infer_openvino(core, network, openvino_tensors(network, model, inputs), outputs)
+    compiled = compile_openvino(core, network)
+
+    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+        return infer_openvino(compiled, openvino_tensors(network, model, inputs), outputs)
+
+    return run
 
 
-def infer_openvino(
-    core: Any, network: Any, fed: Mapping[int, Any], outputs: Sequence[str]
-) -> dict[str, Any]:
-    """Run a model that OpenVINO has read; what is fed is as of `openvino_tensors`."""
-    compiled = core.compile_model(network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
-    request = compiled.create_infer_request()
+def compile_openvino(core: Any, network: Any) -> Any:
+    """Compile a model that OpenVINO has read."""
+    return core.compile_model(network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+
+
+def infer_openvino(compiled: Any, fed: Mapping[int, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    """Run a model that OpenVINO has compiled; what is fed is as of `openvino_tensors`."""
+    request = compiled.create_infer_request()  # without the state of an earlier run
     request.start_async(fed)  # infer() loses errors where there is one thread
     request.wait()
     tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]

@@ -8,19 +8,18 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from onnx import ModelProto
 
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show
-from tensorsplit.engines.outside import run_outside
+from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
-from tensorsplit.engines.worker import perform
-from tensorsplit.model.graph.reading import OnnxModel, read_model
-from tensorsplit.model.run.evaluator import run_onnx
+from tensorsplit.model.graph.reading import OnnxModel, Source
 
 OURS = "numpy"
 
@@ -32,31 +31,49 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}  # each arena reserves 64 MB, used or not
-_MODULES = {OURS: "onnx", "onnx-reference": "onnx.reference"}
+_begun: list[int] = []
+_MODULES = {OURS: "tensorsplit.engines.sessions", "onnx-reference": "onnx.reference"}
 
 
-def run_limited(
-    engine: str,
-    model: OnnxModel,
-    inputs: Mapping[str, Any],
-    memory: int | None,
-    seconds: float | None,
-) -> dict[str, Any]:
-    """Run a model within limits; refusals as of `engines.run`, TS605 if it takes more."""
-    _check_limits(memory, seconds)
-    place = None if model.path is None else str(model.path.absolute())
-    folder = None if model.folder is None else str(model.folder.absolute())
-    content = place or bytes(model.original.SerializeToString())
-    usual = threading.TIMEOUT_MAX if engine == OURS else timeout()
-    process = EngineProcess(engine, f"{__name__}:run_here", _ENVIRONMENT)
-    try:
-        process.call((_MODULES.get(engine, engine), memory), adapter=f"{__name__}:begin")
-        reply = process.ask((engine, content, folder, dict(inputs)), seconds or usual)
-        _check_reply(engine, reply, memory, seconds)
-        outputs: dict[str, Any] = process.result(reply)
-    finally:
-        process.close()
-    return outputs
+class LimitedModel:
+    """A model in a process of its own, whatever the engine; refusals as of `engines.run`.
+
+    The process does all of it, from reading the model on. TS605 if it takes more than the limits.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        model: OnnxModel,
+        lower: bool | str,
+        memory: int | None,
+        seconds: float | None,
+    ) -> None:
+        _check_limits(memory, seconds)
+        place = None if model.path is None else str(model.path.absolute())
+        folder = None if model.folder is None else str(model.folder.absolute())
+        content = place or bytes(model.original.SerializeToString())
+        self._engine, self._memory, self._seconds = engine, memory, seconds
+        self._process = EngineProcess(engine, f"{__name__}:begin", _ENVIRONMENT)
+        loader = f"{__name__}:load"
+        arguments = engine, content, folder, lower, memory
+        self._loaded = LoadedModel(self._process, loader, arguments)
+        self._end = finalize(self, self._process.close)
+        self._end.atexit = False
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model within the limits."""
+        usual = threading.TIMEOUT_MAX if self._engine == OURS else timeout()
+        if self._process.pid is None:  # what importing the engine takes does not count
+            self._process.call((self._engine, self._memory))
+        reply = self._loaded.ask((dict(inputs),), self._seconds or usual)
+        _check_reply(self._engine, reply, self._memory, self._seconds)
+        outputs: dict[str, Any] = self._process.result(reply)
+        return outputs
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
 
 
 def _check_limits(memory: int | None, seconds: float | None) -> None:
@@ -90,35 +107,31 @@ def _check_reply(engine: str, reply: Reply, memory: int | None, seconds: float |
         raise SplitError(LIMIT, problem, fix, parameter="memory")
 
 
-def begin(module: str, memory: int | None) -> None:
-    """Import an engine in its process, and limit what that takes from now on."""
-    import_module(module)
-    if memory is not None and sys.platform == "linux":
-        import resource
+def begin(engine: str, memory: int | None) -> None:
+    """Import an engine in its process, and limit what that takes from now on; once."""
+    import_module(_MODULES.get(engine, engine))
+    if memory is None or sys.platform != "linux" or _begun:
+        return
+    import resource
 
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        most = _MOST if hard == resource.RLIM_INFINITY else hard
-        wanted = pages * resource.getpagesize() + memory
-        resource.setrlimit(resource.RLIMIT_AS, (min(wanted, most), hard))
-
-
-def run_here(
-    engine: str, content: str | bytes, folder: str | None, inputs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Run a model, by its path or its bytes and the folder of its data, in this very process."""
-    if isinstance(content, str):
-        model = read_model(content)
-    else:
-        model = OnnxModel(ModelProto.FromString(content), None if folder is None else Path(folder))
-    if engine == OURS:
-        return run_onnx(model, inputs)
-    return run_outside(engine, model, inputs, _Here)
+    _begun.append(memory)
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = _MOST if hard == resource.RLIM_INFINITY else hard
+    wanted = pages * resource.getpagesize() + memory
+    resource.setrlimit(resource.RLIMIT_AS, (min(wanted, most), hard))
 
 
-class _Here(EngineProcess):
-    """Stands for the process of an engine, where this is that process."""
+def load(
+    engine: str, content: str | bytes, folder: str | None, lower: bool | str, memory: int | None
+) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """What runs a model, by its path or its bytes and the folder of its data, in this process."""
+    from tensorsplit.engines.sessions import Session  # which makes the process of this
 
-    def call(self, request: Any, *, adapter: str = "") -> Any:
-        """What the adapter, or another one, returns or raises."""
-        return perform(adapter or self._adapter, request)
+    begin(engine, memory)
+    model: Source = (
+        content
+        if isinstance(content, str)
+        else OnnxModel(ModelProto.FromString(content), None if folder is None else Path(folder))
+    )
+    return Session(model, engine, lower=lower, isolate=False).run

@@ -22,7 +22,13 @@ from tensorsplit.core.errors import ENGINE_REFUSED, SplitError
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import bind, plan
 from tensorsplit.core.schema import Operator
-from tensorsplit.engines.adapters import from_openvino, infer_openvino, openvino_tensors
+from tensorsplit.engines.adapters import (
+    Run,
+    compile_openvino,
+    from_openvino,
+    infer_openvino,
+    openvino_tensors,
+)
 from tensorsplit.openvino.split_guards import (
     attribute_operands,
     bodies,
@@ -34,37 +40,52 @@ from tensorsplit.openvino.split_guards import (
 )
 
 
-def run(
-    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
-) -> dict[str, Any]:
-    """Check the splits of an IR and guard them, then run it; arguments as of `run_openvino`."""
-    core, network, tensors = _read(model, weights, inputs)
-    network.reshape(
-        {network.inputs[i]: openvino.PartialShape(list(t.shape)) for i, t in tensors.items()}
-    )
+def load(model: str | bytes, weights: bytes) -> Run:
+    """Load an IR, as `run_openvino` takes it; each run checks its splits and guards them."""
+    core, network = _read(model, weights)
+    made: dict[Any, Any] = {}  # for the shapes that were fed last: what is checked, what runs
+
+    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+        tensors = openvino_tensors(network, model, inputs)
+        shapes = tuple(tuple(tensor.shape) for tensor in tensors.values())
+        with _stops():
+            checked, compiled = made.get(shapes) or (network.clone(), None)
+            if compiled is None:
+                pairs = zip(tensors, shapes, strict=True)
+                given = {checked.inputs[i]: openvino.PartialShape(list(s)) for i, s in pairs}
+                checked.reshape(given)
+                guard_bodies(checked)
+            _check_splits(core, checked, tensors)
+            if compiled is None:  # only now: compiling folds constants, lengths among them
+                guarded = checked.clone()
+                guard_splits(guarded)
+                compiled = compile_openvino(core, guarded)
+                made.clear()
+                made[shapes] = checked, compiled
+            return infer_openvino(compiled, tensors, outputs)
+
+    return run
+
+
+def load_guarded(model: str | bytes, weights: bytes) -> Run:
+    """Load an ONNX model that OpenVINO reads, with guards of its splits."""
+    core, network = _read(model, weights)
+    guard_splits(network)
     with _stops():
-        guard_bodies(network)
-        _check_splits(core, network, tensors)
-        guard_splits(network)
-        return infer_openvino(core, network, tensors, outputs)
+        compiled = compile_openvino(core, network)
+
+    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+        with _stops():
+            return infer_openvino(compiled, openvino_tensors(network, model, inputs), outputs)
+
+    return run
 
 
-def run_guarded(
-    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
-) -> dict[str, Any]:
-    """Guard the splits of an ONNX model that OpenVINO reads, then run it."""
-    core, network, tensors = _read(model, weights, inputs)
-    with _stops():
-        guard_splits(network)
-        return infer_openvino(core, network, tensors, outputs)
-
-
-def _read(
-    model: str | bytes, weights: bytes, inputs: Mapping[str, Any]
-) -> tuple[Any, Any, dict[int, Any]]:
+def _read(model: str | bytes, weights: bytes) -> tuple[Any, Any]:
     core = openvino.Core()
-    network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
-    return core, network, openvino_tensors(network, model, inputs)
+    return core, core.read_model(model) if isinstance(model, str) else core.read_model(
+        model, weights
+    )
 
 
 @contextmanager

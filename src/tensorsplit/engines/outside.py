@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,55 +11,116 @@ from onnx import ModelProto
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
-from tensorsplit.engines.process import EngineProcess, process_of
+from tensorsplit.engines.loaded import LoadedHere, LoadedModel
+from tensorsplit.engines.process import process_of
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.calls import check_expanded
 from tensorsplit.model.graph.message import tensors_outside
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import check_external, inlined
-from tensorsplit.model.infer.validation import validate, values_needed
+from tensorsplit.model.infer.validation import Validator, values_needed
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
 _OPENVINO = "openvino"
-_PROBE = "tensorsplit.engines.openvino_probe"
 _MAX_MESSAGE = (1 << 31) - 1
 
 
-def run_outside(
-    engine: str,
-    model: OnnxModel,
-    inputs: Mapping[str, Any],
-    find: Callable[[str, str], EngineProcess] = process_of,
-) -> dict[str, Any]:
-    """Run a model in the process of any engine but ``numpy``; refusals as of `engines.run`.
+class OutsideModel:
+    """A model in any engine but ``numpy``, which is loaded once; refusals as of `engines.run`.
 
-    The process is found by its name and its adapter.
+    An engine loads the model with the first run, once what is fed was checked: loading one with
+    wrong lengths may crash it.
+
+    Args:
+        engine: The engine.
+        model: What is checked.
+        lowered: What the engine runs in its place; the same, or lowered for the engine.
+        is_isolated: Whether the engine has a process of its own.
     """
-    adapter = ""  # the engine's own
-    if model.openvino is None:
-        feeds = check_feeds(model.inputs, inputs)
-        if not _validate(model, feeds) and engine == _OPENVINO:
-            adapter = f"{_PROBE}:run_guarded"
-        content = _content(engine, model, feeds)
-    elif engine == _OPENVINO:
-        feeds = check_feeds(model.inputs, inputs)
-        compile_model(model)
-        content = str((model.path or Path()).absolute())
-        adapter = _PROBE if validate(model.model, feeds).undecided else ""
-    else:
-        raise SplitError(
-            ENGINE_REFUSED,
-            f"{engine} reads no OpenVINO IR",
-            "use engine='numpy' or 'openvino'",
-            parameter="engine",
-        )
-    fed = {name: _plain(value) for name, value in feeds.items()}
-    process = find(engine, f"tensorsplit.engines.adapters:run_{engine.replace('-', '_')}")
-    outputs: dict[str, Any] = process.call((content, b"", fed, model.output_names), adapter=adapter)
-    if engine == _OPENVINO and _has_strings([*fed.values(), *outputs.values()]):
-        process.close()  # D17: its heap may be corrupt, which the next model must not suffer from
-    return outputs
+
+    def __init__(
+        self, engine: str, model: OnnxModel, lowered: OnnxModel, *, is_isolated: bool
+    ) -> None:
+        if model.openvino is not None and engine != _OPENVINO:
+            raise SplitError(
+                ENGINE_REFUSED,
+                f"{engine} reads no OpenVINO IR",
+                "use engine='numpy' or 'openvino'",
+                parameter="engine",
+            )
+        self._engine, self._model, self._lowered = engine, model, lowered
+        self._is_isolated = is_isolated
+        self._block = compile_model(model)
+        if model.openvino is None:
+            check_expanded(model.model, "use engine='numpy', which runs each function as it is")
+        self.validator = Validator(model.model)
+        self._loaded: dict[Any, LoadedModel | LoadedHere] = {}
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model on what `check_feeds` takes, after all that could harm the engine."""
+        feeds = check_feeds(self._model.inputs, inputs)
+        undecided = self._check(feeds)
+        loaded = self._load(feeds, is_undecided=undecided)
+        fed = {name: _plain(value) for name, value in feeds.items()}
+        outputs: dict[str, Any] = loaded(fed, self._model.output_names)
+        if self._engine == _OPENVINO and _has_strings([*fed.values(), *outputs.values()]):
+            loaded.process.close()  # D17: its heap may be corrupt, which no other run must meet
+        return outputs
+
+    def close(self) -> None:
+        """Have the engine forget the model."""
+        for loaded in self._loaded.values():
+            loaded.close()
+        self._loaded.clear()
+
+    def _check(self, feeds: Mapping[str, Any]) -> bool:
+        """Refuse wrong split nodes and positions; returns whether the engine has to, too.
+
+        Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute
+        them run here, by the engine ``numpy``. What only the evaluator of the other operators
+        refuses is left to the engine.
+        """
+        facts = self.validator.check(feeds)
+        if self._model.openvino is not None:
+            return bool(facts.undecided)
+        known: dict[str, Any] = {}
+        for whole in (False, True):
+            needed = values_needed(facts, whole=whole)
+            if not needed:
+                return False
+            try:
+                known |= evaluate(self._block, feeds, needed)
+            except SplitError as error:
+                if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
+                    raise
+                return False
+            facts = self.validator.check(feeds, known)
+        return False
+
+    def _load(self, feeds: Mapping[str, Any], *, is_undecided: bool) -> LoadedModel | LoadedHere:
+        """The model in the engine, as these inputs need it."""
+        is_ir = self._model.openvino is not None
+        fed_defaults: frozenset[str] = frozenset()
+        if self._engine == _OPENVINO and not is_ir:  # without defaults of what is fed (D20)
+            fed_defaults = frozenset(e.name for e in self._model.inputs if e.has_default) & set(
+                feeds
+            )
+        key = is_undecided, fed_defaults
+        if key not in self._loaded:
+            content: str | bytes = str((self._model.path or Path()).absolute())
+            if not is_ir:
+                content = _content(self._engine, self._lowered, feeds)
+            loader = f"tensorsplit.engines.adapters:load_{self._engine.replace('-', '_')}"
+            if is_ir and is_undecided:
+                loader = "tensorsplit.engines.openvino_probe:load"
+            arguments = content, b""
+            self._loaded[key] = (
+                LoadedModel(process_of(self._engine), loader, arguments)
+                if self._is_isolated
+                else LoadedHere(self._engine, loader, arguments)
+            )
+        return self._loaded[key]
 
 
 def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | bytes:
@@ -97,6 +158,7 @@ def _copied(proto: ModelProto) -> ModelProto:
     return copy
 
 
+@@BAD@@<<<<<<< HEAD
 def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> bool:
     """Refuse what could harm an engine: malformed models, wrong split nodes and positions.
 
@@ -126,6 +188,8 @@ def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> bool:
     return is_decided
 
 
+=======
+>>>>>>> 74d674e (Sessions: a model is read, checked, compiled and loaded once)
 def _plain(value: Any) -> Any:
     """A value as every engine takes it: strings as ``str`` objects."""
     if isinstance(value, list):

@@ -21,12 +21,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
 import msgspec
 
@@ -154,6 +156,9 @@ class EngineProcess:
         self._lock = threading.Lock()
         self._running: _Running | None = None
         self._calls = 0
+        self.unused: deque[int] = deque()
+        """The numbers of models that the process may forget; see `loaded`."""
+        _all.add(self)
 
     @property
     def pid(self) -> int | None:
@@ -217,6 +222,22 @@ class EngineProcess:
                 if has_begun:
                     break  # else it was gone before it could read the call: ask a new one
             return reply
+
+    def tell(self, request: Any, adapter: str) -> None:
+        """Have an adapter called, if the process has nothing to do.
+
+        Never waits: not for another thread, nor for the answer, which the next call drops.
+        """
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._running is not None and self._running.process.poll() is None:
+                self._calls += 1
+                send_packed(self._running.pipe, pack_message([self._calls, adapter, list(request)]))
+        except OSError:
+            pass  # it is gone
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -437,17 +458,18 @@ def timeout() -> float:
 
 
 _processes: dict[str, EngineProcess] = {}
+_all: WeakSet[EngineProcess] = WeakSet()
 _table_lock = threading.Lock()
 
 
-def process_of(name: str, adapter: str) -> EngineProcess:
+def process_of(name: str, adapter: str = "") -> EngineProcess:
     """The process of an engine; the same one for each call."""
     with _table_lock:
         return _processes.setdefault(name, EngineProcess(name, adapter))
 
 
 def _stop_all() -> None:
-    for process in _processes.values():
+    for process in list(_all):
         process.stop()
 
 
@@ -455,7 +477,7 @@ def _forget_all() -> None:
     """In a fork, the processes are those of the process that forked."""
     global _table_lock  # noqa: PLW0603 - a thread that is no more may have held it
     _table_lock = threading.Lock()
-    for process in _processes.values():
+    for process in list(_all):
         process.forget()
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -120,24 +120,28 @@ def _marked(mark: str) -> list[int]:
 
 
 def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memoryview]:
-    """What comes of a call, packed: its number, and the arguments of `process.Reply`."""
+    """What comes of a call, packed: its number, and what `outcome` says."""
     try:
-        reply = {"result": perform(adapter, request)}
-    except SplitError as error:
-        fields = ("code", "problem", "fix", "parameter", "operator", "node")
-        told = {name: getattr(error, name) for name in fields}
-        reply = {"error": {name: told[name] and str(told[name])[:_LONGEST_OWN] for name in fields}}
-    except ImportError as error:
-        reply = {"missing": _short(error)}
-    except Unsupported as error:
-        reply = {"refusal": _short(error), "unsupported": True}
-    except Exception as error:  # noqa: BLE001 - an engine may raise anything
-        reply = {"refusal": f"{type(error).__name__}: {_short(error)}"}
-    try:
-        return pack_message([number, reply])
+        return pack_message([number, outcome(perform, (adapter, request))])
     except Exception as error:  # noqa: BLE001 - an engine may return anything
         text = f"what it returns can't be passed on: {_short(error)}"
         return pack_message([number, {"refusal": text, "has_returned": True}])
+
+
+def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> dict[str, Any]:
+    """What comes of calling something of an engine: the arguments of `process.Reply`."""
+    try:
+        return {"result": function(*arguments)}
+    except SplitError as error:
+        fields = ("code", "problem", "fix", "parameter", "operator", "node")
+        told = {name: getattr(error, name) for name in fields}
+        return {"error": {name: told[name] and str(told[name])[:_LONGEST_OWN] for name in fields}}
+    except ImportError as error:
+        return {"missing": _short(error)}
+    except Unsupported as error:
+        return {"refusal": _short(error), "unsupported": True}
+    except Exception as error:  # noqa: BLE001 - an engine may raise anything
+        return {"refusal": f"{type(error).__name__}: {_short(error)}"}
 
 
 def _short(error: BaseException) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from tensorsplit import SplitError
 from tensorsplit.model.graph.reading import read_model
-from tensorsplit.model.run.evaluator import run_onnx
+from tensorsplit.model.run.evaluator import CompiledModel
 from tests.model.ir_files import IrFile, X, cut_file, refused, run
 
 Change = Callable[[IrFile], str]
@@ -153,14 +153,14 @@ def test_weights_cut_short_after_reading_are_refused(tmp_path: Path) -> None:
     model = read_model(path)
     path.with_suffix(".bin").write_bytes(b"")
     with pytest.raises(SplitError, match="TS504"):
-        run_onnx(model, {})
+        CompiledModel(model).run({})
 
 
 def test_an_axis_and_lengths_are_read_with_the_layers(tmp_path: Path) -> None:
     path = cut_file((2, 4)).save(tmp_path)
     model = read_model(path)
     path.with_suffix(".bin").write_bytes(b"")
-    assert [part.shape for part in run_onnx(model, {"x": X}).values()] == [(2, 8), (4, 8)]
+    assert [part.shape for part in CompiledModel(model).run({"x": X}).values()] == [(2, 8), (4, 8)]
 
 
 def test_bodies_without_end_are_refused(tmp_path: Path) -> None:

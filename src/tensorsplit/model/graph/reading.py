@@ -117,6 +117,12 @@ class OnnxModel:
             raise malformed("two inputs have one name", "rename one", "graph")
         return declared
 
+    @cached_property
+    def outputs(self) -> tuple[DeclaredInput, ...]:
+        """The outputs in the graph's order, described as inputs are."""
+        pairs = zip(self.output_names, self.original.graph.output, strict=True)
+        return tuple(_declared(value, False)._replace(name=name) for name, value in pairs)
+
     @property
     def foreign_layer(self) -> NodeProto | None:
         """The first layer of an OpenVINO IR that only OpenVINO can run; None if there is none."""

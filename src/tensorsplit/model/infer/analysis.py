@@ -88,6 +88,10 @@ class Facts:
         """The refusals, in order, of nodes that never run too."""
         return [refusal.error for refusal in self.refusals]
 
+    def __contains__(self, value: ir.Value) -> bool:
+        """Whether a value was met."""
+        return value in self._known
+
     def of(self, value: ir.Value | None) -> Fact:
         """What is known of a value; of one that was not met, what the model declares."""
         if value is None:
@@ -135,6 +139,7 @@ def analyse(
     strict: bool = False,
     declarations: bool = True,
     nodes: Container[ir.Node] | None = None,
+    base: Facts | None = None,
 ) -> Facts:
     """Find what can be known of every value of a model, which is not changed.
 
@@ -146,6 +151,7 @@ def analyse(
         strict: Whether to raise the first refusal of a split node that may run.
         declarations: Whether to believe what the model declares of the outputs of its nodes.
         nodes: The nodes of the main graph to look at; None for all of them.
+        base: What was found before, and holds of the values of the other nodes.
 
     Raises:
         SplitError: TS1xx to TS3xx for a wrong split node, if `strict`; TS502 for bodies or calls
@@ -153,9 +159,11 @@ def analyse(
     """
     analysis = _Analysis(model, feeds or {}, strict, declarations)
     around = _Surroundings("graph", model_opsets(model))
+    if base is not None:
+        analysis.facts.fill(base)
     for value in model.graph.inputs:
         if value.name and value.name in analysis.feeds:
-            analysis.facts.set(value, _of_fed(value, analysis.feeds[value.name], around.opset))
+            analysis.facts.set(value, fact_of_fed(value, analysis.feeds[value.name], around.opset))
         elif feeds is not None and value.is_initializer():
             analysis.facts.set(value, _of_initializer(value, around.opset))
     analysis.scope(model.graph, around, nodes)
@@ -222,7 +230,7 @@ class _Analysis:
         check_depth(around.depth, around.path)
         if isinstance(scope, ir.Graph):
             for value in scope.initializers.values():
-                if not value.is_graph_input():
+                if not value.is_graph_input() and value not in self.facts:
                     self.facts.set(value, _of_initializer(value, around.opset))
         is_main = scope is self.model.graph
         self._walked += len(scope)
@@ -236,7 +244,7 @@ class _Analysis:
             found = self._node(node, path, around)
             for value, fact in zip_longest(node.outputs, found[: len(node.outputs)]):
                 if is_main and value.name and value.name in self.feeds:
-                    known = _of_fed(value, self.feeds[value.name], around.opset)
+                    known = fact_of_fed(value, self.feeds[value.name], around.opset)
                 else:
                     known = self._declared(value, fact or UNKNOWN)
                 self.facts.set(value, known)
@@ -368,12 +376,16 @@ def _of_initializer(value: ir.Value, opset: int) -> Fact:
     return declared(value) if value.const_value is None else of_constant(value.const_value, opset)
 
 
-def _of_fed(value: ir.Value, fed: Any, opset: int) -> Fact:
-    """What is known of a value that is fed; of one that may be absent only what is declared."""
+def fact_of_fed(value: ir.Value, fed: Any, opset: int | None) -> Fact:
+    """What is known of a value that is fed; of one that may be absent only what is declared.
+
+    Its elements are left out where the opset is None.
+    """
     if isinstance(fed, (Tensor, Sequence, Other)):
         return fed
     if isinstance(fed, np.ndarray) and not isinstance(value.type, ir.OptionalType):
-        return Tensor(_type_of(fed), fed.shape, values_of(fed, opset))
+        elements = None if opset is None else values_of(fed, opset)
+        return Tensor(_type_of(fed), fed.shape, elements)
     is_sequence = isinstance(fed, list) and all(isinstance(item, np.ndarray) for item in fed)
     if is_sequence and not isinstance(value.type, ir.OptionalType):
         kinds = {_type_of(item) for item in fed}

@@ -2,20 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, declared
-from tensorsplit.model.graph.nodes import bodies, domain_name, is_split
-from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.graph.nodes import bodies, domain_name, is_split, model_opsets
+from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
+_REMEMBERED = 32
+"""So many combinations of shapes that were fed last are remembered for a model."""
 
-def validate(model: ir.Model, feeds: Mapping[str, Any] | None = None) -> Facts:
+_Given: TypeAlias = "tuple[tuple[str, Fact], ...]"
+"""What is known of what is given, by name."""
+
+
+class Validator:
+    """Checks what is fed to one model, call after call, and what the calls have in common once.
+
+    What the types and shapes alone decide is remembered by them. Of what they leave open, only the
+    nodes that the elements of what is fed can change are looked at again.
+    """
+
+    def __init__(self, model: ir.Model) -> None:
+        self._model, self._nodes = model, _concerned(model)
+        self._opset = model_opsets(model).get("", 0)
+        made = (value for node in self._nodes for value in node.outputs)
+        self._values = {value.name: value for value in (*made, *model.graph.inputs)}
+        self._shaped = lru_cache(maxsize=_REMEMBERED)(self._of_shapes)
+        self._decided = lru_cache(maxsize=_REMEMBERED)(self._of_elements)
+
+    def check(self, feeds: Mapping[str, Any], computed: Mapping[str, Any] | None = None) -> Facts:
+        """As `validate`.
+
+        Args:
+            feeds: What will be fed, as `check_feeds` returns it.
+            computed: What is known of other values of the main graph.
+        """
+        if not self._nodes:
+            return Facts()
+        shapes = self._facts(feeds, None)
+        known = self._shaped(shapes)
+        if not known.refusals and not known.undecided:
+            return known
+        return self._decided(shapes, self._facts({**feeds, **(computed or {})}, self._opset))
+
+    def check_alone(self) -> Facts:
+        """Refuse what is wrong whatever is fed, in nodes that are sure to run."""
+        facts = analyse(self._model, None, declarations=False, nodes=self._nodes)
+        for error, runs in facts.refusals:
+            if runs:
+                raise error
+        return facts
+
+    def _facts(self, given: Mapping[str, Any], opset: int | None) -> _Given:
+        pairs = ((name, self._values.get(name)) for name in given)
+        return tuple(
+            (name, fact_of_fed(value, given[name], opset))
+            for name, value in pairs
+            if value is not None
+        )
+
+    def _of_shapes(self, shapes: _Given) -> Facts:
+        return analyse(self._model, dict(shapes), declarations=False, nodes=self._nodes)
+
+    def _of_elements(self, shapes: _Given, given: _Given) -> Facts:
+        known, fed = self._shaped(shapes), dict(given)
+        if not known.refusals:
+            news = {name for name, _ in set(given).difference(shapes)}
+            if not news:
+                return known
+            nodes = self._touched(known, {self._values[name] for name in news})
+            facts = analyse(self._model, fed, declarations=False, nodes=nodes, base=known)
+            if not facts.refusals:
+                return facts
+        return validate(self._model, fed, self._nodes)  # which knows what may be refused
+
+    def _touched(self, known: Facts, changed: set[ir.Value]) -> set[ir.Node]:
+        """The nodes that lead to undecided ones, and can be changed by some values."""
+        leading = {node for nodes in known.undecided.values() for node in nodes}
+        needed, touched = _needed(self._model, leading), set(leading)
+        for node in self._model.graph:
+            if node in touched or (
+                node in needed and not changed.isdisjoint((*_reads(node), *node.outputs))
+            ):
+                touched.add(node)
+                changed.update(node.outputs)
+        return touched
+
+
+def validate(
+    model: ir.Model,
+    feeds: Mapping[str, Any] | None = None,
+    nodes: set[ir.Node] | None = None,
+) -> Facts:
     """Check the split nodes of a model, and the positions in its sequences, without running it.
 
     What a model declares of the outputs of its nodes is not believed. In a body that may not run,
@@ -24,6 +109,7 @@ def validate(model: ir.Model, feeds: Mapping[str, Any] | None = None) -> Facts:
     Args:
         model: The model.
         feeds: What will be fed, and what else is known, as for `analyse`; None if nothing is.
+        nodes: The nodes of the main graph to look at; None for those that have to do with it.
 
     Returns:
         What is known of the values that the split nodes and the sequences need.
@@ -31,7 +117,7 @@ def validate(model: ir.Model, feeds: Mapping[str, Any] | None = None) -> Facts:
     Raises:
         SplitError: TS101 to TS309, TS511 for a node that is wrong.
     """
-    nodes = _concerned(model)
+    nodes = _concerned(model) if nodes is None else nodes
     if not nodes:
         return Facts()
     facts = analyse(model, feeds, declarations=False, nodes=nodes)
@@ -90,14 +176,19 @@ def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
 def _concerned(model: ir.Model) -> set[ir.Node]:
     """The nodes of the main graph that have to do with splits or sequences, and what they need."""
     called = {(domain_name(key[0]), key[1]) for key in model.functions}
-    pending = [
+    checked = (
         node
         for node in model.graph
         if any(
             _is_checked(inner) or (inner.domain, inner.op_type) in called for inner in _all(node)
         )
-    ]
-    found: set[ir.Node] = set()
+    )
+    return _needed(model, checked)
+
+
+def _needed(model: ir.Model, nodes: Iterable[ir.Node]) -> set[ir.Node]:
+    """Nodes of the main graph, with those that they need."""
+    pending, found = list(nodes), set[ir.Node]()
     while pending:
         node = pending.pop()
         if node not in found and node.graph is model.graph:

@@ -14,29 +14,45 @@ from tensorsplit.core.errors import SplitError, short_name
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.reading import OnnxModel
-from tensorsplit.model.infer.validation import validate
+from tensorsplit.model.infer.validation import Validator
 from tensorsplit.model.run import control_flow, operators
 from tensorsplit.model.run.program import Block, Step, compile_model, described, node_failed
 
 
-def run_onnx(
-    model: OnnxModel, feeds: Mapping[str, Any], block: Block | None = None
-) -> dict[str, Any]:
-    """Run an ONNX model on what `check_feeds` takes; it is compiled unless its block is given.
+class CompiledModel:
+    """A model that is compiled once, for runs by the engine ``numpy``, also in several threads.
 
-    The outputs come by name in the graph's order: arrays, lists of arrays for sequences, None for
-    an empty optional. Arrays may be views of what was fed. Only external data in use is read.
+    Args:
+        model: The model, which must not change any more.
 
     Raises:
-        SplitError: TS505 to TS508 for what is fed; TS101 to TS309 for split nodes; TS502, TS504,
-            TS509 to TS511 for what else of the model is wrong or can't be run. Nothing runs
-            before all that constants and what is fed tell about split nodes has been checked.
+        SplitError: TS101 to TS107, TS305 for split nodes; TS502, TS504, TS509 for what else of the
+            model is wrong or can't be run.
     """
-    model.check_runs_here()
-    fed = check_feeds(model.inputs, feeds)
-    block = block or compile_model(model)
-    validate(model.model, fed)
-    return dict(zip(model.output_names, _evaluate(block, fed), strict=True))
+
+    def __init__(self, model: OnnxModel) -> None:
+        model.check_runs_here()
+        self._model, self._block = model, compile_model(model)
+        self.validator = Validator(model.model)
+
+    def close(self) -> None:
+        """There is nothing that the collector does not see to."""
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model on what `check_feeds` takes.
+
+        The outputs come by name in the graph's order: arrays, lists of arrays for sequences, None
+        for an empty optional. Arrays may be views of what was fed, and read-only ones of constants.
+        Only external data in use is read.
+
+        Raises:
+            SplitError: TS505 to TS508 for what is fed; TS101 to TS309 for split nodes; TS502,
+                TS504, TS510, TS511 for what else is wrong. Nothing runs before all that constants
+                and what is fed tell about split nodes has been checked.
+        """
+        fed = check_feeds(self._model.inputs, feeds)
+        self.validator.check(fed)
+        return dict(zip(self._model.output_names, _evaluate(self._block, fed), strict=True))
 
 
 def evaluate(block: Block, fed: Mapping[str, Any], wanted: Sequence[ir.Value]) -> dict[str, Any]:
@@ -103,6 +119,8 @@ class _Frame:
         return outputs[:count]
 
     def _run(self, step: Step, inputs: Sequence[Any]) -> Sequence[Any]:
+        if step.kernel is not None:
+            return step.kernel(inputs)
         if step.callee is not None:  # it sees only its arguments; omitted ones are None
             return _Frame(step.callee, dict(zip_longest(step.callee.inputs, inputs))).run()
         if step.is_split:

@@ -33,23 +33,38 @@ from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tens
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run.program import Step, described, node_failed
 
+_LARGE = 1 << 20
+"""From so many bytes on fresh pages cost more than copying."""
+
 
 def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
     """Run a node that has been checked against its schema; raises whatever its implementation does.
 
     Absent inputs are None, and so are outputs that the node does not name.
     """
+    if step.kernel is None:
+        step.kernel = _prepared(step)
+    return step.kernel(inputs)
+
+
+def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
+    """What runs a node, again and again."""
     if step.domain == "" and step.op_type in _SEQUENCES:
-        return [_SEQUENCES[step.op_type](inputs)]
+        implementation = _SEQUENCES[step.op_type]
+        return lambda inputs: [implementation(inputs)]
     # consumed_inputs told old engines which buffers to reuse; results do not depend on it
     attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
-    call = _Call(step, inputs, attributes)
     until, version = _OURS.get(step.op_type, (0.0, _Call.run))
     if step.domain != "" or step.opset >= until:
-        return call.run()
-    if not all(isinstance(value, np.ndarray) for value in inputs if value is not None):
-        raise node_failed("an input is no tensor", "give tensors")
-    return version(call)
+        return _implementation(step, attributes, step.opsets, step.op_type)
+    made: list[Callable[[Sequence[Any]], list[Any]]] = []
+
+    def run_version(inputs: Sequence[Any]) -> list[Any]:
+        if not all(isinstance(value, np.ndarray) for value in inputs if value is not None):
+            raise node_failed("an input is no tensor", "give tensors")
+        return version(_Call(step, inputs, attributes, made))
+
+    return run_version
 
 
 class _Call(NamedTuple):
@@ -58,6 +73,7 @@ class _Call(NamedTuple):
     step: Step
     inputs: Sequence[Any]
     attributes: Mapping[str, ir.Attr]
+    made: list[Callable[[Sequence[Any]], list[Any]]]  # what runs it, once that was made
 
     def attribute(self, name: str, default: Any = None) -> Any:
         return self.attributes[name].value if name in self.attributes else default
@@ -69,33 +85,27 @@ class _Call(NamedTuple):
     def run(self, opset: int | None = None, op_type: str | None = None) -> list[Any]:
         """Have onnx's reference implementation run it, at the node's opset or at that given."""
         step = self.step
-        if step.kernel is None:
+        if not self.made:
             opsets = step.opsets if opset is None else {"": opset}
-            step.kernel = _kernel(self, opsets, op_type or step.op_type)
-        given = zip(step.inputs, self.inputs, strict=False)
-        feeds = {f"i{k}": fed for k, (value, fed) in enumerate(given) if value is not None}
-        names = _output_names(step)
-        results = iter(step.kernel.run([name for name in names if name], feeds))
-        return [next(results) if name else None for name in names]
+            made = _implementation(step, self.attributes, opsets, op_type or step.op_type)
+            self.made.append(made)
+        return self.made[0](self.inputs)
 
 
-def _output_names(step: Step) -> list[str]:
-    return [f"o{k}" if value.name else "" for k, value in enumerate(step.node.outputs)]
-
-
-def _kernel(call: _Call, opsets: Mapping[str, int], op_type: str) -> ReferenceEvaluator:
-    """An evaluator of the node alone, with names of our own.
+def _implementation(
+    step: Step, attributes: Mapping[str, ir.Attr], opsets: Mapping[str, int], op_type: str
+) -> Callable[[Sequence[Any]], list[Any]]:
+    """What onnx's evaluator makes of the node alone, with names of our own.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
-    step, attributes = call.step, map(_embedded, call.attributes.values())
     node = NodeProto(
         op_type=op_type,
         domain=step.domain,
         input=[f"i{k}" if value is not None else "" for k, value in enumerate(step.inputs)],
-        output=_output_names(step),
-        attribute=map(ir.serde.serialize_attribute, attributes),
+        output=[f"o{k}" if value.name else "" for k, value in enumerate(step.node.outputs)],
+        attribute=map(ir.serde.serialize_attribute, map(_embedded, attributes.values())),
     )
     for label, body in bodies(step.node):
         held = (tensor for scope in scopes_in(body) for tensor in tensors(scope))
@@ -106,11 +116,29 @@ def _kernel(call: _Call, opsets: Mapping[str, int], op_type: str) -> ReferenceEv
     outputs = [ValueInfoProto(name=name) for name in node.output if name]
     graph = GraphProto(node=[node], output=outputs)
     try:
-        return ReferenceEvaluator(graph, opsets=dict(opsets), new_ops=list(NEW_OPS))
+        evaluator = ReferenceEvaluator(graph, opsets=dict(opsets), new_ops=list(NEW_OPS))
     except (NotImplementedError, RuntimeError, ImportError) as error:
         name = f"{short_name(step.domain or 'ai.onnx')}::{short_name(step.op_type)}"
         problem = f"{name} has no implementation at opset {step.opset}"
         raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine") from error
+    (implementation,) = evaluator.rt_nodes_
+    if implementation.need_context():
+        names = list(node.input)
+        return lambda inputs: list(
+            implementation.run(*inputs, context=dict(zip(names, inputs, strict=True)))
+        )
+    if type(implementation).run is not OpRun.run or implementation.has_linked_attribute:
+        return lambda inputs: list(implementation.run(*inputs))
+    given = {name: getattr(implementation, name) for name in implementation.attributes_names_}
+
+    def run_directly(inputs: Sequence[Any]) -> list[Any]:
+        """As `OpRun.run`, without what that finds out each time."""
+        found = implementation._run(*inputs, **given)  # noqa: SLF001 - what classes define
+        if type(found) is not tuple or not all(type(value) is np.ndarray for value in found):
+            found = implementation._check_and_fix_outputs(found)  # noqa: SLF001 - as `run` does
+        return list(found)
+
+    return run_directly
 
 
 def _embedded(attribute: ir.Attr) -> ir.Attr:
@@ -179,6 +207,20 @@ def _normalized(call: _Call) -> list[Any]:
         return _unsupported(call)
     kept = {name: call.attributes[name] for name in call.attributes.keys() & {"epsilon"}}
     return call._replace(attributes=kept).run(opset=15)
+
+
+def _joined(call: _Call) -> list[Any]:
+    """Large tensors are joined in memory that an earlier run has left; it needs no fresh pages."""
+    if call.step.opset < 4 and "axis" not in call.attributes:
+        call = call._replace(attributes={"axis": ir.AttrInt64("axis", 1)})
+    first, axis = call.inputs[0], call.attribute("axis")
+    if first.nbytes * len(call.inputs) < _LARGE or not -first.ndim <= axis < first.ndim:
+        return call.run()
+    if any(value.dtype != first.dtype or value.ndim != first.ndim for value in call.inputs):
+        return call.run()
+    shape = list(first.shape)
+    shape[axis] = sum(value.shape[axis] for value in call.inputs)
+    return [np.concatenate(call.inputs, axis, out=call.step.pool.empty(shape, first.dtype))]
 
 
 def _reshaped(call: _Call) -> list[Any]:
@@ -306,7 +348,7 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "AveragePool": (7, _with_defaults(count_include_pad=0)),
     "BatchNormalization": (14, _normalized),
     "Cast": (6, _cast),
-    "Concat": (4, _with_defaults(axis=1)),
+    "Concat": (math.inf, _joined),
     "DequantizeLinear": (19, _dequantized),
     "Dropout": (7, _not_dropped),
     "Flatten": (math.inf, _matrix),

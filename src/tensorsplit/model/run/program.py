@@ -16,6 +16,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx import defs
 
+from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.errors import NODE_FAILED, UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.building import collector_paused
@@ -55,6 +56,9 @@ from tensorsplit.model.infer.well_formed import wrong_bodies
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
 
+_MOST_IDLE = 1 << 28
+"""How many bytes a compiled model keeps for its next run."""
+
 _MOST_CYCLES = 100
 """The nodes of more cycles than this in one graph are told to be in a wrong order."""
 
@@ -69,7 +73,8 @@ class Step:
         attributes: Its attributes, none of which refers to one of a function.
         blocks: Its bodies by attribute name.
         release: Values whose last use this is.
-        kernel: The evaluator of the node, made when it first runs.
+        pool: Memory for large outputs, of all steps of the model.
+        kernel: What runs the node, if it is of another operator; made when it first runs.
     """
 
     node: ir.Node
@@ -78,10 +83,11 @@ class Step:
     opsets: Mapping[str, int]
     inputs: tuple[ir.Value | None, ...]
     attributes: Attributes
+    pool: BufferPool
     blocks: Mapping[str, Block] = field(default_factory=dict)
     callee: Block | None = None
     release: tuple[ir.Value, ...] = ()
-    kernel: Any = None
+    kernel: Callable[[Sequence[Any]], list[Any]] | None = None
 
     @property
     def op_type(self) -> str:
@@ -191,6 +197,7 @@ class _Compiler:
 
     def __init__(self, model: ir.Model, found: list[SplitError] | None) -> None:
         self._model, self._found = model, found
+        self._pool = BufferPool(_MOST_IDLE)
         self._functions = self._checked_functions()
         self._names = {key[:2] for key in self._functions}
         self._specialised: dict[Any, Block] = {}
@@ -290,7 +297,9 @@ class _Compiler:
         for value in dict.fromkeys(inputs):
             if value is not None and value not in self._known:
                 self._refuse(self._not_produced(value, node), path)
-        step = Step(node, path, place.opsets.get(node.domain, 0), place.opsets, inputs, {})
+        step = Step(
+            node, path, place.opsets.get(node.domain, 0), place.opsets, inputs, {}, self._pool
+        )
         try:
             function = self._checked(step, place)
         except SplitError as error:
@@ -441,9 +450,11 @@ def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[
     @cache
     def read() -> Any:
         try:
-            return read_tensor(tensor, name or "")
+            array = read_tensor(tensor, name or "").view()
         except SplitError as error:
             raise error.located(node=path) from None
+        array.flags.writeable = False  # the next run needs it as it is
+        return array
 
     return read
 

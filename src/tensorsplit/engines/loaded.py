@@ -1,0 +1,108 @@
+"""Models that stay loaded where an engine runs: in its process, or in this one.
+
+What loads a model is an adapter that returns the function that runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Any
+from weakref import finalize
+
+from tensorsplit.engines.process import Death, EngineProcess, Reply, timeout
+from tensorsplit.engines.worker import outcome, perform
+
+_numbers = count(1)
+_loaded: dict[int, Callable[..., Any]] = {}
+"""In the process of an engine: what runs each model."""
+
+
+class LoadedModel:
+    """A model in the process of an engine; it is loaded again where that was started anew.
+
+    Several models, and threads, may share a process.
+
+    Args:
+        process: The process.
+        loader: The adapter that loads it, ``module:function``.
+        arguments: What the adapter is called with.
+    """
+
+    def __init__(self, process: EngineProcess, loader: str, arguments: Sequence[Any]) -> None:
+        self.process = process
+        self._loader = [loader, list(arguments)]
+        self._number = next(_numbers)
+        self._pid: int | None = None  # of the process that has it, as far as is known
+        self._end = finalize(self, _forget, process, self._number)
+        self._end.atexit = False
+
+    def ask(self, request: Sequence[Any], seconds: float) -> Reply:
+        """As `EngineProcess.ask`, of the function that runs the model."""
+        is_there = self._pid is not None and self.process.pid == self._pid
+        unused: list[int] = []
+        with suppress(IndexError):
+            while True:
+                unused.append(self.process.unused.popleft())
+        for loader in (None, self._loader) if is_there else (self._loader,):
+            call = (self._number, loader, unused, request)
+            reply = self.process.ask(call, seconds, adapter=f"{__name__}:run")
+            if reply.words is not None or reply.death is not None:
+                return reply
+            if isinstance(reply.result, list) and reply.result:
+                self._pid = self.process.pid
+                return Reply(reply.result[0])
+        return Reply(death=Death(None))  # a process that was started anew has been asked before
+
+    def __call__(self, *request: Any) -> Any:
+        """What running the model returns, or the refusals of `EngineProcess.call`."""
+        return self.process.result(self.ask(request, timeout()))
+
+    def close(self) -> None:
+        """Have the process forget the model."""
+        self._end()
+
+
+class LoadedHere:
+    """As `LoadedModel`, in this very process."""
+
+    def __init__(self, engine: str, loader: str, arguments: Sequence[Any]) -> None:
+        self.process = EngineProcess(engine, "")  # which is never started
+        self._run = self._result(perform, loader, arguments)
+
+    def __call__(self, *request: Any) -> Any:
+        """What running the model returns, or the refusals of `EngineProcess.call`."""
+        return self._result(self._run, *request)
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._run = None
+
+    def _result(self, function: Any, *arguments: Any) -> Any:
+        return self.process.result(Reply.of(outcome(function, arguments)))
+
+
+def run(
+    number: int, loader: Sequence[Any] | None, unused: Sequence[int], request: Sequence[Any]
+) -> list[Any]:
+    """Run a model in this process, an engine's, which loads it first if a loader is given.
+
+    Returns the result in a list; nothing if the model is not loaded.
+    """
+    forget(*unused)
+    if loader is not None:
+        _loaded[number] = perform(*loader)
+    return [_loaded[number](*request)] if number in _loaded else []
+
+
+def forget(*numbers: int) -> None:
+    """Forget models in this process, an engine's."""
+    for number in numbers:
+        _loaded.pop(number, None)
+
+
+def _forget(process: EngineProcess, number: int) -> None:
+    """Have a process forget a model, now or with its next call; called by the collector, too."""
+    process.unused.append(number)
+    process.tell([number], f"{__name__}:forget")

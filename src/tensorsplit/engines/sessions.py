@@ -1,0 +1,151 @@
+"""Sessions: a model that is read, checked and compiled once, for many runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from onnx import ModelProto
+
+from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, show
+from tensorsplit.engines import AUTO, check_engine, resolved
+from tensorsplit.engines.limits import OURS, LimitedModel
+from tensorsplit.engines.outside import OutsideModel
+from tensorsplit.model.feeds import DeclaredInput
+from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
+from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.run.evaluator import CompiledModel
+
+_TARGETS = {"onnx-reference": "portable"}
+
+
+class _Runner(Protocol):
+    """What runs a model in one of the ways."""
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+class Session:
+    """A model that is ready to run, made by `tensorsplit.session`; a context manager.
+
+    Threads may share a session. After a fork both processes can use it: each has engines of its
+    own. What is not closed is cleaned up when the session is gone.
+
+    Attributes:
+        engine: The name of the engine; never ``auto``.
+        inputs: What the model declares of each input, in its order: `name`, `element_type`,
+            `shape`, `kind` (such as ``sequence``), `has_default`. What is not declared is None.
+        outputs: The same of each output.
+    """
+
+    def __init__(
+        self,
+        model: Source,
+        engine: str = AUTO,
+        *,
+        lower: bool | str = False,
+        isolate: bool | None = None,
+        memory: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        check_engine(engine)
+        content = read_model(model)
+        self.engine = resolved(engine, content)
+        self.inputs: tuple[DeclaredInput, ...] = content.inputs
+        self.outputs: tuple[DeclaredInput, ...] = content.outputs
+        if not isinstance(lower, (bool, str)):
+            raise _unusable("lower", f"it is {show(lower)}", "give True, False or a target")
+        is_limited = memory is not None or timeout is not None
+        if is_limited and isolate is False:
+            raise _unusable(
+                "isolate", "it is False, but memory and timeout need a process", "leave it out"
+            )
+        self._runner: _Runner | None
+        if is_limited or (isolate and self.engine == OURS):
+            self._runner = LimitedModel(self.engine, content, lower, memory, timeout)
+        elif self.engine == OURS:
+            self._runner = CompiledModel(content)
+        else:
+            lowered = _lowered(content, lower, self.engine)
+            self._runner = OutsideModel(
+                self.engine, content, lowered, is_isolated=isolate is not False
+            )
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model; see `tensorsplit.run` for what goes in and comes out.
+
+        Args:
+            inputs: By name, an array for each input; a list of arrays for a sequence, None for an
+                optional that is empty. An input with an initializer may be left out.
+
+        Returns:
+            By name, in the graph's order, an array for each output, which can be written to; with
+            the engine ``numpy`` it may be a view of what was fed.
+
+        Raises:
+            SplitError: TS703 if the session is closed; else as `tensorsplit.run`. After TS604 and
+                TS605 the next call starts the engine anew.
+        """
+        if self._runner is None:
+            raise _unusable("session", "it is closed", "make a new one")
+        outputs = self._runner.run(inputs)
+        return {name: _own(value) for name, value in outputs.items()}
+
+    def check(self) -> None:
+        """Refuse (TS1xx to TS3xx, TS511) split nodes that are wrong whatever is fed, and run."""
+        validator = getattr(self._runner, "validator", None)
+        if validator is not None:
+            validator.check_alone()
+
+    def close(self) -> None:
+        """Have the engine forget the model; there is nothing to run any more."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        names = ", ".join(show(entry.name) for entry in self.inputs[:6])
+        state = "closed" if self._runner is None else f"inputs: {names or 'none'}"
+        return f"<Session: {self.engine}, {state}>"
+
+
+def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:
+    """The model as the engine gets it."""
+    if lower is False or engine == OURS:
+        return model
+    opened = open_model(model)
+    report = lower_graph(opened, _TARGETS.get(engine, engine) if lower is True else lower)
+    for text in report.warnings:
+        warnings.warn(text, SplitWarning, stacklevel=4)
+    return OnnxModel(opened.proto(True), model.folder) if report.changes else model
+
+
+def snapshot(model: Source) -> Source:
+    """The model, of which later changes of what came in are no part."""
+    if not isinstance(model, ModelProto):
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+def _own(value: Any) -> Any:
+    """An output that is the caller's: constants of the model are read-only."""
+    if isinstance(value, list):
+        return [_own(item) for item in value]
+    is_constant = isinstance(value, np.ndarray) and not value.flags.writeable
+    return value.copy() if is_constant else value
+
+
+def _unusable(parameter: str, problem: str, fix: str) -> SplitError:
+    return SplitError(USAGE, problem, fix, parameter=parameter)
