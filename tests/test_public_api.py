@@ -23,13 +23,26 @@ SIGNATURES: dict[str, str] = {
     "plan": "(operator, shape, split=None, *, num_outputs=None, **operands)",
     "infer": "(operator, shape, split=None, *, num_outputs=None, **operands)",
     "diff": "(before, after)",
+    "run": "(model, inputs, *, engine='auto', memory=None, timeout=None)",
+    "session": ("(model, *, engine='auto', lower=False, isolate=None, memory=None, timeout=None)"),
+    "Session.run": "(self, inputs)",
     "PreparedSplit.__call__": "(self, input, *, copy=False, out=None)",
 }
 """The parameters of each function, by the names of the standards."""
 
 NAMES = {
     *("split", "split_to_sequence", "variadic_split", "openvino", "plan", "infer"),
-    *("operators", "diff", "run", "SplitError", "SplitPlan", "BufferPool", "native"),
+    *(
+        "operators",
+        "diff",
+        "run",
+        "session",
+        "Session",
+        "SplitError",
+        "SplitPlan",
+        "BufferPool",
+        "native",
+    ),
 }
 """What the design promises."""
 

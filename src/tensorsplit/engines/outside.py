@@ -23,6 +23,7 @@ from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
 _OPENVINO = "openvino"
+_PROBE = "tensorsplit.engines.openvino_probe"
 _MAX_MESSAGE = (1 << 31) - 1
 
 
@@ -75,7 +76,7 @@ class OutsideModel:
         self._loaded.clear()
 
     def _check(self, feeds: Mapping[str, Any]) -> bool:
-        """Refuse wrong split nodes and positions; returns whether the engine has to, too.
+        """Refuse wrong split nodes and positions; returns whether what is fed left any undecided.
 
         Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute
         them run here, by the engine ``numpy``. What only the evaluator of the other operators
@@ -85,18 +86,20 @@ class OutsideModel:
         if self._model.openvino is not None:
             return bool(facts.undecided)
         known: dict[str, Any] = {}
+        is_undecided = False
         for whole in (False, True):
             needed = values_needed(facts, whole=whole)
             if not needed:
-                return False
+                break
+            is_undecided = True
             try:
                 known |= evaluate(self._block, feeds, needed)
             except SplitError as error:
                 if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
                     raise
-                return False
+                break
             facts = self.validator.check(feeds, known)
-        return False
+        return is_undecided
 
     def _load(self, feeds: Mapping[str, Any], *, is_undecided: bool) -> LoadedModel | LoadedHere:
         """The model in the engine, as these inputs need it."""
@@ -106,14 +109,15 @@ class OutsideModel:
             fed_defaults = frozenset(e.name for e in self._model.inputs if e.has_default) & set(
                 feeds
             )
-        key = is_undecided, fed_defaults
+        is_guarded = is_undecided and self._engine == _OPENVINO
+        key = is_guarded, fed_defaults
         if key not in self._loaded:
             content: str | bytes = str((self._model.path or Path()).absolute())
             if not is_ir:
                 content = _content(self._engine, self._lowered, feeds)
             loader = f"tensorsplit.engines.adapters:load_{self._engine.replace('-', '_')}"
-            if is_ir and is_undecided:
-                loader = "tensorsplit.engines.openvino_probe:load"
+            if is_guarded:
+                loader = f"{_PROBE}:{'load' if is_ir else 'load_guarded'}"
             arguments = content, b""
             self._loaded[key] = (
                 LoadedModel(process_of(self._engine), loader, arguments)
@@ -158,38 +162,6 @@ def _copied(proto: ModelProto) -> ModelProto:
     return copy
 
 
-@@BAD@@<<<<<<< HEAD
-def _validate(model: OnnxModel, feeds: Mapping[str, Any]) -> bool:
-    """Refuse what could harm an engine: malformed models, wrong split nodes and positions.
-
-    Returns whether the feeds alone decided all that is checked.
-
-    Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute them
-    run here, by the engine ``numpy``. What only the evaluator of the other operators refuses is
-    left to the engine.
-    """
-    block = compile_model(model)
-    check_expanded(model.model, "use engine='numpy', which runs each function as it is")
-    facts = validate(model.model, feeds)
-    known = dict(feeds)
-    is_decided = True
-    for whole in (False, True):
-        needed = values_needed(facts, whole=whole)
-        if not needed:
-            break
-        is_decided = False
-        try:
-            known |= evaluate(block, feeds, needed)
-        except SplitError as error:
-            if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
-                raise
-            break
-        facts = validate(model.model, known)
-    return is_decided
-
-
-=======
->>>>>>> 74d674e (Sessions: a model is read, checked, compiled and loaded once)
 def _plain(value: Any) -> Any:
     """A value as every engine takes it: strings as ``str`` objects."""
     if isinstance(value, list):
