@@ -8,18 +8,16 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from weakref import finalize
 
-from onnx import ModelProto
-
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
-from tensorsplit.model.graph.reading import OnnxModel, Source
+from tensorsplit.model.graph.reading import OnnxModel
 
 OURS = "numpy"
 
@@ -31,6 +29,7 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}  # each arena reserves 64 MB, used or not
+_LOADER = "tensorsplit.engines.sessions:load_limited"
 _begun: list[int] = []
 _MODULES = {OURS: "tensorsplit.engines.sessions", "onnx-reference": "onnx.reference"}
 
@@ -55,9 +54,8 @@ class LimitedModel:
         content = place or bytes(model.original.SerializeToString())
         self._engine, self._memory, self._seconds = engine, memory, seconds
         self._process = EngineProcess(engine, f"{__name__}:begin", _ENVIRONMENT)
-        loader = f"{__name__}:load"
         arguments = engine, content, folder, lower, memory
-        self._loaded = LoadedModel(self._process, loader, arguments)
+        self._loaded = LoadedModel(self._process, _LOADER, arguments)
         self._end = finalize(self, self._process.close)
         self._end.atexit = False
 
@@ -120,18 +118,3 @@ def begin(engine: str, memory: int | None) -> None:
     most = _MOST if hard == resource.RLIM_INFINITY else hard
     wanted = pages * resource.getpagesize() + memory
     resource.setrlimit(resource.RLIMIT_AS, (min(wanted, most), hard))
-
-
-def load(
-    engine: str, content: str | bytes, folder: str | None, lower: bool | str, memory: int | None
-) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """What runs a model, by its path or its bytes and the folder of its data, in this process."""
-    from tensorsplit.engines.sessions import Session  # which makes the process of this
-
-    begin(engine, memory)
-    model: Source = (
-        content
-        if isinstance(content, str)
-        else OnnxModel(ModelProto.FromString(content), None if folder is None else Path(folder))
-    )
-    return Session(model, engine, lower=lower, isolate=False).run

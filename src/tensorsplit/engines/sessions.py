@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from onnx import ModelProto
 
 from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, show
 from tensorsplit.engines import AUTO, check_engine, resolved
-from tensorsplit.engines.limits import OURS, LimitedModel
+from tensorsplit.engines.limits import OURS, LimitedModel, begin
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
@@ -128,6 +129,22 @@ def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:
     for text in report.warnings:
         warnings.warn(text, SplitWarning, stacklevel=4)
     return OnnxModel(opened.proto(True), model.folder) if report.changes else model
+
+
+def load_limited(
+    engine: str, content: str | bytes, folder: str | None, lower: bool | str, memory: int | None
+) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """What runs a model in this process, that of a `LimitedModel`.
+
+    The model is its path, or its bytes and the folder of its data.
+    """
+    begin(engine, memory)
+    model: Source = (
+        content
+        if isinstance(content, str)
+        else OnnxModel(ModelProto.FromString(content), None if folder is None else Path(folder))
+    )
+    return Session(model, engine, lower=lower, isolate=False).run
 
 
 def snapshot(model: Source) -> Source:
