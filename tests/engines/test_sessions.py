@@ -21,7 +21,7 @@ import tensorsplit as ts
 from tensorsplit.engines import loaded, messages, outside
 from tensorsplit.engines.process import process_of
 from tensorsplit.model.graph import reading
-from tensorsplit.model.infer import validation
+from tensorsplit.model.infer import analysis, validation
 from tensorsplit.model.run import evaluator
 from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.engines.test_run import DATA, every_engine, external_model, foreign_engine
@@ -125,7 +125,7 @@ def test_fed_lengths_are_checked_each_time(engine: str, monkeypatch: pytest.Monk
     assert refusal(session, fed(-1, 61)) == "TS301"
     assert session.run(fed(10, 50))["b"].shape == (50,)
     nodes: list[list[str]] = []
-    analyse = validation.analyse
+    analyse = analysis.analyse
 
     def noticed(*arguments: Any, **options: Any) -> Any:
         nodes.append([node.op_type for node in options["nodes"]])
@@ -157,9 +157,12 @@ def test_elements_that_decide_nothing_are_not_looked_at(monkeypatch: pytest.Monk
 def test_computed_lengths_are_checked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     source = fed_lengths(node("Unique", "given", "lengths"))
     seen: list[Any] = []
-    monkeypatch.setattr(
-        outside.OutsideModel, "_load", lambda *_, **__: lambda fed, _: seen.append(fed) or {}
-    )
+
+    def run(fed: Any, _: Any) -> dict[str, Any]:
+        seen.append(fed)
+        return {}
+
+    monkeypatch.setattr(outside.OutsideModel, "_load", lambda *_, **__: run)
     session = ts.session(source, engine="onnx-reference")
     for given, code in (([2, 4], ""), ([2, 5], "TS302"), ([1, 5, 5], ""), ([1], "TS302")):
         if code:
