@@ -57,17 +57,18 @@ class ArrayLibrary(Protocol):
 _FILES = {"numpy": "numpy", "torch": "torch"}
 """The file of each library, by the name of the module that its types are of."""
 
-_by_type: dict[type, ArrayLibrary] = {np.ndarray: numpy_arrays}
+by_type: dict[type, ArrayLibrary] = {np.ndarray: numpy_arrays}
+"""The library of each type of arrays that was seen."""
 
 
 def find_library(value: object) -> ArrayLibrary | None:
     """The library that the value is an array of, or None."""
     kind = type(value)
-    library = _by_type.get(kind)
+    library = by_type.get(kind)
     if library is None:
         library = next((each for each in _candidates(kind) if each.is_array(value)), None)
-        if library is not None and len(_by_type) < 1024:
-            _by_type[kind] = library
+        if library is not None and len(by_type) < 1024:
+            by_type[kind] = library
     return library
 
 

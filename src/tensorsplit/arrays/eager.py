@@ -47,7 +47,7 @@ class _Memo:
         return PreparedSplit.of(intent, shape)
 
     def add(
-        self, array: ndarray[Any, Any], arguments: tuple[Any, ...], plan: PreparedSplit
+        self, array: Any, arguments: tuple[Any, ...], plan: PreparedSplit
     ) -> None:
         """Keep a plan, in the place of all others once they are too many or too long."""
         count = 1 + len(plan.sizes)
@@ -56,7 +56,8 @@ class _Memo:
         if len(self.plans) >= _MOST_PLANS or self._parts + count > _MOST_PARTS:
             self.plans.clear()
             self._parts = 0
-        plan.accept(array.dtype)
+        if type(array) is ndarray:
+            plan.accept(array.dtype)
         self.plans.add(array, arguments, plan)
         self._parts += count
 
@@ -224,6 +225,8 @@ def _run(
         out = snapshot(out)
     plan: PreparedSplit | None = memo.plans.find(data, arguments)
     if plan is not None:
+        if type(data) is not ndarray:
+            return arrays.execute(plan, data, arrays.by_type[type(data)], copy, out)
         if copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
         parts = plan.views(data)
@@ -250,6 +253,5 @@ def _validate(
         library = arrays.library_of(data, intent.operator.id, parameter)
         plan = memo.plan_of(intent, library.shape(data))
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
-        if type(data) is ndarray:
-            memo.add(data, arguments, plan)
+        memo.add(data, arguments, plan)
     return library, plan

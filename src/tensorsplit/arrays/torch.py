@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from tensorsplit import native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import check_buffers
 from tensorsplit.arrays.numpy import standard_name
@@ -37,6 +38,9 @@ _SHELLS = frozenset(
     for bits in range(1, 8)
     if hasattr(torch, f"{kind}{bits}")
 )
+if native.kernel is not None:
+    for _type in _PLAIN:
+        native.kernel.remember(_type)
 _KERNEL_FROM = 1 << 17
 """Fewer bytes are copied by torch's own operation: what leads to the kernel takes longer."""
 
@@ -48,7 +52,7 @@ def is_array(value: object) -> bool:
 
 def check(array: Tensor) -> None:
     """Refuse the kinds of tensors whose parts are no views of memory (TS204)."""
-    if torch.nn.parameter.is_lazy(array):
+    if type(array) not in _PLAIN and torch.nn.parameter.is_lazy(array):
         problem = "it is a parameter without a shape"
         raise SplitError(NOT_AN_ARRAY, problem, "run its module once")
     if array.layout is not torch.strided or array.is_quantized or array.is_nested:
