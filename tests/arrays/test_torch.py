@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -81,9 +82,37 @@ class TestViews:
                 ]
 
 
+class TestCalls:
+    def test_equal_ones_are_resolved_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        if ts.native.kernel is None:
+            pytest.skip("calls are remembered by the kernel")
+        eager, resolved = importlib.import_module("tensorsplit.arrays.eager"), []
+        bind_values = eager.bind_values
+
+        def counted(record: Any, *arguments: Any) -> Any:
+            resolved.append(record)
+            return bind_values(record, *arguments)
+
+        monkeypatch.setattr(eager, "bind_values", counted)
+        for x in (
+            torch.ones(77, 3),
+            torch.nn.Parameter(torch.ones(77, 3)),
+            torch.ones(77, 3).t().t(),
+        ):
+            assert [len(part) for part in ts.split(x, [70, 7])] == [70, 7]
+        assert len(resolved) == 1
+        ts.split(torch.ones(77, 3, dtype=torch.float64), [70, 7])
+        ts.split(torch.ones(77, 3), (60, 17))
+        assert len(resolved) == 3
+        refused("TS204", lambda: ts.split(torch.ones(77, 3).to_sparse(), [70, 7]))
+        refused("TS302", lambda: ts.split(torch.ones(78, 3), [70, 7]))
+
+
 class TestCopies:
-    @pytest.mark.parametrize("size", [32, 1 << 18])
-    def test_every_element_type(self, size: int) -> None:
+    @pytest.mark.parametrize("kernel_from", [0, 1 << 40])
+    def test_every_element_type(self, kernel_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tensorsplit.arrays.torch._KERNEL_FROM", kernel_from)
+        size = 64
         data = (torch.arange(3 * size) % 5 == 1).to(torch.uint8).reshape(3, size)
         dtypes = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
         for dtype in (each for each in dtypes if not str(each).startswith(("torch.q", "torch.uq"))):

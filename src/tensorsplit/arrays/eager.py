@@ -46,9 +46,7 @@ class _Memo:
         """The plan of an intent for a shape."""
         return PreparedSplit.of(intent, shape)
 
-    def add(
-        self, array: Any, arguments: tuple[Any, ...], plan: PreparedSplit
-    ) -> None:
+    def add(self, array: Any, arguments: tuple[Any, ...], plan: PreparedSplit) -> None:
         """Keep a plan, in the place of all others once they are too many or too long."""
         count = 1 + len(plan.sizes)
         if count > _MOST_PARTS:

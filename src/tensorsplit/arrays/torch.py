@@ -41,7 +41,7 @@ _SHELLS = frozenset(
 if native.kernel is not None:
     for _type in _PLAIN:
         native.kernel.remember(_type)
-_KERNEL_FROM = 1 << 17
+_KERNEL_FROM = 1 << 21
 """Fewer bytes are copied by torch's own operation: what leads to the kernel takes longer."""
 
 
