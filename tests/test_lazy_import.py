@@ -66,3 +66,20 @@ for _ in range(10):
     assert os.waitpid(child, 0)[1] == 0
 """
     )
+
+
+def test_a_model_without_names_of_dimensions_does_not_load_sympy() -> None:
+    code = (
+        "import sys, onnx, tensorsplit as ts\n"
+        "x = onnx.helper.make_tensor_value_info('x', 1, [4])\n"
+        "y = onnx.helper.make_tensor_value_info('a', 1, [2])\n"
+        "node = onnx.helper.make_node('Split', ['x'], ['a', 'b'], num_outputs=2)\n"
+        "graph = onnx.helper.make_graph([node], 'g', [x], [y])\n"
+        "made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid('', 18)])\n"
+        "ts.check(made), ts.infer_shapes(made), ts.convert(made, opset=13)\n"
+        "print('sympy' in sys.modules)\n"
+        "import onnx_ir, sympy\n"
+        "found = onnx_ir.SymbolicDim('max(N, 3)') + 1\n"
+        "print(found, isinstance(found._expr, sympy.Expr))"
+    )
+    assert python(code).split("\n")[:2] == ["False", "Max(3, N) + 1 True"]
