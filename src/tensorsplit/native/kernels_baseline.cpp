@@ -46,13 +46,11 @@ bool try_deinterleave(const Rows& rows, const Column* to, std::size_t columns) {
 
 struct Baseline {
     using Vector = tensorsplit::Vector;
+    using Bytes = PlainBytes;
 
-    template <bool>
-    static bool try_few(const Rows&, const Column*, std::size_t, const char*) {
-        return false;
-    }
-
-    static bool try_odd(const Rows& rows, const Column* columns, std::size_t count, const char*) {
+    template <bool non_temporal>
+    static bool try_few(const Rows& rows, const Column* columns, std::size_t count, const char*) {
+        if (non_temporal) return false;
         switch (columns->width) {
             case 1:
                 return try_deinterleave<std::uint8_t>(rows, columns, count);

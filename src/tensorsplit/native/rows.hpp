@@ -1,10 +1,12 @@
 // Copying all columns of some rows. Included by the instruction-set specific files only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
 #include "kernels.hpp"
+#include "pack.hpp"
 #include "stream.hpp"
 #include "strips.hpp"
 #include "transpose.hpp"
@@ -17,16 +19,26 @@ namespace {
 constexpr std::size_t block_bytes = 256 * 1024;
 constexpr std::size_t fewest_rows = 64;
 
-inline std::size_t rows_of_block(const Column* columns, std::size_t count) {
+inline std::size_t row_bytes(const Column* columns, std::size_t count) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) bytes += columns[i].width;
-    const std::size_t rows = block_bytes / bytes;
+    return bytes;
+}
+
+inline std::size_t rows_of_block(const Column* columns, std::size_t count) {
+    const std::size_t rows = block_bytes / row_bytes(columns, count);
     return rows < fewest_rows ? fewest_rows : rows;
 }
 
-// Strips of medium width are copied column by column for this many rows, so that few cache lines
-// are touched by two columns.
-constexpr std::size_t rows_of_strips = 16;
+// Strips of different widths are copied column by column for so many rows that they stay in the
+// first-level cache.
+constexpr std::size_t near_bytes = 16 * 1024;
+constexpr std::size_t fewest_near_rows = 16;
+
+inline std::size_t near_rows(const Column* columns, std::size_t count) {
+    const std::size_t rows = near_bytes / row_bytes(columns, count);
+    return rows < 2 * fewest_near_rows ? fewest_near_rows : rows / 32 * 32;
+}
 
 template <class Match>
 std::size_t count_while(const Column* columns, std::size_t count, Match match) {
@@ -35,10 +47,17 @@ std::size_t count_while(const Column* columns, std::size_t count, Match match) {
     return found;
 }
 
-inline void copy_medium(const Rows& rows, const Column* columns, std::size_t count) {
-    for (std::size_t row = 0; row < rows.count; row += rows_of_strips) {
-        const std::size_t left = rows.count - row;
-        const Rows some = some_of(rows, row, left < rows_of_strips ? left : rows_of_strips);
+template <class Isa>
+void copy_near(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+    const std::size_t together = near_rows(columns, count);
+    const auto is_packed = [](const Column& column) { return column.step == column.width; };
+    const auto is_wider = [](const Column& column) { return column.width > widest_vector; };
+    if (rows.count >= fewest_near_rows && count_while(columns, count, is_packed) == count &&
+        count_while(columns, count, is_wider) != count) {
+        return pack_columns<typename Isa::Bytes>(rows, columns, count, end, together);
+    }
+    for (std::size_t row = 0; row < rows.count; row += together) {
+        const Rows some = some_of(rows, row, std::min(together, rows.count - row));
         for (std::size_t i = 0; i < count; ++i) copy_column(some, columns[i]);
     }
 }
@@ -53,49 +72,41 @@ inline void copy_wide(const Rows& rows, const Column* columns, std::size_t count
     }
 }
 
-// Copy some of the first columns, which are narrow, and return how many. `Isa` has a Vector for
-// transposes, `try_few` for columns that are too few for a transpose to be fastest, and `try_odd`
-// for the rest. No byte of the source lies at `end` or beyond.
+// Copy some of the first columns, which are not wide, and return how many. `Isa` has a Vector for
+// transposes, `try_few` for columns that are too few for a transpose to be fastest, and Bytes to
+// pack the others. No byte of the source lies at `end` or beyond.
 template <class Isa>
 std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
-    const std::size_t alike = count_alike(columns, count);
+    const auto count_narrow = [&](std::size_t first) {
+        const bool narrow = columns[first].width <= medium;
+        return narrow ? count_alike(columns + first, count - first) : 0;
+    };
+    const std::size_t alike = count_narrow(0);
     if (alike != 0 && (Isa::template try_few<false>(rows, columns, alike, end) ||
-                       try_transpose<typename Isa::Vector, false>(rows, columns, alike, end) ||
-                       Isa::try_odd(rows, columns, alike, end))) {
+                       try_transpose<typename Isa::Vector, false>(rows, columns, alike, end))) {
         return alike;
     }
     // Together with the columns after them, up to the next that are enough for transposes.
-    std::size_t others = alike == 0 ? 1 : alike;
-    while (others < count && columns[others].width < medium) {
-        const std::size_t next = count_alike(columns + others, count - others);
+    std::size_t others = std::max<std::size_t>(alike, 1);
+    while (others < count && columns[others].width < wide) {
+        const std::size_t next = count_narrow(others);
         if (next >= enough) break;
-        others += next == 0 ? 1 : next;
+        others += std::max<std::size_t>(next, 1);
     }
-    if (others == 1) {
-        copy_column(rows, *columns);
-    } else {
-        copy_medium(rows, columns, others);
-    }
+    copy_near<Isa>(rows, columns, others, end);
     return others;
 }
 
 template <class Isa>
 void copy_block(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     const auto is_wide = [](const Column& column) { return column.width >= wide; };
-    const auto is_medium = [](const Column& column) {
-        return column.width >= medium && column.width < wide;
-    };
-    std::size_t done = 0;
-    while (done < count) {
+    for (std::size_t done = 0; done < count;) {
         const Column* column = columns + done;
         const std::size_t left = count - done;
         if (const std::size_t found = count_while(column, left, is_wide)) {
             copy_wide(rows, column, found);
             done += found;
-        } else if (const std::size_t some = count_while(column, left, is_medium)) {
-            copy_medium(rows, column, some);
-            done += some;
         } else {
             done += copy_narrow<Isa>(rows, column, left, end);
         }

@@ -148,6 +148,32 @@ struct Vector {
     }
 };
 
+#if defined(__AVX2__) || defined(__aarch64__)
+// 16 bytes.
+struct ShuffledBytes {
+    typedef std::uint8_t type __attribute__((vector_size(16)));
+    static constexpr bool can_shuffle = true;
+
+    static type load(const void* from) {
+        type value;
+        std::memcpy(&value, from, sizeof value);
+        return value;
+    }
+
+    static void store(char* to, type value) { std::memcpy(to, &value, sizeof value); }
+
+    // Byte `places[i]` for each byte i.
+    static type shuffle(type bytes, type places) {
+#ifdef __AVX2__
+        return reinterpret_cast<type>(_mm_shuffle_epi8(reinterpret_cast<__m128i>(bytes),
+                                                       reinterpret_cast<__m128i>(places)));
+#else
+        return vqtbl1q_u8(bytes, places);
+#endif
+    }
+};
+#endif
+
 #else
 
 // For other compilers; written so that they recognise what their processor can interleave.
