@@ -40,9 +40,9 @@ struct Packing {
     alignas(16) std::uint8_t places[16];
 };
 
-constexpr std::size_t most_packed = 64;       // columns at a time
-constexpr std::size_t widest_vector = 64;     // bytes read and written for a strip
-constexpr std::size_t rows_per_turn = 4;      // loops are unrolled
+constexpr std::size_t most_packed = 64;    // columns at a time
+constexpr std::size_t widest_vector = 64;  // bytes read and written for a strip
+constexpr std::size_t rows_per_turn = 4;   // loops are unrolled
 constexpr std::size_t widest_shuffled = 16;
 
 template <class Bytes>
@@ -89,7 +89,9 @@ void pack(const Rows& rows, const Column& column, const Packing& packing) {
     const auto run = [&](auto copy) {
         for_each_group(from, rows.stride, to, width, rows.count, copy);
     };
-    if (packing.each > 1) {
+    if (width > widest_vector) {
+        copy_column(rows, column);
+    } else if (packing.each > 1) {
         const auto apart = static_cast<std::ptrdiff_t>(packing.each) * rows.stride;
         const std::size_t groups = (rows.count + packing.each - 1) / packing.each;
         const auto places = Bytes::load(packing.places);
@@ -101,10 +103,8 @@ void pack(const Rows& rows, const Column& column, const Packing& packing) {
         run([](const char* strip, char* packed) { std::memcpy(packed, strip, 16); });
     } else if (width <= 32) {
         run([](const char* strip, char* packed) { std::memcpy(packed, strip, 32); });
-    } else if (width <= 64) {
-        run([](const char* strip, char* packed) { std::memcpy(packed, strip, 64); });
     } else {
-        copy_column(rows, column);
+        run([](const char* strip, char* packed) { std::memcpy(packed, strip, 64); });
     }
 }
 

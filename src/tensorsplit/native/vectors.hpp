@@ -72,18 +72,6 @@ struct Vector {
 
     static void store(char* to, type value) { std::memcpy(to, &value, size); }
 
-    // Lane number i is written to `to + i * apart`.
-    static void store(char* to, [[maybe_unused]] std::size_t apart, type value) {
-#ifdef __AVX2__
-        const auto both = reinterpret_cast<__m256i>(value);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(both));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + apart),
-                         _mm256_extracti128_si256(both, 1));
-#else
-        store(to, value);
-#endif
-    }
-
 #ifdef __x86_64__
     static constexpr bool can_stream = true;
 
