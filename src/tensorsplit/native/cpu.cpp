@@ -1,13 +1,21 @@
 #include "cpu.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+#ifdef __APPLE__
+#include <sys/sysctl.h>
+#endif
 
 #ifdef TENSORSPLIT_AVX2
 #ifdef _MSC_VER
 #include <immintrin.h>
 #include <intrin.h>
-#else
-#include <cpuid.h>
 #endif
 #endif
 
@@ -31,26 +39,50 @@ bool has_avx2() {
 }
 #endif
 
-bool has_fast_short_moves() {
-#if !defined(TENSORSPLIT_AVX2)
-    return false;
-#elif defined(_MSC_VER)
-    int words[4];
-    __cpuid(words, 0);
-    if (words[0] < 7) return false;
-    __cpuidex(words, 7, 0);
-    return (words[3] & (1 << 4)) != 0;
-#else
-    unsigned a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & (1u << 4)) != 0;
+#ifdef __linux__
+// From what the system says of one of the processor's caches; 0 if there is no such cache.
+std::size_t read_cache(int index) {
+    char path[64], unit = 0;
+    std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+    std::FILE* file = std::fopen(path, "r");
+    if (file == nullptr) return 0;
+    unsigned long size = 0;
+    if (std::fscanf(file, "%lu%c", &size, &unit) < 1) size = 0;
+    std::fclose(file);
+    return size << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0);
+}
 #endif
+
+Cache find_last_level_cache() {
+    Cache found{0, ""};
+#ifdef __linux__
+    for (int index = 0; index < 8; ++index) {
+        found = {std::max(found.bytes, read_cache(index)), "/sys/devices/system/cpu"};
+    }
+#endif
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    if (found.bytes == 0) {
+        const long largest = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+        found = {static_cast<std::size_t>(std::max(largest, 0L)), "sysconf"};
+    }
+#endif
+#ifdef __APPLE__
+    for (const char* name : {"hw.l3cachesize", "hw.perflevel0.l2cachesize", "hw.l2cachesize"}) {
+        std::uint64_t size = 0;
+        std::size_t length = sizeof size;
+        if (found.bytes == 0 && sysctlbyname(name, &size, &length, nullptr, 0) == 0) {
+            found = {static_cast<std::size_t>(size), name};
+        }
+    }
+#endif
+    return found.bytes != 0 ? found : Cache{std::size_t{32} << 20, "assumed"};
 }
 
 }  // namespace
 
-bool non_temporal_is_fast() {
-    static const bool fast = has_fast_short_moves();
-    return fast;
+Cache last_level_cache() {
+    static const Cache cache = find_last_level_cache();
+    return cache;
 }
 
 const Kernels& best_kernels() {

@@ -1,6 +1,7 @@
 #include "jobs.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace tensorsplit {
@@ -53,6 +54,16 @@ std::vector<Column> shorten(std::vector<Column> columns) {
     return shorter;
 }
 
+std::size_t line_offset(const char* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % 64;
+}
+
+std::uint8_t logarithm(std::size_t number) {
+    std::uint8_t result = 0;
+    while (number > 1 && result < 31) number /= 2, ++result;
+    return result;
+}
+
 Dimension take_last(Shape& shape) {
     if (shape.empty()) return {1, 0};
     const Dimension last = shape.back();
@@ -74,6 +85,16 @@ RowsJob::RowsJob(const char* source, Shape leading, Shape outer, std::vector<Col
       columns_(leaps.empty() ? shorten(std::move(columns)) : std::move(columns)),
       leaps_(std::move(leaps)),
       rows_(count_elements(outer_) * row_.extent) {}
+
+Kind RowsJob::kind() const {
+    std::size_t bytes = 0;
+    bool in_step = true;
+    for (const Column& column : columns_) {
+        bytes += column.width;
+        in_step = in_step && line_offset(column.to) == line_offset(columns_.front().to);
+    }
+    return {false, logarithm(bytes / columns_.size()), in_step};
+}
 
 Piece RowsJob::whole() const { return {0, count_elements(leading_) * rows_, 0, columns_.size()}; }
 
@@ -157,6 +178,8 @@ TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, 
     row_blocks_ = divide_up(row_.extent, tile_rows);
     column_blocks_ = divide_up(column_.extent, columns_of_tile(width));
 }
+
+Kind TilesJob::kind() const { return {true, logarithm(width_), false}; }
 
 Piece TilesJob::whole() const {
     return {0, count_elements(outer_) * row_blocks_ * column_blocks_, 0, 0};

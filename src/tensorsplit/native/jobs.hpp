@@ -7,6 +7,7 @@
 
 #include "kernels.hpp"
 #include "shape.hpp"
+#include "ways.hpp"
 
 namespace tensorsplit {
 
@@ -29,6 +30,8 @@ class Job {
     Job& operator=(const Job&) = delete;
     virtual ~Job() = default;
 
+    virtual Kind kind() const = 0;
+
     virtual Piece whole() const = 0;
 
     // The whole in pieces of about `bytes` bytes, which may run on any thread and in any order.
@@ -46,6 +49,7 @@ class RowsJob final : public Job {
     RowsJob(const char* source, Shape leading, Shape outer, std::vector<Column> columns,
             std::vector<std::ptrdiff_t> leaps);
 
+    Kind kind() const override;
     Piece whole() const override;
     std::vector<Piece> pieces(std::size_t bytes) const override;
     void run(const Mode& mode, const Piece& piece) const override;
@@ -71,6 +75,7 @@ class TilesJob final : public Job {
     TilesJob(const char* source, const Shape& shape, std::size_t closest, std::size_t width,
              char* to);
 
+    Kind kind() const override;
     Piece whole() const override;
     std::vector<Piece> pieces(std::size_t bytes) const override;
     void run(const Mode& mode, const Piece& piece) const override;

@@ -13,6 +13,7 @@
 #include "pool.hpp"
 #include "prepared.hpp"
 #include "python.hpp"
+#include "ways.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -48,26 +49,52 @@ PyObject* use(PyObject*, PyObject* name) {
     return PyUnicode_FromString(found->name);
 }
 
-// Read a count of one or more; 0 with an exception set.
-std::size_t read_count(PyObject* count) {
+// Read a count of `least` or more; SIZE_MAX with an exception set.
+std::size_t read_count(PyObject* count, Py_ssize_t least) {
     const Py_ssize_t number = PyLong_AsSsize_t(count);
-    if (number == -1 && PyErr_Occurred() != nullptr) return 0;
-    if (number < 1) refuse(PyExc_ValueError, "it must be 1 or more");
-    return number < 1 ? 0 : static_cast<std::size_t>(number);
+    if (number == -1 && PyErr_Occurred() != nullptr) return SIZE_MAX;
+    if (number >= least) return static_cast<std::size_t>(number);
+    PyErr_Format(PyExc_ValueError, "it must be %zd or more", least);
+    return SIZE_MAX;
 }
 
 PyObject* use_threads(PyObject*, PyObject* argument) {
-    const std::size_t count = read_count(argument);
-    if (count == 0) return nullptr;
+    const std::size_t count = read_count(argument, 1);
+    if (count == SIZE_MAX) return nullptr;
     set_threads(count);
+    forget_choices();
     Py_RETURN_NONE;
 }
 
 PyObject* use_non_temporal_from(PyObject*, PyObject* argument) {
-    const std::size_t bytes = read_count(argument);
-    if (bytes == 0) return nullptr;
+    const std::size_t bytes = read_count(argument, 0);
+    if (bytes == SIZE_MAX) return nullptr;
     set_non_temporal_from(bytes);
     Py_RETURN_NONE;
+}
+
+PyObject* cache(PyObject*, PyObject*) {
+    const Cache cache = last_level_cache();
+    return Py_BuildValue("(nsn)", static_cast<Py_ssize_t>(cache.bytes), cache.origin,
+                         static_cast<Py_ssize_t>(guessed_non_temporal_from()));
+}
+
+PyObject* choices(PyObject*, PyObject*) {
+    return guarded([]() -> PyObject* {
+        Owned list(PyList_New(0));
+        for (const Choice& each : list_choices()) {
+            if (!list) return nullptr;
+            Owned entry(Py_BuildValue(
+                "(OnnOnOndd)", each.kind.is_tiles ? Py_True : Py_False,
+                static_cast<Py_ssize_t>(1) << each.kind.width, static_cast<Py_ssize_t>(each.bytes),
+                each.way.non_temporal ? Py_True : Py_False,
+                static_cast<Py_ssize_t>(each.way.threads),
+                each.other.non_temporal ? Py_True : Py_False,
+                static_cast<Py_ssize_t>(each.other.threads), each.time, each.time_of_other));
+            if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
+        }
+        return list.release();
+    });
 }
 
 PyMethodDef methods[] = {
@@ -80,7 +107,15 @@ PyMethodDef methods[] = {
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,
-     "use_non_temporal_from(bytes)\n--\n\nFrom how many bytes on stores are non-temporal."},
+     "use_non_temporal_from(bytes)\n--\n\nFrom how many bytes on stores are non-temporal; 0 to measure "
+     "it."},
+    {"cache", cache, METH_NOARGS,
+     "cache()\n--\n\nThe bytes of the largest cache, what says so, and from how many bytes on stores "
+     "are non-temporal before that is measured."},
+    {"choices", choices, METH_NOARGS,
+     "choices()\n--\n\nWhat was measured: whether elements lie apart, the bytes of a column, those of "
+     "the array, the stores and threads chosen and those compared with, and the time of each in "
+     "nanoseconds a byte."},
     {nullptr, nullptr, 0, nullptr},
 };
 

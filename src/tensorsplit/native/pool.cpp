@@ -43,10 +43,10 @@ void spin_until(Ready ready) {
 class Pool {
   public:
     // Whether the pool ran the job; it runs one at a time.
-    bool run(std::size_t count, const std::function<void(std::size_t)>& work) {
+    bool run(std::size_t count, std::size_t most, const std::function<void(std::size_t)>& work) {
         std::unique_lock<std::mutex> turn(busy_, std::try_to_lock);
         if (!turn.owns_lock()) return false;
-        const std::size_t helpers = start(std::min(count, threads()) - 1);
+        const std::size_t helpers = start(std::min(count, most) - 1);
         std::vector<std::atomic<bool>> taken(count);
         {
             std::lock_guard<std::mutex> lock(mutex_);
@@ -146,9 +146,12 @@ void set_threads(std::size_t count) { allowed.store(std::max<std::size_t>(count,
 
 std::size_t threads() { return allowed.load(); }
 
-void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
-    if (count > 1 && threads() > 1 && pool().run(count, work)) return;
+bool run_parallel(std::size_t count, std::size_t most,
+                  const std::function<void(std::size_t)>& work) {
+    const bool wanted = count > 1 && most > 1;
+    if (wanted && pool().run(count, most, work)) return true;
     for (std::size_t index = 0; index < count; ++index) work(index);
+    return !wanted;
 }
 
 }  // namespace tensorsplit

@@ -10,8 +10,10 @@ namespace tensorsplit {
 void set_threads(std::size_t count);
 std::size_t threads();
 
-// Run `work(0)` to `work(count - 1)`, in any order, on the caller's thread and on idle ones;
-// returns when all are done. `work` must not throw.
-void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work);
+// Run `work(0)` to `work(count - 1)`, in any order, on the caller's thread and on idle ones, `most`
+// in all; returns when all are done: whether other threads were free to help, if they were wanted.
+// `work` must not throw.
+bool run_parallel(std::size_t count, std::size_t most,
+                  const std::function<void(std::size_t)>& work);
 
 }  // namespace tensorsplit
