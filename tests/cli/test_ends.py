@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -133,14 +134,40 @@ def test_the_version_and_what_copies(
         ("TENSORSPLIT_NATIVE", "0", "numpy"),
         ("TENSORSPLIT_NATIVE", "sse9", "none, TENSORSPLIT_NATIVE: it is 'sse9'"),
         ("TENSORSPLIT_THREADS", "0", "none, TENSORSPLIT_THREADS: it is '0'"),
+        ("TENSORSPLIT_NON_TEMPORAL", "-1", "none, TENSORSPLIT_NON_TEMPORAL: it is '-1'"),
+        ("TENSORSPLIT_NON_TEMPORAL", "4M", "none, TENSORSPLIT_NON_TEMPORAL: it is '4M'"),
     ],
 )
 def test_the_version_says_what_the_environment_asks_for(
     variable: str, value: str, copies: str
 ) -> None:
-    environment = {"TENSORSPLIT_NATIVE": "", "TENSORSPLIT_THREADS": "", variable: value}
-    ended = process("--version", env=environment)
+    names = ("TENSORSPLIT_NATIVE", "TENSORSPLIT_THREADS", "TENSORSPLIT_NON_TEMPORAL")
+    ended = process("--version", env={**dict.fromkeys(names, ""), variable: value})
     assert ended == (0, f"tensorsplit {__version__} (copies: {copies})\n", "")
+
+
+@pytest.mark.skipif(native.kernel is None, reason="copies go through NumPy here")
+@pytest.mark.parametrize(
+    ("value", "stores"),
+    [
+        ("", ["measured for each kind of split", "plain"]),
+        ("never", ["never, says TENSORSPLIT_NON_TEMPORAL", "plain"]),
+        ("0", ["from 0 MiB on, says TENSORSPLIT_NON_TEMPORAL", "non-temporal"]),
+        ("4194304", ["from 4 MiB on, says TENSORSPLIT_NON_TEMPORAL", "plain", "non-temporal"]),
+    ],
+)
+def test_the_version_says_how_copies_are_made_and_why(value: str, stores: list[str]) -> None:
+    environment = {"TENSORSPLIT_THREADS": "2", "TENSORSPLIT_NON_TEMPORAL": value}
+    ended = process("--version", "--verbose", env=environment)
+    assert (ended.status, ended.err) == (0, "")
+    assert all(word in ended.out for word in stores)
+    if value in ("never", "0"):
+        assert ("non-temporal" in ended.out.partition("measured now")[2]) is (value == "0")
+    assert len(re.findall(r"(?m)^  columns of about \d+ bytes.* MiB: .* thread", ended.out)) == 12
+
+
+def test_verbose_alone_is_refused(refused: Refused) -> None:
+    refused("TS703", "--verbose")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ WAYS = {
     "best, non-temporal": ("", 1),
     "baseline": ("baseline", sys.maxsize),
     "baseline, non-temporal": ("baseline", 1),
+    "best, measured": ("", 0),
 }
 """Kernels, and from how many bytes on their stores are non-temporal."""
 
@@ -29,7 +30,7 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
     native.kernel.use_non_temporal_from(non_temporal_from)
     yield native.kernel
     native.kernel.use("")
-    native.kernel.use_non_temporal_from(4 << 20)
+    native.kernel.use_non_temporal_from(0)
 
 
 @pytest.fixture

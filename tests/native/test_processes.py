@@ -207,8 +207,10 @@ def test_the_environment_chooses(python: Any, value: str) -> None:
     assert name == {"0": "numpy", "baseline": "baseline"}.get(value, native.in_use)
 
 
-@pytest.mark.parametrize("variable", ["TENSORSPLIT_NATIVE", "TENSORSPLIT_THREADS"])
-@pytest.mark.parametrize("value", ["yes", "-1", "1.5", " 2", "00", "9" * 30])
+@pytest.mark.parametrize(
+    "variable", ["TENSORSPLIT_NATIVE", "TENSORSPLIT_THREADS", "TENSORSPLIT_NON_TEMPORAL"]
+)
+@pytest.mark.parametrize("value", ["yes", "-1", "1.5", " 2", "0x", "9" * 30])
 def test_a_value_that_means_nothing_is_refused_by_the_first_copy(
     python: Any, variable: str, value: str
 ) -> None:

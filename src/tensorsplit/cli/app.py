@@ -133,12 +133,41 @@ def _report_failure(error: Exception) -> None:
         note(*text.splitlines())
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        refused = native.refused
-        none = f"none, {refused.variable}: {refused.problem}" if refused else ""
-        write(f"tensorsplit {__version__} (copies: {none or native.in_use})\n")
-        ctx.exit()
+def _print_version(verbose: bool) -> None:
+    refused = native.refused
+    none = f"none, {refused.variable}: {refused.problem}" if refused else ""
+    write(f"tensorsplit {__version__} (copies: {none or native.in_use})\n")
+    if verbose and native.kernel is not None:
+        write("\n".join(_describe_copies()) + "\n")
+
+
+def _describe_copies() -> Iterator[str]:
+    """How copies are made here, and why; some are made to find out."""
+    size, origin, guess = native.kernel.cache()
+    yield f"threads: up to {native.threads} share a copy"
+    yield f"cache: {_amount(size)} ({origin})"
+    fixed = native.non_temporal_from
+    if fixed is None:
+        where = f"measured for each kind of split; first guess: from {_amount(guess)} on"
+    else:
+        said = "never" if fixed == sys.maxsize else f"from {_amount(fixed)} on"
+        where = f"{said}, says TENSORSPLIT_NON_TEMPORAL"
+    yield f"stores past the cache: {where}"
+    yield "measured now, in nanoseconds for a kilobyte:"
+    native.measure()
+    for choice in native.choices():
+        way, other = choice.way, choice.other
+        compared = f", against {_way(other)}" if other.time else ""
+        yield f"  {choice.kind}, {_amount(choice.bytes)}: {_way(way)}{compared}"
+
+
+def _way(way: native.Way) -> str:
+    time = f" {way.time * 1000:.1f}" if way.time else ""
+    return f"{way.stores}, {way.threads} thread{'s' * (way.threads > 1)}{time}"
+
+
+def _amount(size: int) -> str:
+    return f"{size / 2**20:.3g} MiB"
 
 
 @click.group(
@@ -154,21 +183,24 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.option("--version", is_flag=True, help="Show the version and what makes copies, and exit.")
 @click.option(
-    "--version",
+    "--verbose",
     is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version and what makes copies, and exit.",
+    help="With --version: make some copies, and show which ways of copying are fastest here.",
 )
 @click.pass_context
-def main(ctx: click.Context) -> None:
+def main(ctx: click.Context, version: bool, verbose: bool) -> None:
     """Split tensors as every version of ONNX Split, SplitToSequence and OpenVINO's splits says.
 
     Exit status: 0 fine; 1 an error found in a model, a mismatch or a failed case; 2 wrong usage, or
     input that is refused.
     """
+    if verbose and not version:
+        raise click.UsageError("--verbose goes with --version")
+    if version:
+        _print_version(verbose)
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         write(f"{ctx.get_help()}\n")
 

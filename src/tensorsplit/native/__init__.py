@@ -1,7 +1,10 @@
 """The copy kernel, where the package was built with one.
 
-It knows arrays, extents and strides, and nothing of operators. Two environment variables are read
-when this module is imported: ``TENSORSPLIT_NATIVE`` (``0`` for copies by NumPy alone, ``1`` if they
+It knows arrays, extents and strides, and nothing of operators. How large copies are made, by how
+many threads and with which stores, is measured while they are made: for each kind of split and size
+the first copies are made in two ways in turn, the faster one is kept, and from time to time another
+one is tried again. The bits are the same. Three environment variables are read when this module is
+imported: ``TENSORSPLIT_NATIVE`` (``0`` for copies by NumPy alone, ``1`` if they
 must not be, or the name of kernels, such as ``baseline``) and ``TENSORSPLIT_THREADS`` (how many
 threads may share one copy).
 
@@ -9,6 +12,8 @@ Attributes:
     kernel: The extension module; None where copies are left to NumPy.
     in_use: What copies: kernels (``avx2``, ``neon`` or ``baseline``), or ``numpy``.
     threads: How many threads may share one copy.
+    non_temporal_from: From how many bytes on parts are stored past the cache; None if that is
+        measured.
     refused: What is wrong with an environment variable, as its name, what was seen and what would
         be right; None if nothing is.
 """
@@ -16,12 +21,27 @@ Attributes:
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, NamedTuple
 
-__all__ = ["Refused", "in_use", "kernel", "refused", "threads"]
+import numpy as np
+
+__all__ = [
+    "Refused",
+    "choices",
+    "in_use",
+    "kernel",
+    "measure",
+    "non_temporal_from",
+    "refused",
+    "threads",
+]
 
 _MOST_THREADS = 16
 """A few threads use all of a memory's bandwidth; more than these only get in each other's way."""
+
+_COPIES = 48
+"""So many decide on the stores and the threads."""
 
 
 class Refused(NamedTuple):
@@ -36,6 +56,7 @@ class _Loaded(NamedTuple):
     kernel: Any = None
     in_use: str = "numpy"
     threads: int = 1
+    non_temporal_from: int | None = None
     refused: Refused | None = None
 
 
@@ -46,6 +67,21 @@ def _load() -> _Loaded:
     threads = _read_threads(os.environ.get("TENSORSPLIT_THREADS", ""))
     if isinstance(threads, Refused):
         return _Loaded(refused=threads)
+    non_temporal_from = _read_bytes(os.environ.get("TENSORSPLIT_NON_TEMPORAL", ""))
+    if isinstance(non_temporal_from, Refused):
+        return _Loaded(refused=non_temporal_from)
+    selected = _select(name)
+    if isinstance(selected, _Loaded):
+        return selected
+    selected.use_threads(threads)
+    if non_temporal_from is not None:
+        selected.use_non_temporal_from(max(non_temporal_from, 1))
+    in_use = selected.use("" if name == "1" else name)
+    return _Loaded(selected, in_use, threads, non_temporal_from)
+
+
+def _select(name: str) -> Any:
+    """The extension, with the kernels of that name; or what there is instead."""
     try:
         from tensorsplit.native import _kernel
     except ImportError:  # not built, or not for this NumPy
@@ -53,11 +89,10 @@ def _load() -> _Loaded:
             return _Loaded()
         return _refuse(name, "unset it or give 0: there is no kernel here")
     try:
-        in_use = _kernel.use("" if name == "1" else name)
+        _kernel.use("" if name == "1" else name)
     except ValueError:
         return _refuse(name, "give 0, 1 or the name of kernels that run here, such as baseline")
-    _kernel.use_threads(threads)
-    return _Loaded(_kernel, in_use, threads)
+    return _kernel
 
 
 def _refuse(name: str, expected: str) -> _Loaded:
@@ -75,6 +110,18 @@ def _read_threads(text: str) -> int | Refused:
     return min(bound, _MOST_THREADS, _processors())
 
 
+def _read_bytes(text: str) -> int | Refused | None:
+    """From how many bytes on; None if that is to be measured."""
+    if not text:
+        return None
+    if text == "never":
+        return sys.maxsize
+    if text.isascii() and text.isdecimal() and len(text) <= 18:
+        return int(text)
+    expected = "give a number of bytes, or never; unset it to have that measured"
+    return Refused("TENSORSPLIT_NON_TEMPORAL", f"it is {text!r}", expected)
+
+
 def _processors() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -82,4 +129,60 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-kernel, in_use, threads, refused = _load()
+class Way(NamedTuple):
+    """A way of copying.
+
+    Attributes:
+        stores: ``plain``, or ``non-temporal`` where parts are stored past the cache.
+        threads: How many threads share a copy.
+        time: The best time in nanoseconds for a byte; 0 where it was not measured.
+    """
+
+    stores: str
+    threads: int
+    time: float
+
+
+class Choice(NamedTuple):
+    """How splits of a kind and size are copied.
+
+    Attributes:
+        kind: What the splits have in common.
+        bytes: The largest of the sizes; the smallest is above two thirds or three quarters of it.
+        way: What was chosen.
+        other: What it was compared with last.
+    """
+
+    kind: str
+    bytes: int
+    way: Way
+    other: Way
+
+
+def choices() -> list[Choice]:
+    """What has been measured in this process up to now."""
+    found = []
+    for tiles, in_step, width, size, *ways in [] if kernel is None else kernel.choices():
+        columns = "elements that lie apart" if tiles else "columns"
+        step = ", in step with cache lines" if in_step and not tiles else ""
+        way, other = (
+            Way("non-temporal" if past else "plain", count, time) for past, count, time in ways
+        )
+        found.append(Choice(f"{columns} of about {width} bytes{step}", size, way, other))
+    return found
+
+
+def measure() -> None:
+    """Make so many copies of some kinds and sizes that the fastest ways are known."""
+    if kernel is None:
+        return
+    for size in (1 << 19, 1 << 21, 1 << 23, 1 << 25):
+        data = np.ones(size, np.uint8)
+        for width in (4, 256, 4096):
+            rows = data.reshape(-1, 4 * width)
+            parts = [np.empty((len(rows), width), np.uint8) for _ in range(4)]
+            for _ in range(_COPIES):
+                kernel.copy_into(rows, 1, (width,) * 4, True, parts)
+
+
+kernel, in_use, threads, non_temporal_from, refused = _load()

@@ -79,18 +79,19 @@ PyObject* cache(PyObject*, PyObject*) {
                          static_cast<Py_ssize_t>(guessed_non_temporal_from()));
 }
 
+PyObject* as_bool(bool value) { return value ? Py_True : Py_False; }
+
 PyObject* choices(PyObject*, PyObject*) {
     return guarded([]() -> PyObject* {
         Owned list(PyList_New(0));
         for (const Choice& each : list_choices()) {
             if (!list) return nullptr;
             Owned entry(Py_BuildValue(
-                "(OnnOnOndd)", each.kind.is_tiles ? Py_True : Py_False,
+                "(OOnn(Ond)(Ond))", as_bool(each.kind.is_tiles), as_bool(each.kind.lines_in_step),
                 static_cast<Py_ssize_t>(1) << each.kind.width, static_cast<Py_ssize_t>(each.bytes),
-                each.way.non_temporal ? Py_True : Py_False,
-                static_cast<Py_ssize_t>(each.way.threads),
-                each.other.non_temporal ? Py_True : Py_False,
-                static_cast<Py_ssize_t>(each.other.threads), each.time, each.time_of_other));
+                as_bool(each.way.non_temporal), static_cast<Py_ssize_t>(each.way.threads),
+                each.time, as_bool(each.other.non_temporal),
+                static_cast<Py_ssize_t>(each.other.threads), each.time_of_other));
             if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
         }
         return list.release();
@@ -113,8 +114,9 @@ PyMethodDef methods[] = {
      "cache()\n--\n\nThe bytes of the largest cache, what says so, and from how many bytes on stores "
      "are non-temporal before that is measured."},
     {"choices", choices, METH_NOARGS,
-     "choices()\n--\n\nWhat was measured: whether elements lie apart, the bytes of a column, those of "
-     "the array, the stores and threads chosen and those compared with, and the time of each in "
+     "choices()\n--\n\nWhat was measured: whether elements lie apart, whether columns begin at the same "
+     "place of a cache line, the bytes of a column, those of the array, and for the way chosen and "
+     "the one it was compared with whether its stores are non-temporal, its threads, and its "
      "nanoseconds a byte."},
     {nullptr, nullptr, 0, nullptr},
 };
