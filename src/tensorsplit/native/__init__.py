@@ -24,8 +24,6 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-import numpy as np
-
 __all__ = [
     "Refused",
     "choices",
@@ -176,6 +174,8 @@ def measure() -> None:
     """Make so many copies of some kinds and sizes that the fastest ways are known."""
     if kernel is None:
         return
+    import numpy as np
+
     for size in (1 << 19, 1 << 21, 1 << 23, 1 << 25):
         data = np.ones(size, np.uint8)
         for width in (4, 256, 4096):
