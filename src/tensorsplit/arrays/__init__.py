@@ -7,6 +7,7 @@ caller who passes another library's array has imported that library already.
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
@@ -17,11 +18,14 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, prove
 
 
 class ArrayLibrary(Protocol):
     """What the file of each library defines."""
+
+    unknown: str | None
+    """What to do where it can't be told whether parts fit; None where the library tells that."""
 
     def is_array(self, value: object) -> bool:
         """Whether the value is an array of this library; the answer is the same for its type."""
@@ -54,7 +58,16 @@ class ArrayLibrary(Protocol):
         """The parts written into buffers, which may be anything that a caller gave (TS401...)."""
 
 
-_FILES = {"numpy": "numpy", "torch": "torch"}
+_FILES = {
+    "numpy": "numpy",
+    "torch": "torch",
+    "jax": "jax",
+    "jaxlib": "jax",
+    "dask": "dask",
+    "onnx_ir": "onnx_ir",
+    "ndonnx": "ndonnx",
+    "spox": "ndonnx",
+}
 """The file of each library, by the name of the module that its types are of."""
 
 by_type: dict[type, ArrayLibrary] = {np.ndarray: numpy_arrays}
@@ -73,13 +86,16 @@ def find_library(value: object) -> ArrayLibrary | None:
 
 
 def _candidates(kind: type) -> list[ArrayLibrary]:
-    """The libraries that the classes of a type are of, NumPy first."""
-    roots = {str(each.__module__).partition(".")[0] for each in kind.__mro__}
-    return [
-        import_module(f"tensorsplit.arrays.{file}")
-        for root, file in _FILES.items()
-        if root in roots and root in sys.modules
-    ]
+    """The libraries that the classes of a type are of, NumPy first, the standard's last."""
+    roots = {_root(each) for each in kind.__mro__}
+    files = [file for root, file in _FILES.items() if root in roots and root in sys.modules]
+    if hasattr(kind, "__array_namespace__") or "cupy" in roots:
+        files.append("array_api")
+    return [import_module(f"tensorsplit.arrays.{file}") for file in files]
+
+
+def _root(kind: type) -> str:
+    return str(kind.__module__).partition(".")[0]
 
 
 def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
@@ -95,16 +111,20 @@ def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
     return library
 
 
+_CONTAINERS = (list, tuple, range, memoryview, bytes, bytearray, array)
+
+
 def _fix(value: object) -> str:
     """What to call for what is no array."""
-    root = str(type(value).__module__).partition(".")[0]
-    if root in ("pandas", "polars"):
-        return "pass its `to_numpy()`"
-    if isinstance(value, (list, tuple, range, memoryview)) or hasattr(value, "__array__"):
+    kind = type(value)
+    for method in ("to_numpy", "to_dask_array", "toarray", "todense", "numpy", "compute"):
+        if callable(getattr(kind, method, None)):
+            return f"pass its `{method}()`"
+    if issubclass(kind, _CONTAINERS) or hasattr(kind, "__array__"):
         return "pass `numpy.asarray` of it"
-    if hasattr(value, "__dlpack__"):
+    if hasattr(kind, "__dlpack__"):
         return "pass `numpy.from_dlpack` of it"
-    return "give an array of NumPy or PyTorch"
+    return "give an array of NumPy, PyTorch, JAX, Dask, or the array API standard"
 
 
 def execute(
@@ -116,10 +136,13 @@ def execute(
 ) -> list[Any]:
     """Split an array of a library by a plan made for its shape: views, copies, or the buffers.
 
-    TS105 is for a `copy` that is neither true nor false, TS401 to TS405 for `out`.
+    TS105 is for a `copy` that is neither true nor false, TS309 for parts of which it can't be told
+    whether they fit, TS401 to TS405 for `out`.
     """
     if copy is not True and copy is not False:
         copy = as_flag(copy, plan.operator)
+    if library.unknown is not None:
+        prove(plan, library.unknown)
     if isinstance(out, BufferPool):
         return library.pooled(array, plan, out)
     if out is not None:

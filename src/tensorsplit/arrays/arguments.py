@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.arrays import ArrayLibrary, find_library
-from tensorsplit.core.dimensions import as_index, is_traced
+from tensorsplit.core.dimensions import as_index, is_symbolic
 from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, bind
@@ -84,11 +84,11 @@ def _from_items(name: str, items: Any) -> Operand:
 
 
 def _length(name: str, item: Any) -> Any:
-    return item if type(item) is int or is_traced(item) else _integer(name, item)
+    return item if type(item) is int or is_symbolic(item) else _integer(name, item)
 
 
 def _integer(name: str, value: Any) -> int:
-    if is_traced(value):
+    if is_symbolic(value):
         raise SplitError(
             UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name
         )

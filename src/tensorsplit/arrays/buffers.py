@@ -53,6 +53,19 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
         raise error.located(operator=plan.operator) from None
 
 
+def refuse_out(array: Any, plan: SplitPlan, _out: object) -> Any:
+    """Refuse any `out` for arrays that can't be written to (TS404)."""
+    kind = type(array)
+    name = f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
+    raise SplitError(
+        OUT_READ_ONLY,
+        f"parts of {name} can't be written to buffers",
+        "leave it out; `copy=True` makes parts that share nothing with the data",
+        operator=plan.operator,
+        parameter="out",
+    )
+
+
 def is_masked_array(value: object) -> bool:
     """Whether it is one, without loading `numpy.ma` for those that are not."""
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)

@@ -42,9 +42,9 @@ class _Memo:
         record = in_force(name, values.pop("opset", 1), vendor=vendor)
         return bind_values(record, values, library)
 
-    def plan_of(self, intent: Intent, shape: Shape) -> PreparedSplit:
+    def plan_of(self, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
         """The plan of an intent for a shape."""
-        return PreparedSplit.of(intent, shape)
+        return PreparedSplit.of(intent, shape, unknown)
 
     def add(self, array: Any, arguments: tuple[Any, ...], plan: PreparedSplit) -> None:
         """Keep a plan, in the place of all others once they are too many or too long."""
@@ -249,7 +249,7 @@ def _validate(
         intent = memo.intent_of(arguments, library)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
-        plan = memo.plan_of(intent, library.shape(data))
+        plan = memo.plan_of(intent, library.shape(data), library.unknown)
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
         memo.add(data, arguments, plan)
     return library, plan

@@ -35,6 +35,10 @@ _NAMES = {
 _cache: dict[np.dtype[Any], str] = {}
 
 
+unknown: str | None = None
+"""NumPy's shapes are known."""
+
+
 def is_array(value: object) -> bool:
     """Whether the value is a NumPy array, or a scalar that stands for a rank-0 one."""
     return isinstance(value, (np.ndarray, np.generic))
@@ -72,15 +76,18 @@ def element_type(array: Array) -> str:
     return name
 
 
+def check_few(size: int, name: str) -> None:
+    """Refuse an operand of more elements than could be listed (TS308)."""
+    if size > MAX_PARTS:
+        raise SplitError(TOO_MANY_PARTS, f"it has {size} elements", "give fewer", parameter=name)
+
+
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
     """The elements in order as Python numbers, the rank, and the element type.
 
     Masked elements are refused (TS107), and more than could be listed (TS308).
     """
-    if value.size > MAX_PARTS:
-        raise SplitError(
-            TOO_MANY_PARTS, f"it has {value.size} elements", "give fewer", parameter=name
-        )
+    check_few(value.size, name)
     if is_masked_array(value) and np.ma.is_masked(value):
         raise SplitError(
             OPERAND_VALUE, "some of its elements are masked", "fill them", parameter=name

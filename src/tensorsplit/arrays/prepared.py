@@ -40,9 +40,9 @@ class PreparedSplit(SplitPlan, Prepared):
     """The type object of the last array of the planned shape; it needs no second look."""
 
     @classmethod
-    def of(cls, intent: Intent, shape: Shape) -> PreparedSplit:
-        """The plan of an intent; TS309 if the number of its parts is not known."""
-        made = counted(plan_intent(intent, shape))
+    def of(cls, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
+        """The plan of an intent; TS309, and what to do then, if its parts can't be counted."""
+        made = counted(plan_intent(intent, shape), unknown)
         return cls(**vars(made), intent=intent)  # nothing is derived from it yet
 
     @at_once()
@@ -85,7 +85,10 @@ class PreparedSplit(SplitPlan, Prepared):
         shape = library.shape(data)
         if library is numpy_arrays and shape == self.input_shape:
             self.accept(data.dtype)
-        return arrays.execute(self.for_shape(shape), data, library, copy=copy, out=out)
+        plan = self.for_shape(shape, library.unknown)
+        if plan is not self:
+            plan = PreparedSplit(**vars(plan), intent=self.intent)
+        return arrays.execute(plan, data, library, copy=copy, out=out)
 
     def accept(self, dtype: Any) -> None:
         """Split NumPy's arrays of the planned shape and this type without a second look."""
@@ -93,7 +96,7 @@ class PreparedSplit(SplitPlan, Prepared):
         if native.kernel is not None:
             self._accept(dtype, self.input_shape, self.axis, self.sizes, self.keepdims)
 
-    def for_shape(self, shape: Shape) -> SplitPlan:
+    def for_shape(self, shape: Shape, unknown: str | None = None) -> SplitPlan:
         """The plan for a shape that agrees with the numbers of the planned one (TS206)."""
         if shape == self.input_shape:
             return self
@@ -109,7 +112,7 @@ class PreparedSplit(SplitPlan, Prepared):
                 operator=self.operator,
                 parameter=self._data,
             )
-        return counted(plan_intent(self.intent, shape))
+        return counted(plan_intent(self.intent, shape), unknown)
 
     @cached_property
     def views(self) -> Callable[[Any], list[Any] | None]:
@@ -240,14 +243,14 @@ def _bound(
         raise error.located(operator=record.id) from None
 
 
-def counted(made: SplitPlan | UncountedPlan) -> SplitPlan:
+def counted(made: SplitPlan | UncountedPlan, fix: str | None = None) -> SplitPlan:
     """The plan, refused (TS309) if the number of its parts is not known."""
     if isinstance(made, SplitPlan):
         return made
     raise SplitError(
         UNKNOWN_COUNT,
         f"the number of parts is {made.count}",
-        "plan for a shape whose split dimension is a number, or use infer",
+        fix or "plan for a shape whose split dimension is a number, or use infer",
         operator=made.operator,
         parameter="shape",
     )

@@ -12,7 +12,7 @@ import torch
 from tensorsplit import native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import check_buffers
-from tensorsplit.arrays.numpy import standard_name
+from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Shape, are_known
 from tensorsplit.core.errors import (
@@ -22,13 +22,15 @@ from tensorsplit.core.errors import (
     OUT_READ_ONLY,
     OUT_SHAPE,
     OUT_TYPE,
-    TOO_MANY_PARTS,
     SplitError,
 )
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.core.rules import MAX_PARTS, ceil
+from tensorsplit.core.rules import ceil
 
 Tensor: TypeAlias = Any
+
+unknown: str | None = None
+"""Torch decides what holds while it traces."""
 
 _UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -93,9 +95,7 @@ def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
 
     Those of a tensor on a device are fetched; one that is traced or has no elements is refused.
     """
-    if value.numel() > MAX_PARTS:
-        problem = f"it has {value.numel()} elements"
-        raise SplitError(TOO_MANY_PARTS, problem, "give fewer", parameter=name)
+    check_few(value.numel(), name)
     with suppress(Exception):  # what a traced tensor raises is nowhere written down
         items = value.reshape(-1).tolist()
         if {int, bool, float, complex}.issuperset(map(type, items)):

@@ -1,7 +1,8 @@
 """Dimensions: integers, symbolic expressions, or None where nothing is known.
 
-Symbolic dimensions are onnx-ir's (SymPy underneath). Neither is imported until a name takes part
-in arithmetic, so that shapes made of integers cost nothing.
+Symbolic dimensions are onnx-ir's (SymPy underneath), or of a library that traces arrays, which then
+does the arithmetic and decides what holds. None is imported until a name takes part in arithmetic,
+so that shapes made of integers cost nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tensorsplit.core.errors import BAD_SHAPE, SplitError, show
 Dim: TypeAlias = Any
 """``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown.
 
-Or a number of a library that traces, such as ``torch.SymInt``: `is_traced`.
+Or a number of a library that traces: ``torch.SymInt``, or a dimension of ``jax.export``.
 """
 
 Shape: TypeAlias = tuple[Dim, ...]
@@ -107,8 +108,20 @@ def decide(condition: Any) -> bool | None:
 
 
 def is_expression(item: object) -> bool:
-    """Whether ``item`` is an onnx-ir or SymPy dimension; imports neither."""
-    return _is_symbolic_dim(item) or isinstance(item, getattr(sys.modules.get("sympy"), "Expr", ()))
+    """Whether ``item`` is a dimension of onnx-ir, SymPy or JAX; imports none of them."""
+    is_sympy = isinstance(item, getattr(sys.modules.get("sympy"), "Expr", ()))
+    return is_sympy or _is_symbolic_dim(item) or _is_exported(item)
+
+
+def is_symbolic(item: object) -> bool:
+    """Whether it is a number of a library that traces arrays; imports none."""
+    return is_traced(item) or _is_exported(item)
+
+
+def _is_exported(item: object) -> bool:
+    """Whether it is a dimension of `jax.export`, which knows what its caller said of it."""
+    export = sys.modules.get("jax.export")
+    return export is not None and export.is_symbolic_dim(item)
 
 
 def _is_symbolic_dim(item: object) -> bool:
@@ -136,10 +149,9 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
         return None
     if is_known(left) and is_known(right):
         return rule(left, right)
-    if is_traced(left) or is_traced(right):
-        return (
-            rule(left, right) if all(is_known(d) or is_traced(d) for d in (left, right)) else None
-        )
+    if is_symbolic(left) or is_symbolic(right):
+        are_numbers = all(is_known(dim) or is_symbolic(dim) for dim in (left, right))
+        return rule(left, right) if are_numbers else None
     pair = [_symbol(d) if isinstance(d, str) or _is_symbolic_dim(d) else d for d in (left, right)]
     if any(map(_is_symbolic_dim, pair)):
         import onnx_ir
@@ -208,6 +220,8 @@ def is_at_least(left: Dim, right: Dim) -> bool:
     difference = combine(operator.sub, left, right)
     if difference is None or is_known(difference):
         return difference is not None and difference >= 0
+    if _is_exported(difference):
+        return _holds(difference)
     import sympy
 
     found = _expression(difference)
@@ -216,6 +230,14 @@ def is_at_least(left: Dim, right: Dim) -> bool:
         for symbol in found.free_symbols
     }
     return found.xreplace(natural).is_nonnegative is True
+
+
+def _holds(difference: Dim) -> bool:
+    """Whether a library knows that its dimension is not below 0; it raises where that is open."""
+    try:
+        return bool(difference >= 0)
+    except Exception:  # noqa: BLE001 - of a class of the library, which may not be imported
+        return False
 
 
 def _expression(dim: Dim) -> Any:
@@ -267,7 +289,7 @@ def _symbol(dim: Dim) -> Dim:
 
 def _simplest(dim: Dim) -> Dim:
     """A number as ``int``, an unknown as None, everything else as it is."""
-    if type(dim) is int:
+    if type(dim) is int or _is_exported(dim):
         return dim
     value = getattr(dim, "value", dim)
     if value is None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum, auto
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Lengths, Operator
@@ -70,6 +71,24 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
     if absent is not None and may_be_absent and _does_the_same(intent, absent, dim):
         return Emission({target.keepdims: int(intent.keepdims)} if target.keepdims else {}, {})
     return _explicitly(intent, target, dim)
+
+
+def emit_split(
+    intent: Intent, opset: int, dim: Dim
+) -> tuple[dict[str, Any], tuple[int, ...] | None]:
+    """The attributes and lengths of one node Split that means the same (TS310 if there is none)."""
+    target = in_force("Split", opset)
+    emission = emit(intent, target, dim)
+    lengths = emission.inputs.get("split")
+    if isinstance(lengths, AtRunTime):
+        raise SplitError(
+            CANNOT_EXPRESS,
+            f"one node {target.id} can't calculate the lengths from the dimension {dim}",
+            "give the lengths, calculate them in the graph, or make the dimension a number",
+            operator=intent.operator.id,
+            parameter=intent.source,
+        )
+    return emission.attributes, lengths
 
 
 def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> Source | None:

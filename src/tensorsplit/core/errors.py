@@ -146,7 +146,8 @@ TOO_MANY_PARTS = _kind(
 UNKNOWN_COUNT = _kind(
     "TS309",
     "number of parts not known",
-    "The number of parts depends on a dimension or operand that is not known yet.",
+    "The number of parts, or whether they fit, depends on a dimension or operand that is not known"
+    " yet.",
 )
 
 CANNOT_EXPRESS = _kind(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, add, are_known
+from tensorsplit.core.dimensions import Dim, Shape, add, are_known, is_at_least, is_known
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
 
 Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
@@ -82,6 +82,24 @@ class SplitPlan:
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the fields, and not what was derived from them."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def prove(plan: SplitPlan, fix: str) -> None:
+    """Refuse a plan of an array of which it can't be told whether the parts fit (TS309)."""
+    dim, sizes = plan.input_shape[plan.axis], plan.sizes
+    if is_known(dim) and are_known(sizes):
+        return
+    whole = reduce(add, sizes, 0)
+    negative = next((size for size in sizes if not is_at_least(size, 0)), None)
+    if dim is None:
+        problem = f"the length of axis {plan.axis} is not known"
+    elif negative is not None:
+        problem = f"it can't be proved that the length {negative} is not below 0"
+    elif not (is_at_least(whole, dim) and is_at_least(dim, whole)):
+        problem = f"it can't be proved that lengths which sum to {whole} fit the dimension {dim}"
+    else:
+        return
+    raise SplitError(UNKNOWN_COUNT, problem, fix, operator=plan.operator, parameter="shape")
 
 
 @dataclass(frozen=True)

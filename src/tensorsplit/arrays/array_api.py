@@ -1,0 +1,167 @@
+"""Splitting arrays of any library of the array API standard, on their device.
+
+Nothing is read on the host but lengths. The one thing that is not of the standard is where
+`out` looks at the memory of a device, to refuse buffers that overlap.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import check_buffers, refuse_out
+from tensorsplit.arrays.numpy import check_few, standard_name
+from tensorsplit.core.dimensions import Shape, as_index
+from tensorsplit.core.errors import NOT_AN_ARRAY, OUT_OVERLAP, OUT_READ_ONLY, OUT_TYPE, SplitError
+from tensorsplit.core.plan import SplitPlan
+
+Array: TypeAlias = Any
+
+unknown = "give an array of a known shape"
+pooled = refuse_out
+
+
+def is_array(value: object) -> bool:
+    """Whether the value says that it is an array of the standard."""
+    return hasattr(type(value), "__array_namespace__") or _is_cupy(value)
+
+
+def _is_cupy(value: object) -> bool:
+    """CuPy's arrays became arrays of the standard with its version 14."""
+    return isinstance(value, getattr(sys.modules.get("cupy"), "ndarray", ()))
+
+
+def _namespace(array: Array) -> Any:
+    """The functions of the library."""
+    find = getattr(array, "__array_namespace__", None)
+    return sys.modules["cupy"] if find is None else find()
+
+
+def check(array: Array) -> None:
+    """Refuse what is no array of the standard, whatever it claims (TS204)."""
+    try:
+        fits = len(array.shape) == array.ndim and callable(_namespace(array).asarray)
+        fits = fits and array.dtype is not None
+    except Exception:  # noqa: BLE001 - anyone's attributes may raise anything
+        fits = False
+    if not fits:
+        problem = f"{type(array).__name__} says that it is an array of the standard, and is not"
+        raise SplitError(NOT_AN_ARRAY, problem, "pass a NumPy array of it")
+
+
+def element_type(array: Array) -> str:
+    """The name of the element type, as in the schemas of ONNX."""
+    if isinstance(array.dtype, np.dtype):
+        return numpy_arrays.element_type(array)
+    return standard_name(str(array.dtype).rpartition(".")[2])
+
+
+def shape(array: Array) -> Shape:
+    """The shape, with None where the library does not know it."""
+    return tuple(map(as_index, array.shape))
+
+
+def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+    """The elements in order as Python numbers, fetched from the device; the rank; and the type."""
+    check_few(value.size, name)
+    element = element_type(value)
+    flat = _namespace(value).reshape(value, (-1,))
+    if hasattr(flat, "tolist"):
+        return tuple(flat.tolist()), value.ndim, element
+    number = {"b": bool, "f": float, "d": float}.get(element[0], int)
+    return tuple(number(flat[place]) for place in range(value.size)), value.ndim, element
+
+
+def views(array: Array, plan: SplitPlan) -> list[Array]:
+    """The parts, as the library slices."""
+    return [array[index if index[-1] is ... else (*index, ...)] for index in plan.indices]
+
+
+def copies(array: Array, plan: SplitPlan) -> list[Array]:
+    """The parts as new arrays on the same device."""
+    make = _namespace(array).asarray
+    return [make(part, copy=True) for part in views(array, plan)]
+
+
+def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
+    """The parts written into the buffers of a snapshot, which is returned.
+
+    Buffers that don't fit are refused before any byte is written (TS401 to TS405).
+    """
+    try:
+        _check_alike(array, out)
+        check_buffers(_memory(array), plan, list(map(_memory, out)) if type(out) is list else out)
+        parts = views(array, plan)
+        for number, (buffer, part) in enumerate(zip(out, parts, strict=True)):
+            _check_writable(number, buffer, part)
+        for buffer, part in zip(out, parts, strict=True):
+            buffer[...] = part
+    except SplitError as error:
+        error.parameter = "out"
+        raise error.located(operator=plan.operator) from None
+    buffers: list[Array] = out
+    return buffers
+
+
+def _check_alike(array: Array, out: Any) -> None:
+    """Refuse buffers of another library, element type or device than the data (TS403)."""
+    for number, buffer in enumerate(out if type(out) is list else ()):
+        library = type(buffer).__module__.partition(".")[0]
+        if not is_array(buffer) or _namespace(buffer) != _namespace(array):
+            problem = f"is of type {type(buffer).__name__}, of {library}"
+            fix = "give arrays of the library of the data"
+        elif buffer.dtype != array.dtype:
+            problem, fix = f"has type {buffer.dtype}", f"the data has {array.dtype}"
+        elif buffer.device != array.device:
+            problem, fix = f"is on {buffer.device}", f"the data is on {array.device}"
+        else:
+            continue
+        raise SplitError(OUT_TYPE, f"buffer {number} {problem}", fix)
+
+
+def _check_writable(number: int, buffer: Array, part: Array) -> None:
+    """Write nothing to a buffer, which must be possible (TS404)."""
+    nothing = slice(0, 0) if part.ndim else ...
+    try:
+        buffer[nothing, ...] = part[nothing, ...]
+    except Exception as error:
+        problem = f"buffer {number} can't be written: {type(error).__name__}"
+        raise SplitError(OUT_READ_ONLY, problem, "give writable buffers") from error
+
+
+class _Memory:
+    """What NumPy needs to know of memory, which it never reads here."""
+
+    def __init__(self, **interface: Any) -> None:
+        self.__array_interface__ = {**interface, "version": 3}
+
+
+def _memory(array: Array) -> np.ndarray[Any, np.dtype[Any]]:
+    """The memory of an array, on whatever device, as an array that must not be read.
+
+    TS405 if the library does not tell where it is.
+    """
+    cuda = getattr(array, "__cuda_array_interface__", None)
+    sycl = getattr(array, "__sycl_usm_array_interface__", None)
+    size = array.dtype.itemsize if cuda or sycl else 0
+    if cuda:
+        strides = cuda.get("strides")
+        pointer = cuda["data"][0]
+    elif sycl:
+        strides = tuple(size * stride for stride in sycl["strides"] or ()) or None
+        pointer = sycl["data"][0] + size * sycl["offset"]
+    else:
+        try:
+            found = np.from_dlpack(array)
+        except Exception as error:
+            raise SplitError(
+                OUT_OVERLAP,
+                f"whether buffers on {array.device} share memory can't be told",
+                "use `copy=True`",
+            ) from error
+        strides, size, pointer = found.strides, found.itemsize, found.ctypes.data
+    shape, kind = tuple(array.shape), f"|V{size}"
+    return np.asarray(_Memory(data=(pointer, False), shape=shape, strides=strides, typestr=kind))

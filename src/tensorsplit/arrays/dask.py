@@ -1,0 +1,54 @@
+"""Splitting arrays of Dask, of which nothing is computed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+from dask.array import Array as DaskArray
+
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import OPERAND_TYPE, SplitError
+from tensorsplit.core.plan import SplitPlan
+
+Array: TypeAlias = Any
+
+element_type = numpy_arrays.element_type
+unknown = "call its `compute_chunk_sizes()` first"
+pooled = copies_into = refuse_out
+
+
+def is_array(value: object) -> bool:
+    """Whether the value is an array."""
+    return isinstance(value, DaskArray)
+
+
+def check(array: Array) -> None:
+    """All arrays of Dask are split."""
+
+
+def shape(array: Array) -> Shape:
+    """The shape, with None where the sizes of the chunks are not known."""
+    return tuple(None if math.isnan(size) else int(size) for size in array.shape)
+
+
+def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+    """Lazy operands are refused (TS105)."""
+    problem = f"it is lazy, of shape {value.shape}, and nothing is computed here"
+    raise SplitError(OPERAND_TYPE, problem, "pass its `compute()`", parameter=name)
+
+
+def views(array: Array, plan: SplitPlan) -> list[Array]:
+    """The parts, lazily; chunks that a part covers stay as they are."""
+    return [array[index] for index in plan.indices]
+
+
+def copies(array: Array, plan: SplitPlan) -> list[Array]:
+    """The parts, lazily, whose chunks will share no memory with those of the array."""
+    return [part.map_blocks(_copy, dtype=part.dtype) for part in views(array, plan)]
+
+
+def _copy(block: Any) -> Any:
+    return block.copy()

@@ -1,0 +1,89 @@
+"""Splitting arrays of ndonnx and variables of Spox: a node Split of the model that they build."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+import spox
+from spox.opset.ai.onnx import v18
+
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.core.dimensions import Shape, as_shape
+from tensorsplit.core.emit import emit_split
+from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
+
+Array: TypeAlias = Any
+
+unknown: str | None = None
+"""A node decides when it runs."""
+
+pooled = copies_into = refuse_out
+
+
+def is_array(value: object) -> bool:
+    """Whether the value is an array of ndonnx, or a variable."""
+    return isinstance(value, spox.Var) or _is_ndonnx(value)
+
+
+def _is_ndonnx(value: object) -> bool:
+    return isinstance(value, getattr(sys.modules.get("ndonnx"), "Array", ()))
+
+
+def check(array: Array) -> None:
+    """Refuse what is not one tensor of a known rank (TS204)."""
+    try:
+        kind = _variable(array).type
+    except TypeError:
+        fix = "split each part of its `disassemble()`"
+        problem = f"arrays of {array.dtype} are not one tensor of the same element type"
+        raise SplitError(NOT_AN_ARRAY, problem, fix) from None
+    if not isinstance(kind, spox.Tensor) or kind.shape is None:
+        raise SplitError(
+            NOT_AN_ARRAY, "it is not known to be a tensor of some rank", "call `split` of Spox"
+        )
+
+
+def _variable(array: Array) -> Any:
+    return array.unwrap_spox() if _is_ndonnx(array) else array
+
+
+def element_type(array: Array) -> str:
+    """The name of the element type, as in the schemas of ONNX."""
+    return numpy_arrays.element_type(_variable(array).type)
+
+
+def shape(array: Array) -> Shape:
+    """The shape, with its names."""
+    return as_shape(_variable(array).type.shape)
+
+
+def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+    """The elements of a constant in order as Python numbers, the rank, and the element type."""
+    try:
+        known = value.unwrap_numpy()
+    except (AttributeError, ValueError):
+        raise SplitError(
+            OPERAND_TYPE,
+            "it is a value that the model calculates",
+            "give integers, or call `split` of Spox",
+            parameter=name,
+        ) from None
+    return numpy_arrays.operand_parts(known, name)
+
+
+def views(array: Array, plan: Any) -> list[Array]:
+    """The outputs of one node Split that means the same (TS310)."""
+    if not plan.sizes:
+        return []
+    attributes, lengths = emit_split(plan.intent, 18, plan.input_shape[plan.axis])
+    given = None if lengths is None else v18.const(np.array(lengths, np.int64))
+    parts = v18.split(_variable(array), given, axis=plan.axis, **attributes)
+    if not _is_ndonnx(array):
+        return list(parts)
+    return list(map(sys.modules["ndonnx"].asarray, parts))
+
+
+copies = views

@@ -1,0 +1,86 @@
+"""Splitting a value of onnx-ir: a node Split at the end of the graph that the value is in."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.tape import Tape
+
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.core.dimensions import Shape, as_shape
+from tensorsplit.core.emit import emit_split
+from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
+
+Value: TypeAlias = Any
+
+unknown: str | None = None
+"""A node decides when it runs."""
+
+pooled = copies_into = refuse_out
+
+
+def is_array(value: object) -> bool:
+    """Whether it is a value of a graph."""
+    return isinstance(value, ir.Value)
+
+
+def check(array: Value) -> None:
+    """Refuse values of which not all is known that a node is made from (TS204)."""
+    graph = array.graph
+    if graph is None:
+        problem, fix = "the value is in no graph", "make it an input of a graph, or of a node there"
+    elif "" not in graph.opset_imports:
+        problem, fix = "its graph imports no opset", 'set `graph.opset_imports[""]`'
+    elif not isinstance(array.type, ir.TensorType):
+        problem, fix = "the value is not known to be a tensor", "set its `type`"
+    elif array.shape is None:
+        problem, fix = "the rank of the value is not known", "set its `shape`"
+    else:
+        return
+    raise SplitError(NOT_AN_ARRAY, problem, f"{fix}, or call `Split` of your builder")
+
+
+def element_type(array: Value) -> str:
+    """The name of the element type, as in the schemas of ONNX."""
+    return str(array.dtype.name).lower()
+
+
+def shape(array: Value) -> Shape:
+    """The shape, with its names."""
+    return as_shape(array.shape)
+
+
+def operand_parts(value: Value, name: str) -> tuple[tuple[Any, ...], int, str]:
+    """The elements of a constant in order as Python numbers, the rank, and the element type."""
+    if value.const_value is None:
+        raise SplitError(
+            OPERAND_TYPE,
+            "it is a value that the graph calculates",
+            "give integers, or call `Split` of your builder",
+            parameter=name,
+        )
+    return numpy_arrays.operand_parts(value.const_value.numpy(), name)
+
+
+def views(array: Value, plan: Any) -> list[Value]:
+    """The outputs of one node Split of the graph's opset that means the same (TS310)."""
+    if not plan.sizes:
+        return []
+    attributes, lengths = emit_split(
+        plan.intent, array.graph.opset_imports[""], plan.input_shape[plan.axis]
+    )
+    tape, inputs = Tape(array.graph), [array]
+    if lengths is not None:
+        inputs.append(tape.op("Constant", [], {"value": ir.tensor(np.array(lengths, np.int64))}))
+    parts = tape.op_multi_out(
+        "Split", inputs, {"axis": plan.axis, **attributes}, num_outputs=len(plan.sizes)
+    )
+    for part, dims in zip(parts, plan.output_shapes, strict=True):
+        part.shape, part.type = ir.Shape(dims), array.type
+    return list(parts)
+
+
+copies = views

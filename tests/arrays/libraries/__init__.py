@@ -1,0 +1,1 @@
+"""The arrays of each library: one suite for all, and what is special to one."""

@@ -1,0 +1,96 @@
+"""What is no array is refused with what to call, and its data is not printed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tests.refusals import refused
+
+
+def holding(**members: Any) -> Any:
+    """An object of a class with these methods, which must not be called."""
+
+    def never(*_args: object, **_kwargs: object) -> Any:
+        raise AssertionError("called")
+
+    methods = dict.fromkeys(members, never) | {"__repr__": lambda _self: "86421"}
+    return type("Frame", (), methods)()
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ([86421.0, 1.0], "numpy.asarray"),
+        ((86421, 1), "numpy.asarray"),
+        (range(86421), "numpy.asarray"),
+        (memoryview(b"86421"), "numpy.asarray"),
+        (b"86421", "numpy.asarray"),
+        (array("d", [86421.0]), "numpy.asarray"),
+        (holding(to_numpy=1, __array__=1), "`to_numpy()`"),
+        (holding(toarray=1, todense=1), "`toarray()`"),
+        (holding(todense=1), "`todense()`"),
+        (holding(numpy=1, __array__=1), "`numpy()`"),
+        (holding(compute=1), "`compute()`"),
+        (holding(__array__=1), "numpy.asarray"),
+        (holding(__dlpack__=1), "numpy.from_dlpack"),
+        (holding(), "NumPy"),
+        (86421, "NumPy"),
+        ("86421", "NumPy"),
+        (None, "NumPy"),
+        (np, "NumPy"),
+        (np.ndarray, "NumPy"),
+    ],
+)
+def test_the_refusal_says_what_to_call(value: Any, fix: str) -> None:
+    functions: list[Callable[[], Any]] = [
+        lambda: ts.split(value, num_outputs=2),
+        lambda: ts.split_to_sequence(value, 1),
+        lambda: ts.variadic_split(value, 0, [1, -1]),
+        lambda: ts.openvino.split(value, 0, 2),
+        lambda: ts.plan("onnx.Split-18", (2,), num_outputs=2)(value),
+    ]
+    for function in functions:
+        with pytest.raises(ts.SplitError) as caught:
+            function()
+        assert caught.value.code == "TS204"
+        assert "86421" not in str(caught.value)
+        assert fix in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("library", "make", "fix"),
+    [
+        ("pandas", lambda pandas: pandas.DataFrame({"a": [86421, 2]}), "to_numpy()"),
+        ("pandas", lambda pandas: pandas.Series([86421, 2]), "to_numpy()"),
+        ("pandas", lambda pandas: pandas.Index([86421, 2]), "to_numpy()"),
+        ("polars", lambda polars: polars.DataFrame({"a": [86421, 2]}), "to_numpy()"),
+        ("polars", lambda polars: polars.Series([86421, 2]), "to_numpy()"),
+        ("scipy.sparse", lambda sparse: sparse.csr_array([[86421, 2]]), "toarray()"),
+    ],
+)
+def test_objects_of_other_libraries(library: str, make: Any, fix: str) -> None:
+    value = make(pytest.importorskip(library))
+    with refused("TS204", fix):
+        ts.split(value, num_outputs=2)
+    with pytest.raises(ts.SplitError) as caught:
+        ts.split(value, num_outputs=2)
+    assert "86421" not in str(caught.value)
+
+
+def test_subclasses_of_numpy_stay_what_they_are() -> None:
+    class Named(np.ndarray):
+        def __array_namespace__(self, **_kwargs: object) -> Any:
+            raise AssertionError("NumPy comes first")
+
+    data = np.arange(6.0).view(Named)
+    assert {type(part) for part in ts.split(data, [2, 4])} == {Named}
+    masked = np.ma.masked_greater(np.arange(6), 3)
+    for copy in (False, True):
+        second = ts.split(masked, [3, 3], copy=copy)[1]
+        assert second.tolist() == [3, None, None]

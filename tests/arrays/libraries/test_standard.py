@@ -1,0 +1,131 @@
+"""Arrays of the array API standard: devices, buffers, and what only claims to be one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tests.refusals import refused
+
+
+class OnDevice:
+    """An array as a library for GPUs has them: the host sees its memory by address only."""
+
+    def __init__(self, held: Any, device: str = "gpu:0") -> None:
+        self._held, self.device = held, device
+        self.dtype, self.shape, self.ndim = held.dtype, held.shape, held.ndim
+        self.size = held.size
+
+    def __array_namespace__(self) -> Any:
+        return NAMESPACE
+
+    def __getitem__(self, index: Any) -> OnDevice:
+        return OnDevice(self._held[index], self.device)
+
+    def __setitem__(self, index: Any, value: OnDevice) -> None:
+        self._held[index] = value._held
+
+    def __array__(self, *_args: object, **_kwargs: object) -> Any:
+        raise AssertionError("copied to the host")
+
+    __dlpack__ = tolist = __float__ = __int__ = __array__
+
+
+class Cuda(OnDevice):
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self._held.__array_interface__}
+
+    def __getitem__(self, index: Any) -> Cuda:
+        return Cuda(self._held[index], self.device)
+
+
+class Sycl(OnDevice):
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        held, size = self._held, self._held.itemsize
+        strides = tuple(stride // size for stride in held.strides)
+        return {"data": (held.ctypes.data - 2 * size, False), "offset": 2, "strides": strides}
+
+    def __getitem__(self, index: Any) -> Sycl:
+        return Sycl(self._held[index], self.device)
+
+
+NAMESPACE = SimpleNamespace(
+    asarray=lambda array, copy: type(array)(array._held.copy(), array.device)
+)
+
+
+@pytest.mark.parametrize("kind", [Cuda, Sycl])
+def test_arrays_on_a_device_stay_there(kind: Any) -> None:
+    data = np.arange(12.0).reshape(3, 4)
+    for copy in (False, True):
+        parts = ts.split(kind(data, "gpu:1"), [1, 3], axis=1, copy=copy)
+        assert {type(part) for part in parts} == {kind}
+        assert {part.device for part in parts} == {"gpu:1"}
+        assert np.shares_memory(parts[0]._held, data) is not copy
+        np.testing.assert_array_equal(parts[1]._held, data[:, 1:])
+
+
+@pytest.mark.parametrize("kind", [Cuda, Sycl])
+def test_buffers_on_a_device(kind: Any) -> None:
+    data, held = kind(np.arange(12.0).reshape(3, 4)), np.zeros((3, 8))
+    buffers = [kind(held[:, :1]), kind(held[:, 1:4])]
+    assert ts.split(data, [1, 3], axis=1, out=buffers)[1] is buffers[1]
+    np.testing.assert_array_equal(held[:, :4], data._held)
+    held[:] = 0
+    read_only = np.zeros((3, 3))
+    read_only.flags.writeable = False
+    for code, second in [
+        ("TS402", kind(held[:, 1:3])),
+        ("TS403", kind(held[:, 1:4].astype(np.float32))),
+        ("TS403", kind(held[:, 1:4], "gpu:1")),
+        ("TS403", held[:, 1:4]),
+        ("TS404", kind(read_only)),
+        ("TS405", kind(held[:, :3])),
+        ("TS405", data[:, 1:]),
+    ]:
+        with refused(code, "buffer", parameter="out"):
+            ts.split(data, [1, 3], axis=1, out=[buffers[0], second])
+    assert not held.any()
+
+
+def test_buffers_whose_memory_cannot_be_seen() -> None:
+    data = OnDevice(np.zeros(4))
+    with refused("TS405", "gpu:0", "copy=True"):
+        ts.split(data, [1, 3], out=[OnDevice(np.zeros(1)), OnDevice(np.zeros(3))])
+
+
+def test_what_only_claims_to_be_an_array() -> None:
+    class Claims:
+        def __array_namespace__(self) -> object:
+            return np
+
+    with refused("TS204", "Claims"):
+        ts.split(Claims(), num_outputs=2)
+    with refused("TS204"):
+        ts.split(type("Lies", (Claims,), {"shape": 3, "ndim": 1})(), num_outputs=2)
+
+
+def test_arrays_of_cupy_before_it_had_a_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asarray(array: Any, copy: bool) -> Any:
+        return type(array)(array._held.copy())
+
+    class ndarray(OnDevice):  # noqa: N801 - the library's own name
+        __array_namespace__ = None  # type: ignore[assignment]
+        __module__ = "cupy"
+
+        def __getitem__(self, index: Any) -> Any:
+            return ndarray(self._held[index])
+
+    del ndarray.__array_namespace__
+    monkeypatch.setitem(
+        __import__("sys").modules, "cupy", SimpleNamespace(ndarray=ndarray, asarray=asarray)
+    )
+    monkeypatch.setattr(OnDevice, "__array_namespace__", None)
+    parts = ts.split(ndarray(np.arange(4.0)), [1, 3], copy=True)
+    assert [part.shape for part in parts] == [(1,), (3,)]
