@@ -88,7 +88,7 @@ def test_a_peer_that_is_unable_says_why_in_one_line() -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("peer", ["onnxruntime", "openvino", "torch"])
+@pytest.mark.parametrize("peer", ["jax", "onnxruntime", "openvino", "torch"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int16", "float64", "complex64", "object"])
 def test_no_installed_library_is_timed_on_wrong_results(peer: str, dtype: str) -> None:
     pytest.importorskip(peer)

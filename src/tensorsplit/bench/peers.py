@@ -149,6 +149,24 @@ def _torch_out(task: Task) -> Prepared:
     return Prepared(call, lambda _: task.buffers, task.buffers)
 
 
+def _jax(task: Task) -> Prepared:
+    """`jax.lax.split`, until the parts are there; JAX has no views, and decides on its threads."""
+    source, workload = task.source, task.workload
+    if not source.flags.c_contiguous:
+        raise UnableError(_CONTIGUOUS_ONLY)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    try:
+        array = jax.numpy.asarray(source)
+    except TypeError as error:
+        raise UnableError("it takes no such array", error) from None
+    call = partial(jax.lax.split, array, workload.sizes, workload.axis)
+    return Prepared(
+        lambda: jax.block_until_ready(call()), lambda parts: list(map(np.asarray, parts))
+    )
+
+
 def _onnxruntime_out(task: Task) -> Prepared:
     """A run of a Split-18 whose input and outputs are bound to our memory."""
     source = task.source
@@ -241,6 +259,7 @@ ENTRIES = (
     Entry("torch", "out", "copy", _torch_out),
     Entry("torch", "fresh", "copy", partial(_torch, function="split_with_sizes_copy")),
     Entry("torch", "view", "views", partial(_torch, function="split")),
+    Entry("jax", "fresh", "copy", _jax),
     Entry("onnxruntime", "out", "copy", _onnxruntime_out),
     Entry("openvino", "out", "copy", _openvino_out),
 )
