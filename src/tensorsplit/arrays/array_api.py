@@ -132,7 +132,7 @@ def _check_writable(number: int, buffer: Array, part: Array) -> None:
         raise SplitError(OUT_READ_ONLY, problem, "give writable buffers") from error
 
 
-class _Memory:
+class _Addresses:
     """What NumPy needs to know of memory, which it never reads here."""
 
     def __init__(self, **interface: Any) -> None:
@@ -164,4 +164,4 @@ def _memory(array: Array) -> np.ndarray[Any, np.dtype[Any]]:
             ) from error
         strides, size, pointer = found.strides, found.itemsize, found.ctypes.data
     shape, kind = tuple(array.shape), f"|V{size}"
-    return np.asarray(_Memory(data=(pointer, False), shape=shape, strides=strides, typestr=kind))
+    return np.asarray(_Addresses(data=(pointer, False), shape=shape, strides=strides, typestr=kind))
