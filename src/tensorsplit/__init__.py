@@ -94,11 +94,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name not in __all__:
         raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
     with _loading:
+        from importlib import import_module
+
         if name in _MODULES:
             found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         else:
