@@ -190,3 +190,14 @@ def test_one_element_in_all_places(kernel: Any) -> None:
     array = np.broadcast_to(np.float32(7), (300, 400, 5))
     case = Case(array, 1, (100, 300), keepdims=True)
     assert_same(kernel.copies(*case.arguments), case.parts)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 17, 70])
+@pytest.mark.parametrize("steps", [(1, -1), (2, -1), (-1, -1), (1, 2)])
+@pytest.mark.parametrize("dtype", ["u1", "u2", "V3", "f4", "f8", "c16"])
+def test_rows_that_lie_between_those_of_other_columns(
+    kernel: Any, dtype: str, steps: tuple[int, int], rows: int
+) -> None:
+    array = strided(dtype, (3, rows), steps, (0, 1), 0).T
+    case = Case(array, 1, (1, 1, 1), keepdims=True)
+    assert_same(kernel.copies(*case.arguments), case.parts, case)

@@ -50,7 +50,8 @@ std::size_t count_while(const Column* columns, std::size_t count, Match match) {
 template <class Isa>
 void copy_near(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     const std::size_t width = columns->width, together = near_rows(columns, count);
-    if (rows.stride == -static_cast<std::ptrdiff_t>(width) && (width == 4 || width == 8)) {
+    if (count == 1 && rows.stride == -static_cast<std::ptrdiff_t>(width) &&
+        (width == 4 || width == 8)) {
         return copy_column(rows, *columns);  // which the compiler vectorises
     }
     const auto is_packed = [](const Column& column) { return column.step == column.width; };
