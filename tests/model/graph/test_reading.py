@@ -111,7 +111,7 @@ def test_inputs_as_declared() -> None:
 
 def test_two_inputs_of_one_name_are_refused(x: Any) -> None:
     made = model(graph([node("Neg", "x", "y")], [value("x"), value("x")], "y"))
-    with refused("TS502", "one name"):
+    with refused("TS502", "there twice"):
         run(made, x=x)
 
 
