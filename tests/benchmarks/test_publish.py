@@ -92,7 +92,9 @@ def test_another_machine_stands_beside_those_that_were_measured_before(
     head = f"| workload | worst | {' | '.join(sorted([*before, 'standin-1']))} |"
     assert lines.count(head) == 3
     (row,) = [line for line in lines if line.startswith("| **attention**")]
-    assert row.split(" | ")[1:3] == ["8.50", "8.50"]  # the worst first; no range of one round
+    worst, *columns = row.removesuffix(" |").split(" | ")[1:]
+    assert worst == "8.50"
+    assert "8.50" in columns  # no range of one round
     assert all(name in page for name in before)
     for name, machine in before.items():
         assert (docs / "performance" / name / "bench.json").read_bytes() == (
