@@ -11,6 +11,7 @@ import click
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.cli.files import (
+    PIPE,
     InputFile,
     OutputFile,
     WritingCommand,
@@ -78,7 +79,7 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "explain model.onnx --svg splits.svg",
     ),
 )
-@click.argument("target", metavar="OPERATOR|MODEL", type=InputFile())
+@click.argument("target", metavar="OPERATOR|MODEL", type=InputFile(allow_dash=True))
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
 @click.option("--shape", help="The shape of the data, such as 7,4 or N,4; ? is unknown.")
 @_operand_options
@@ -111,7 +112,8 @@ def explain(
         _draw([ExplainedSplit(record.id, given, intent.rule, plan)], svg)
         return
     path = Path(target)
-    if path.name == target and path.suffix not in _MODELS and not path.exists():
+    is_word = path.name == target != PIPE and path.suffix not in _MODELS
+    if is_word and not path.exists():
         raise SplitError(
             UNKNOWN_OPERATOR,
             f"{target!r} is neither an operator nor a model file",

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
 import click
 import numpy as np
 
-from tensorsplit.core.errors import UNREADABLE_MODEL, UNWRITABLE, SplitError
+from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Brought, Content, Outputs
 
 if TYPE_CHECKING:
@@ -109,12 +109,12 @@ def write_files(files: Mapping[Path, Content]) -> None:
     outputs().write(files)
 
 
-def read_source(source: str | ModelProto) -> OnnxModel:
-    """Read a model from a path, or one on standard input; no output may be one of its files."""
+def read_source(model: str) -> OnnxModel:
+    """Read what MODEL means, see `source_of`; no output may be one of its files."""
     from tensorsplit.model.graph.message import tensors_outside
     from tensorsplit.model.graph.reading import read_model
 
-    read, known = read_model(source), outputs()
+    read, known = read_model(source_of(model)), outputs()
     if known.files or known.folders:
         folder = read.folder or Path()
         places = {
@@ -134,20 +134,9 @@ def source_of(model: str) -> str | ModelProto:
     """What is meant by MODEL: the path, or for ``-`` the model on standard input (else TS501)."""
     if model != PIPE:
         return model
-    from google.protobuf import message  # type: ignore[import-untyped]  # ships no types
-    from onnx import ModelProto
+    from tensorsplit.model.graph.reading import parse_model
 
-    data = b"" if sys.stdin is None else sys.stdin.buffer.read()
-    try:
-        made: ModelProto = ModelProto.FromString(data)
-    except message.DecodeError as error:
-        raise SplitError(
-            UNREADABLE_MODEL,
-            f"standard input is no ONNX model ({error})",
-            "pipe a whole .onnx file into it",
-            parameter="model",
-        ) from error
-    return made
+    return parse_model(b"" if sys.stdin is None else sys.stdin.buffer.read(), "standard input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +167,7 @@ class Output:
             return
         target, files = Path(self.target), dict[Path, Content]()
         source = Path(self.source)
-        folder = Path() if self.source == PIPE else source.parent
+        folder = source.parent if source.is_file() else Path()  # of a pipe, the current one
         is_in_place = target.exists() and source.exists() and target.samefile(source)
         for beside in {target.parent.resolve(), target.resolve().parent} - {folder.resolve()}:
             for location in () if is_in_place else _locations(made, folder):

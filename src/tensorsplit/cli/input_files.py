@@ -8,7 +8,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from tensorsplit.cli.files import Array, reads
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
+from tensorsplit.core.documents import likeness, read_file
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ INPUT_SHAPE_OPTION = click.option(
 )
 
 _HEADER = 4096
+_MOST_OF_A_PIPE = 1 << 34
 _MAGIC = b"\x93NUMPY"
 _FLOAT8 = (b"'descr': '<f1'", b"'descr': '|V1'")
 _ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
@@ -118,8 +120,6 @@ def _is_sequence(entry: DeclaredInput | None) -> bool:
 def _reading(path: Path) -> Iterator[None]:
     """Refuse a file with one kind, whatever goes wrong with it."""
     try:
-        if path.exists() and not path.is_file():  # a device might never end
-            raise ValueError("it is no file")
         yield
         return
     except SplitError as error:
@@ -138,15 +138,21 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
     """The arrays of a file in their order, with the names that they have in an archive."""
-    if path.suffix == ".pb":
-        return [("", array) for array in _read_message(path.read_bytes(), is_sequence)]
-    if path.suffix != ".npz":
-        found = [("", _read_array(path))]
-    elif zipfile.is_zipfile(path):
-        with np.load(path, allow_pickle=False) as file:
-            found = list(file.items())
-    else:
-        raise ValueError("it is no .npz file, or is cut short")
+    with _opened(path) as opened:
+        head = opened.read(_HEADER)
+        opened.seek(0)
+        if head.startswith(_MAGIC):
+            found = [("", _read_array(opened, head))]
+        elif path.suffix != ".pb" and zipfile.is_zipfile(opened):
+            with np.load(opened, allow_pickle=False) as file:
+                found = list(file.items())
+        elif path.suffix in (".pb", ""):
+            opened.seek(0)
+            return [("", array) for array in _read_message(opened.read(), is_sequence)]
+        else:
+            kind, looks = path.suffix if path.suffix == ".npz" else ".npy", likeness(head)
+            problem = f": it looks like {looks}" if looks else ", or is cut short"
+            raise ValueError(f"it is not an {kind} file{problem}")
     for _, value in found:
         if not isinstance(value, np.ndarray):
             raise ValueError("it holds something else than an array")
@@ -155,17 +161,16 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
     return found
 
 
-def _read_array(path: Path) -> Array:
-    """Read an ``.npy`` file; nothing in it is ever unpickled."""
-    with path.open("rb") as file:
-        head = file.read(_HEADER)
-        if not head.startswith(_MAGIC):
-            raise ValueError("it is no .npy file")
-        if _FLOAT8[0] in head:  # what NumPy writes for float8_e5m2, and can't read
-            patched = io.BytesIO(head.replace(*_FLOAT8, 1) + file.read())
-            return np.asarray(np.load(patched, allow_pickle=False))
-        file.seek(0)
-        return np.asarray(np.load(file, allow_pickle=False))
+def _opened(path: Path) -> IO[bytes]:
+    """A file, or the content of a pipe; a device might never end."""
+    return path.open("rb") if path.is_file() else io.BytesIO(read_file(path, _MOST_OF_A_PIPE))
+
+
+def _read_array(file: IO[bytes], head: bytes) -> Array:
+    """Read an ``.npy`` file that begins with `head`; nothing in it is ever unpickled."""
+    if _FLOAT8[0] in head:  # what NumPy writes for float8_e5m2, and can't read
+        file = io.BytesIO(file.read().replace(*_FLOAT8, 1))
+    return np.asarray(np.load(file, allow_pickle=False))
 
 
 def _read_message(data: bytes, is_sequence: bool) -> list[Array]:

@@ -62,7 +62,7 @@ _STYLES = {
 
 def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
     """Let OUT be MODEL too, if that is an ONNX model as what is written."""
-    if Path(model).suffix.lower() != ".xml":
+    if model != PIPE and Path(model).suffix.lower() != ".xml":
         outputs().replaceable = next(path for path in outputs().reads if path == Path(model))
     return model
 
@@ -70,7 +70,7 @@ def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
 def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     """MODEL, and the options of a command that writes one, which it gets as one, `output`."""
 
-    @click.argument("model", type=InputFile(), callback=_may_be_replaced)
+    @click.argument("model", type=InputFile(allow_dash=True), callback=_may_be_replaced)
     @click.option(
         *("-o", "--output", "out"),
         metavar="OUT",
@@ -90,6 +90,10 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     ) -> _Status:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
+        if out == PIPE and sys.stdout is not None and sys.stdout.isatty():
+            raise click.UsageError(
+                "-o - would write binary data to the terminal; pipe it, or -o OUT"
+            )
         output = Output(model, None if dry_run else out, copy_external_data)
         return command(model=model, output=output, **options)
 
@@ -170,7 +174,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
 
     from tensorsplit.model.infer.filling import filled_in, infer_shapes
 
-    source = read_source(source_of(model))
+    source = read_source(model)
     given = read_input_shapes(shapes, source.inputs) if shapes else None
     with progress_of("inferring"):
         made = cast(ModelProto, infer_shapes(source, input_shapes=given))
@@ -241,7 +245,7 @@ def convert(
     for engine in engines:
         check_engine(engine)
     with progress_of("converting"):
-        opened, report = open_converted(read_source(source_of(model)), opset, variadic=to_variadic)
+        opened, report = open_converted(read_source(model), opset, variadic=to_variadic)
         made = opened.proto(report.is_changed)
     verdict, same = _verdict(verification, opened, made, engines)
     if output.has_report:
@@ -319,7 +323,7 @@ def lower(
     from tensorsplit.model.lower import lower_graph
 
     with progress_of("lowering"):
-        opened = open_model(read_source(source_of(model)))
+        opened = open_model(read_source(model))
         report = lower_graph(opened, target)
         made = opened.proto(bool(report.changes))
     others = [] if verification is None else _engine_of(target)

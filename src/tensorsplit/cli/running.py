@@ -59,7 +59,7 @@ _LONGEST_LINE = 400
         "run model.xml --input x=x.npy --engine openvino",
     ),
 )
-@click.argument("model", type=InputFile())
+@click.argument("model", type=InputFile(allow_dash=True))
 @input_options(
     "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
     " sequence once for each element."

@@ -1,13 +1,15 @@
-"""JSON files that are read, of which nothing is trusted."""
+"""Files that are read, of which nothing is trusted: JSON, pipes, and what a file looks like."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import stat
 import time
 import zlib
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,28 @@ from tensorsplit.core.errors import USAGE, SplitError, show
 _MOST_BYTES = 1 << 28
 _GZIP = b"\x1f\x8b"
 _SECONDS = 3.0
+_HEAD = 512
 _PIECE = 1 << 20
+
+_BEGINNINGS = {
+    b"\x89PNG\r\n": "a PNG",
+    b"\xff\xd8\xff": "a JPEG",
+    b"GIF8": "a GIF",
+    b"%PDF-": "a PDF",
+    b"PK\x03\x04": "a ZIP archive, as .npz, .pt and .keras files are",
+    b"\x1f\x8b": "a file compressed by gzip",
+    b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
+    b"\x89HDF\r\n": "an HDF5 file, as .h5 files are",
+    b"\x93NUMPY": "a NumPy array (.npy)",
+    b"\x7fELF": "a program or library",
+    b"version https://git-lfs": "a pointer of Git LFS; git lfs pull brings the file",
+    b"<?xml": "XML; the name of an OpenVINO IR ends in .xml",
+    b"<net": "an OpenVINO IR, whose name ends in .xml",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own format (.ort)"}
+"""What stands behind the first four bytes."""
 
 
 def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
@@ -27,7 +50,7 @@ def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
             comes twice in an object, and every number is one.
     """
     try:
-        octets = _read(path)
+        octets = read_file(path, _MOST_BYTES)
         if octets.startswith(_GZIP):
             octets = _decompressed(octets)
         if not octets.strip():
@@ -69,26 +92,50 @@ def _decompressed(octets: bytes) -> bytes:
     return made
 
 
-def _read(path: Path) -> bytes:
-    """All bytes of a file, or of a pipe that somebody writes to; a device might never end."""
+def read_file(path: Path, most: int) -> bytes:
+    """All bytes of a file, or of a pipe that somebody writes to; a device might never end.
+
+    Raises:
+        OSError: It can't be read.
+        ValueError: It is neither, or holds more than `most` bytes.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb", buffering=0) as file:  # noqa: PTH123 - not to wait
-        kind = os.fstat(file.fileno()).st_mode
-        is_pipe = stat.S_ISFIFO(kind)
-        if not (is_pipe or stat.S_ISREG(kind)):
-            raise ValueError("it is a folder" if stat.S_ISDIR(kind) else "it is a device")
-        begun, pieces, size = time.monotonic(), [], 0
-        while size <= _MOST_BYTES:
-            piece = file.read(_PIECE)
-            if piece is None:  # another process holds the other end
-                select.select([file], [], [])
-            elif piece:
-                pieces.append(piece)
-                size += len(piece)
-            elif pieces or not is_pipe:
-                return b"".join(pieces)
-            elif time.monotonic() - begun > _SECONDS:
-                raise ValueError("nobody writes to this pipe")
-            else:
-                time.sleep(0.01)
-        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+        found = os.fstat(file.fileno())
+        if stat.S_ISFIFO(found.st_mode):
+            return _read_pipe(file, most)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is a folder" if stat.S_ISDIR(found.st_mode) else "it is a device")
+        if found.st_size > most:
+            raise ValueError(f"it has more than {most} bytes")
+        return file.readall()
+
+
+def _read_pipe(pipe: FileIO, most: int) -> bytes:
+    begun, pieces, size = time.monotonic(), [], 0
+    while size <= most:
+        piece = pipe.read(_PIECE)
+        if piece is None:  # another process holds the other end
+            select.select([pipe], [], [])
+        elif piece:
+            pieces.append(piece)
+            size += len(piece)
+        elif pieces:
+            return b"".join(pieces)
+        elif time.monotonic() - begun > _SECONDS:
+            raise ValueError("nobody writes to this pipe")
+        else:
+            time.sleep(0.01)
+    raise ValueError(f"it has more than {most} bytes")
+
+
+def likeness(octets: bytes) -> str:
+    """What kind of file its first bytes are of, such as ``a PNG``; empty if that is not known."""
+    head = octets[:_HEAD]
+    found = [what for magic, what in _BEGINNINGS.items() if head.startswith(magic)]
+    found += [what for mark, what in _MARKS.items() if head[4:8] == mark]
+    if not found and head:
+        with contextlib.suppress(UnicodeDecodeError):
+            text = head.decode("ascii")
+            found = ["text"] if all(char.isprintable() or char.isspace() for char in text) else []
+    return found[0] if found else ""

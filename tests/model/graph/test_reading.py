@@ -140,14 +140,17 @@ def test_external_data_of_an_ir_model(x: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        (b"", "no graph"),
+        (b"", "it is empty"),
         (b"\x08\x0a", "no graph"),
-        (b"not a model at all, but text", "no ONNX model"),
-        (b"<?xml version='1.0'?><net/>", "no ONNX model"),
-        (b"PK\x03\x04" + bytes(100), "no ONNX model"),
+        (b"not a model at all, but text", "not an ONNX model: it looks like text"),
+        (b"<?xml version='1.0'?><net/>", "it looks like XML; the name of an OpenVINO IR ends in"),
+        (b"PK\x03\x04" + bytes(100), "it looks like a ZIP archive"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(8), "not an ONNX model: it looks like a PNG"),
+        (b"\x20\0\0\0TFL3" + bytes(100), "it looks like a TFLite model"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a", "git lfs pull"),
         (b"\x3a\x00", "no graph"),
         (b"\x3a\x02\x12\x00", "no graph"),
-        (bytes(1000), "no ONNX model"),
+        (bytes(1000), "not an ONNX model (Error parsing message"),
     ],
 )
 def test_files_that_are_no_model_are_refused(content: bytes, word: str, tmp_path: Path) -> None:
@@ -157,13 +160,18 @@ def test_files_that_are_no_model_are_refused(content: bytes, word: str, tmp_path
         read_model(path)
 
 
-def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
+def test_paths_that_are_no_file_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with refused("TS501", "no such file"):
         read_model(tmp_path / "missing.onnx")
-    with refused("TS501", "no file"):
+    with refused("TS501", "Is a directory"):
         read_model(tmp_path)
+    with refused("TS501", "a device"):
+        read_model(os.devnull)
+    monkeypatch.setattr("tensorsplit.core.documents._SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
-    with refused("TS501", "no file"):
+    with refused("TS501", "nobody writes to this pipe"):
         read_model(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     with refused("TS501"):

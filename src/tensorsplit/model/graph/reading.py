@@ -20,6 +20,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
 )
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
+from tensorsplit.core.documents import likeness, read_file
 from tensorsplit.core.errors import (
     UNREADABLE_MODEL,
     UNSUPPORTED_NODE,
@@ -56,6 +57,7 @@ Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
 """What can be read as a model: a path, a model in memory, or what was read before."""
 
 _MAX_MESSAGE = (1 << 31) - 1
+_WHOLE = "give a whole .onnx file, or an .xml"
 
 
 @dataclass(frozen=True)
@@ -244,29 +246,41 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
         file = read_ir(path)
         return OnnxModel(file.message, file.weights.parent, path=path, openvino=file)
     try:
-        if not path.is_file():
-            problem = "it is no file" if path.exists() else "there is no such file"
-            raise _unreadable(name, problem, "give a file")
-        size = path.stat().st_size
-        if size > _MAX_MESSAGE:
-            raise _unreadable(
-                name,
-                f"it has {size} bytes, more than the 2 GiB that an ONNX file can have",
-                "keep the weights in external data",
-            )
-        proto = ModelProto.FromString(path.read_bytes())
+        if path.is_file() and path.stat().st_size > _MAX_MESSAGE:
+            problem = f"it has {path.stat().st_size} bytes, and an ONNX file has 2 GiB at most"
+            raise _unreadable(name, problem, "keep the weights in external data")
+        octets = read_file(path, _MAX_MESSAGE)
+    except FileNotFoundError:
+        raise _unreadable(name, "there is no such file", "give the path of a model") from None
     except SplitError:
         raise
-    except (OSError, ValueError, DecodeError) as error:
-        problem = f"it is no ONNX model ({_reason(error)})"
-        raise _unreadable(name, problem, "give a whole .onnx file, or an .xml") from error
-    return OnnxModel(_checked(proto, name), path.parent, path=path)
+    except (OSError, ValueError) as error:
+        fix = "give the path of a model that can be read"
+        raise _unreadable(name, _reason(error), fix) from None
+    proto = _checked(parse_model(octets, name), name)
+    return OnnxModel(proto, path.parent, path=path) if path.is_file() else OnnxModel(proto, None)
+
+
+def parse_model(octets: bytes, name: str) -> ModelProto:
+    """The message in the bytes of a file; TS501 says what they look like, if that is known."""
+    if not octets:
+        raise _unreadable(name, "it is empty", _WHOLE)
+    found = likeness(octets)
+    try:
+        made: ModelProto = ModelProto.FromString(octets)
+        if made.HasField("graph") or not found:
+            return made
+        reason = ""
+    except DecodeError as error:
+        reason = f" ({_reason(error)})"
+    reason = f": it looks like {found}" if found else reason
+    raise _unreadable(name, f"it is not an ONNX model{reason}", _WHOLE)
 
 
 def _checked(proto: ModelProto, name: str) -> ModelProto:
     """Refuse messages without content, as which many random bytes parse."""
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise _unreadable(name, "it holds no graph", "give a whole .onnx file, or an .xml")
+        raise _unreadable(name, "it holds no graph", _WHOLE)
     check_text(proto)
     return proto
 
