@@ -252,7 +252,7 @@ class Changing:
 def test_an_object_that_changes_is_asked_each_time() -> None:
     count = Changing()
     for number in (1, 2, 3):
-        parts = ts.split(X, num_outputs=count)  # type: ignore[arg-type]
+        parts = ts.split(X, num_outputs=count)  # type: ignore[call-overload]
         assert len(parts) == number
     part, rest = Changing(), Changing()
     part.value, rest.value = 1, 3
@@ -338,7 +338,7 @@ def test_copies_and_buffers_of_a_remembered_call_are_checked() -> None:
     with refused("TS401", parameter="out"):
         ts.split(X, [2, 4], out=[])
     with refused("TS105", parameter="copy"):
-        ts.split(X, [2, 4], copy="no")  # type: ignore[arg-type]
+        ts.split(X, [2, 4], copy="no")  # type: ignore[call-overload]
 
 
 def test_refusals_are_not_remembered() -> None:

@@ -190,7 +190,7 @@ class TestSubclasses:
         assert [part.shape for part in ts.split_to_sequence(x, keepdims=0)] == [()] * 6
 
     def test_a_matrix_loses_the_axis_as_any_array_does(self) -> None:
-        x = np.arange(6).reshape(2, 3).view(np.matrix)
+        x: Any = np.arange(6).reshape(2, 3).view(np.matrix)
         for copy in (False, True):
             parts = ts.split_to_sequence(x, axis=0, keepdims=0, copy=copy)
             assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5]]

@@ -112,7 +112,7 @@ def test_a_plan_that_has_run_checks_the_next_array() -> None:
     with refused("TS401", parameter="out"):
         plan(x, out=())
     with refused("TS105", parameter="copy"):
-        plan(x, copy=None)  # type: ignore[arg-type]
+        plan(x, copy=None)  # type: ignore[call-overload]
     x.shape = (4, 7)
     with refused("TS206", (4, 7)):
         plan(x)

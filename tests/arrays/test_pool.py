@@ -178,7 +178,7 @@ class TestMemory:
 
     def test_of_a_view_keeps_its_contents(self, x: Array) -> None:
         pool = ts.BufferPool(64 * MIB)
-        view = memoryview(ts.split(x, [1, 2], out=pool)[0])
+        view = memoryview(ts.split(x, [1, 2], out=pool)[0])  # type: ignore[arg-type]
         for _ in range(3):
             ts.split(~x, [1, 2], out=pool)
             poison(pool)

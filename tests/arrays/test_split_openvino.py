@@ -121,7 +121,7 @@ def test_the_axis_of_split_is_a_scalar(axis: Any) -> None:
 
 def test_the_number_of_splits_is_one_number() -> None:
     with refused("TS106", operator=SPLIT, parameter="num_splits"):
-        ts.openvino.split(np.zeros(6), 0, [2])  # type: ignore[arg-type]
+        ts.openvino.split(np.zeros(6), 0, [2])  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("missing", ["axis", "split_lengths"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.arrays.typed import Out
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
 from tensorsplit.core.plan import SplitPlan, prove
@@ -132,7 +132,7 @@ def execute(
     array: Any,
     library: ArrayLibrary,
     copy: object = False,
-    out: Sequence[Any] | BufferPool | None = None,
+    out: Out = None,
 ) -> list[Any]:
     """Split an array of a library by a plan made for its shape: views, copies, or the buffers.
 

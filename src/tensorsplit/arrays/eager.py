@@ -5,8 +5,7 @@ They are thin: values become operands, `resolve` decides the plan, `arrays` runs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from numpy import ndarray
 
@@ -14,9 +13,9 @@ from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.arrays.remembered import at_once, compiled_as, make_plans
+from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
@@ -66,6 +65,28 @@ _variadic_split = _Memo("openvino.VariadicSplit", "axis", "split_lengths")
 _openvino_split = _Memo("openvino.Split", "axis", "num_splits")
 
 
+@overload
+def split(
+    input: TensorOf[PartT_co],
+    split: Any = ...,
+    *,
+    axis: int = ...,
+    num_outputs: int | None = ...,
+    opset: int = ...,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[PartT_co]: ...
+@overload
+def split(
+    input: ArrayT,
+    split: Any = ...,
+    *,
+    axis: int = ...,
+    num_outputs: int | None = ...,
+    opset: int = ...,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[ArrayT]: ...
 @at_once(_split.plans)
 def split(
     input: Any,
@@ -75,7 +96,7 @@ def split(
     num_outputs: int | None = None,
     opset: int = NEWEST_OPSET,
     copy: bool = False,
-    out: Sequence[Any] | BufferPool | None = None,
+    out: Out = None,
 ) -> list[Any]:
     """Split a tensor along an axis, as ONNX Split does.
 
@@ -103,6 +124,28 @@ def split(
     return _run(_split, input, (split, axis, num_outputs, opset), copy, out)
 
 
+@overload
+def split_to_sequence(
+    input: TensorOf[PartT_co],
+    split: Any = ...,
+    *,
+    axis: int = ...,
+    keepdims: int = ...,
+    opset: int = ...,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[PartT_co]: ...
+@overload
+def split_to_sequence(
+    input: ArrayT,
+    split: Any = ...,
+    *,
+    axis: int = ...,
+    keepdims: int = ...,
+    opset: int = ...,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[ArrayT]: ...
 @at_once(_split_to_sequence.plans)
 def split_to_sequence(
     input: Any,
@@ -112,7 +155,7 @@ def split_to_sequence(
     keepdims: int = 1,
     opset: int = NEWEST_OPSET,
     copy: bool = False,
-    out: Sequence[Any] | BufferPool | None = None,
+    out: Out = None,
 ) -> list[Any]:
     """Split a tensor into a sequence, as ONNX SplitToSequence does.
 
@@ -139,6 +182,24 @@ def split_to_sequence(
     return _run(_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
 
 
+@overload
+def variadic_split(
+    data: TensorOf[PartT_co],
+    axis: Any,
+    split_lengths: Any,
+    *,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[PartT_co]: ...
+@overload
+def variadic_split(
+    data: ArrayT,
+    axis: Any,
+    split_lengths: Any,
+    *,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[ArrayT]: ...
 @at_once(_variadic_split.plans)
 def variadic_split(
     data: Any,
@@ -146,7 +207,7 @@ def variadic_split(
     split_lengths: Any,
     *,
     copy: bool = False,
-    out: Sequence[Any] | BufferPool | None = None,
+    out: Out = None,
 ) -> list[Any]:
     """Split a tensor along an axis, as OpenVINO VariadicSplit-1 does.
 
@@ -170,6 +231,24 @@ def variadic_split(
     return _run(_variadic_split, data, (axis, split_lengths), copy, out)
 
 
+@overload
+def openvino_split(
+    data: TensorOf[PartT_co],
+    axis: Any,
+    num_splits: int,
+    *,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[PartT_co]: ...
+@overload
+def openvino_split(
+    data: ArrayT,
+    axis: Any,
+    num_splits: int,
+    *,
+    copy: bool = ...,
+    out: Out = ...,
+) -> list[ArrayT]: ...
 @at_once(_openvino_split.plans)
 def openvino_split(
     data: Any,
@@ -177,7 +256,7 @@ def openvino_split(
     num_splits: int,
     *,
     copy: bool = False,
-    out: Sequence[Any] | BufferPool | None = None,
+    out: Out = None,
 ) -> list[Any]:
     """Split a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
 
@@ -216,7 +295,7 @@ def _run(
     data: Any,
     arguments: tuple[Any, ...],
     copy: bool,
-    out: Sequence[Any] | BufferPool | None,
+    out: Out,
 ) -> list[Any]:
     """Split an array: at once if a call with the same arguments was validated for one like it."""
     if out is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy import ndarray
 
@@ -13,8 +13,8 @@ from tensorsplit import arrays, native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import at_once, compiled_as
+from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
 from tensorsplit.core.dimensions import Dim, Shape, as_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
@@ -45,10 +45,14 @@ class PreparedSplit(SplitPlan, Prepared):
         made = counted(plan_intent(intent, shape), unknown)
         return cls(**vars(made), intent=intent)  # nothing is derived from it yet
 
-    @at_once()
+    @overload
     def __call__(
-        self, input: Any, *, copy: bool = False, out: Sequence[Any] | BufferPool | None = None
-    ) -> list[Any]:
+        self, input: TensorOf[PartT_co], *, copy: bool = ..., out: Out = ...
+    ) -> list[PartT_co]: ...
+    @overload
+    def __call__(self, input: ArrayT, *, copy: bool = ..., out: Out = ...) -> list[ArrayT]: ...
+    @at_once()
+    def __call__(self, input: Any, *, copy: bool = False, out: Out = None) -> list[Any]:
         """Split an array of the planned shape.
 
         Args:
@@ -76,7 +80,7 @@ class PreparedSplit(SplitPlan, Prepared):
                 return arrays.execute(self, input, numpy_arrays, copy, out)
         return self._split(input, copy, out)
 
-    def _split(self, data: Any, copy: bool, out: Sequence[Any] | BufferPool | None) -> list[Any]:
+    def _split(self, data: Any, copy: bool, out: Out) -> list[Any]:
         """Split what is not known to fit."""
         library = arrays.library_of(data, self.operator, self._data)
         check_element_type(

@@ -106,7 +106,7 @@ def test_what_only_claims_to_be_an_array() -> None:
             return np
 
     with refused("TS204", "Claims"):
-        ts.split(Claims(), num_outputs=2)
+        ts.split(Claims(), num_outputs=2)  # type: ignore[call-overload]
     with refused("TS204"):
         ts.split(type("Lies", (Claims,), {"shape": 3, "ndim": 1})(), num_outputs=2)
 

@@ -1,0 +1,40 @@
+"""What type checkers know of the arrays of every library, and of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from tensorsplit.arrays.pool import BufferPool
+
+
+class _Array(Protocol):
+    """An array of any library."""
+
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def shape(self) -> Any: ...
+
+
+class _Variable(Protocol):
+    """A variable of Spox."""
+
+    def unwrap_tensor(self) -> Any: ...
+
+
+ArrayT = TypeVar("ArrayT", bound=_Array | _Variable)
+"""Parts are of the type of the array."""
+
+PartT_co = TypeVar("PartT_co", covariant=True)
+
+
+class TensorOf(Protocol[PartT_co]):
+    """A tensor of PyTorch, whose parts may be of another type: those of a Parameter are."""
+
+    def split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> Sequence[PartT_co]:
+        """The parts of these lengths."""
+
+
+Out: TypeAlias = Sequence[Any] | BufferPool | None
+"""What the parts are written to."""
