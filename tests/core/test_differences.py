@@ -102,3 +102,11 @@ def test_as_text_each_change_is_a_line() -> None:
 def test_an_unknown_operator() -> None:
     with refused("TS101", "'onnx.Split-12'"):
         ts.diff("onnx.Split-13", "onnx.Split-12")
+
+
+def test_the_element_types_of_an_operand_share_a_row() -> None:
+    rows = ts.diff("onnx.Split-11", "onnx.Split-13").rows
+    assert [(row.name, row.before, row.after) for row in rows if row.aspect == "type"] == [
+        ("data", None, "only here: bfloat16"),
+        ("split", None, "only here: int64"),
+    ]

@@ -136,7 +136,7 @@ def diff(before: str, after: str, style: str) -> None:
 
 
 def _comparison(found: OperatorDiff) -> Table:
-    """One row for each change; the element types of one operand share a row."""
+    """A row for each change, in sections."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -144,18 +144,11 @@ def _comparison(found: OperatorDiff) -> Table:
     table.add_column("")
     table.add_column(found.before.id, ratio=1)
     table.add_column(found.after.id, ratio=1)
-    for aspect, changes in groupby(found.changes, attrgetter("aspect")):
-        for subject, group in groupby(changes, attrgetter("subject")):
-            several = list(group)
-            if aspect == "type":
-                sides = [
-                    ", ".join(each.name.partition(": ")[2] for each in several if is_there(each))
-                    for is_there in (attrgetter("before"), attrgetter("after"))
-                ]
-                cells = [f"only here: {side}" if side else _ABSENT for side in sides]
-                table.add_row(f"types of {subject}", *cells)
-            else:
-                cells = [side or _ABSENT for side in (several[0].before, several[0].after)]
-                table.add_row(f"{aspect} {subject}", *(cell.replace("`", "") for cell in cells))
+    for _, changes in groupby(found.rows, attrgetter("aspect")):
+        for change in changes:
+            cells = [side or _ABSENT for side in (change.before, change.after)]
+            table.add_row(
+                f"{change.aspect} {change.name}", *(cell.replace("`", "") for cell in cells)
+            )
         table.add_section()
     return table

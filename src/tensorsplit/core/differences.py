@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from tensorsplit.core.records import operators
 from tensorsplit.core.schema import Operator
@@ -52,6 +54,21 @@ class OperatorDiff:
     after: Operator
     changes: tuple[Change, ...]
 
+    @property
+    def rows(self) -> tuple[Change, ...]:
+        """The changes as a table tells them: the element types of one operand share a row."""
+        rows: list[Change] = []
+        for (aspect, subject), group in groupby(self.changes, attrgetter("aspect", "subject")):
+            several = tuple(group)
+            if aspect == "type":
+                before, after = (
+                    ", ".join(each.name.partition(": ")[2] for each in several if is_there(each))
+                    for is_there in (attrgetter("before"), attrgetter("after"))
+                )
+                several = (Change(aspect, subject, _only(before), _only(after)),)
+            rows += several
+        return tuple(rows)
+
     def __str__(self) -> str:
         lines = [f"{self.before.id} -> {self.after.id}"]
         lines += [
@@ -59,6 +76,10 @@ class OperatorDiff:
             for change in self.changes
         ]
         return "\n".join(lines)
+
+
+def _only(elements: str) -> str | None:
+    return f"only here: {elements}" if elements else None
 
 
 def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:

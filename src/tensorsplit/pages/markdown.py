@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
+from tensorsplit.core.differences import diff
 from tensorsplit.core.errors import KINDS
 from tensorsplit.core.records import operators
 from tensorsplit.pages.content import DECISIONS, Page, opsets, page_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 INDEX = "README.md"
+DIFFERENCES = "differences.md"
 
 _GROUPS = {
     "TS1": "How the operator was called",
@@ -51,7 +53,7 @@ def row(*cells: str) -> str:
 def render_all() -> dict[str, str]:
     """Every file of the folder of operator pages, by its name."""
     pages = {f"{record.id}.md": markdown(page_of(record)) for record in operators.values()}
-    return {INDEX: index(), **pages}
+    return {INDEX: index(), DIFFERENCES: differences(), **pages}
 
 
 def markdown(page: Page) -> str:
@@ -63,6 +65,18 @@ def index() -> str:
     """The table of all operator versions as Markdown: the first page of the folder."""
     template = environment(__package__).get_template("operators.md.jinja")
     return template.render(operators=operators.values(), opsets=opsets)
+
+
+def differences() -> str:
+    """What changed from each version of an operator to the next, and between ONNX and OpenVINO."""
+    found = [diff(*pair) for pair in pairwise(operators) if _are_versions(*pair)]
+    found.append(diff("openvino.Split-1", "openvino.VariadicSplit-1"))
+    found.append(diff("onnx.Split-18", "openvino.VariadicSplit-1"))
+    return environment(__package__).get_template("differences.md.jinja").render(found=found)
+
+
+def _are_versions(before: str, after: str) -> bool:
+    return operators[before].name == operators[after].name
 
 
 def errors_page() -> str:

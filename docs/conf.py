@@ -1,0 +1,98 @@
+"""The documentation site; ``sh scripts/docs.sh`` builds it, in English and in Chinese."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+import tensorsplit
+
+ROOT = Path(__file__).parent.parent
+
+project = "tensorsplit"
+author = "the tensorsplit developers"
+copyright = author  # noqa: A001 - Sphinx reads this name
+version = release = tensorsplit.__version__
+urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_templates"]
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!tensorsplit\.).*")]  # other libraries: no network is needed
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3  # links to headings, spelled as on GitHub
+default_role = "literal"  # in docstrings `x` is code
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_member_order = "bysource"
+python_use_unqualified_type_names = True
+copybutton_prompt_text = r"\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = project
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
+html_sidebars = {"index": []}
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": project},
+    "navbar_end": ["language", "theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+TRANSLATED = ("index", "quickstarts/", "operators/")
+"""What is in Chinese too."""
+
+locale_dirs = ["locale"]
+gettext_compact = True  # one catalogue for each folder
+gettext_location = False  # catalogues change only where their texts do
+
+
+def report_untranslated(app: Sphinx, doctree: nodes.document) -> None:
+    """Warn of a page with texts whose translation is missing, fuzzy or out of date."""
+    page = app.env.current_document.docname
+    if app.config.language == "en" or not page.startswith(TRANSLATED):
+        return
+    progress = doctree["translation_progress"]
+    if not progress["total"] or progress["translated"] < progress["total"]:
+        message = "%(translated)d of %(total)d texts are translated"
+        logging.getLogger(__name__).warning(message, progress, location=page)
+
+
+def escape_stars(_: Sphinx, __: object, lines: list[str]) -> None:
+    """Keep the patterns in the help of options from being read as emphasis."""
+    lines[:] = [line.replace("*", r"\*") for line in lines]
+
+
+def show_examples(_: Sphinx, __: object, lines: list[str]) -> None:
+    """Make a block of code of the examples below the help of a command."""
+    commands = [f"   {line.strip('| ')}" for line in lines if "tensorsplit " in line]
+    if commands:
+        lines[:] = [".. code-block:: sh", "", *commands, ""]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect what is our own."""
+    app.connect("doctree-read", report_untranslated)
+    app.connect("sphinx-click-process-options", escape_stars)
+    app.connect("sphinx-click-process-epilog", show_examples)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
