@@ -31,7 +31,7 @@ SIGNATURES: dict[str, str] = {
 """The parameters of each function, by the names of the standards."""
 
 NAMES = {
-    *("split", "split_to_sequence", "variadic_split", "openvino", "plan", "infer"),
+    *("split", "split_to_sequence", "variadic_split", "openvino", "files", "plan", "infer"),
     *(
         "operators",
         "diff",

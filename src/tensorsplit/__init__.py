@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to load than all else h
 if TYPE_CHECKING:
     from typing import Any
 
-    from tensorsplit import native, openvino
+    from tensorsplit import files, native, openvino
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
     from tensorsplit.arrays.pool import BufferPool
     from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
@@ -43,6 +43,7 @@ __all__ = [
     "check",
     "convert",
     "diff",
+    "files",
     "infer",
     "infer_shapes",
     "lower",

@@ -24,6 +24,7 @@ from tensorsplit.cli.bench_command import bench
 from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
 from tensorsplit.cli.conformance_command import conformance
 from tensorsplit.cli.explaining import explain
+from tensorsplit.cli.file_splitting import split
 from tensorsplit.cli.model_commands import check, convert, infer, lower
 from tensorsplit.cli.operator_commands import diff, ops
 from tensorsplit.cli.running import run
@@ -205,5 +206,8 @@ def main(ctx: click.Context, version: bool, verbose: bool) -> None:
         write(f"{ctx.get_help()}\n")
 
 
-for _command in (run, check, infer, convert, lower, explain, ops, diff, bench, conformance):
+for _command in (
+    *(run, check, infer, convert, lower, split),
+    *(explain, ops, diff, bench, conformance),
+):
     main.add_command(_command)

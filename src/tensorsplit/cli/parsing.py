@@ -20,6 +20,7 @@ _SEPARABLE = re.compile(r"[0-9]{1,40}|\?|[A-Za-z]|[A-Z]\w*")
 _UNNAMED = re.compile(r"[0-9]{1,40}|\?")
 _INTEGER = re.compile("[+-]?[0-9]+")
 _BYTES = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_DIGITS = 40
 _PREFIXES = ("", "k", "m", "g", "t")
 
 
@@ -76,6 +77,16 @@ def parse_bytes(word: str) -> int:
             return size
     raise SplitError(
         USAGE, f"{show(word)} is no size", "write it as 500M, 2GiB or 1048576", parameter="memory"
+    )
+
+
+def parse_lengths(word: str) -> list[int]:
+    """Read lengths: ``4096,1024`` or ``[-1, 2]``; TS703 for what is no list of integers."""
+    items, _ = _items(word)
+    if all(map(_INTEGER.fullmatch, items)) and max(map(len, items), default=0) <= _DIGITS:
+        return list(map(int, items))
+    raise SplitError(
+        USAGE, f"{show(word)} is no list of lengths", "write it as 4096,1024", parameter="split"
     )
 
 

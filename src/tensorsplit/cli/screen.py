@@ -117,11 +117,13 @@ def _silence(name: str) -> None:
 
 
 @contextlib.contextmanager
-def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def progress_of(
+    what: str, total: int | None = None, *, in_bytes: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Show progress on standard error during the block, if it is a terminal.
 
-    Yields a function that takes the number of steps done since its last call. Without `total`, the
-    passes over a model report their own steps.
+    Yields a function that takes the number of steps, or bytes, done since its last call. Without
+    `total`, the passes over a model report their own steps.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
@@ -129,19 +131,22 @@ def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int],
     from rich import progress as bars
     from rich.console import Console
 
-    from tensorsplit.model.graph.progress import watched_by
-
+    done = bars.DownloadColumn() if in_bytes else bars.MofNCompleteColumn()
     columns = (
-        *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TextColumn("{task.description}"), bars.BarColumn(), done),
         *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
     )
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
         advance = partial(progress.advance, task)
+        if total is not None:
+            yield advance
+            return
+        from tensorsplit.model.graph.progress import watched_by
 
         def begin(what: str, total: int | None) -> Callable[[], None]:
             progress.reset(task, total=total, description=what)
             return advance
 
-        with watched_by(begin) if total is None else contextlib.nullcontext():
+        with watched_by(begin):
             yield advance

@@ -245,6 +245,34 @@ LIBRARY = _kind(
     "a library failed",
     "A library that this package uses can't be imported, or raised an error of its own.",
 )
+UNREADABLE_TENSORS = _kind(
+    "TS705",
+    "not a readable source of tensors",
+    "The file, folder or store is not there, of no known format, or malformed: its headers lie"
+    " about shapes, sizes or places, hold a name twice, or lead out of it. Also a source that"
+    " changes while it is read.",
+)
+PART_NAMES = _kind(
+    "TS706",
+    "names that can't be given to parts",
+    "Each part needs a name of its own, one for each; where parts become files it is the name of"
+    " one, without slashes.",
+)
+TOO_LARGE = _kind(
+    "TS707",
+    "does not fit the memory",
+    "One piece that has to be held whole, such as a decoded chunk, takes more than `--memory`.",
+)
+UNVERIFIED = _kind(
+    "TS708",
+    "what was written is not what was read",
+    "`--verify` read the result back and found other bytes; nothing was put in place.",
+)
+WITHIN_BYTE = _kind(
+    "TS709",
+    "a part would end within a byte",
+    "Elements of less than a byte are packed; where a part begins or ends, a byte must too.",
+)
 
 
 class SplitError(ValueError):

@@ -7,6 +7,7 @@ locked. The next run that writes there removes those whose run was killed.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import filecmp
 import os
@@ -116,6 +117,63 @@ class Outputs:
             with _refusing(target):
                 cleaning.enter_context(_made(_real(target).parent))
             yield
+
+    @contextlib.contextmanager
+    def replaced(
+        self, target: Path, names: Collection[str] | None, *, overwrite: bool
+    ) -> Iterator[Path]:
+        """Make a file or a folder beside a target; it is renamed into place when the block ends.
+
+        Yields where to make it; if the block fails, nothing is left and the target is as it was.
+
+        Args:
+            target: The file or folder.
+            names: The names in the folder; None for a file.
+            overwrite: Whether the target may be there already. Otherwise it may be an empty folder;
+                a folder that holds other names is refused in any case.
+
+        Raises:
+            SplitError: TS702 if the target may not be written, or can't be.
+        """
+        with contextlib.ExitStack() as cleaning, _refusing(target):
+            place = self._replaceable(target, names, overwrite)
+            cleaning.enter_context(_made(place.parent))
+            draft = cleaning.enter_context(drafts_in(place.parent)) / place.name
+            yield draft
+            with _locked(place.parent):
+                self._replaceable(target, names, overwrite)
+                if (before := _status(place)) is None:
+                    draft.rename(place)
+                elif names is None:
+                    _keep_attributes(draft, place, before)
+                    draft.replace(place)
+                else:
+                    _exchange(draft, place)
+            _sync(place.parent)
+
+    def _replaceable(self, target: Path, names: Collection[str] | None, overwrite: bool) -> Path:
+        """Where a file or folder is made that may replace what is there."""
+        if names is None:
+            place = self._places([target])[target]
+            if place.exists() and not overwrite:
+                raise _unwritable(f"{target} exists", "give --overwrite, or another path")
+            return place
+        place = _place(target)
+        self._check_folder(place.parent)
+        if (found := _status(place)) is None:
+            return place
+        if not stat.S_ISDIR(found.st_mode):
+            raise _unwritable(f"{target} is no folder, and the result is one")
+        for read in self.reads:
+            if _real(read).is_relative_to(place):
+                raise _unwritable(f"{target} holds {read}, which is read")
+        held = sorted(entry.name for entry in place.iterdir())
+        if held and not overwrite:
+            raise _unwritable(f"{target} is not empty", "give --overwrite, or another path")
+        if other := next((name for name in held if name not in names), None):
+            problem = f"{target} holds {other}, which the result does not replace"
+            raise _unwritable(problem, "remove it, or give another path")
+        return place
 
     def _places(
         self, targets: Collection[Path], brought: Collection[Path] = ()
@@ -235,6 +293,23 @@ def _fill(file: IO[bytes], draft: Path, content: Content) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
     file.flush()
     os.fsync(file.fileno())
+
+
+def _exchange(draft: Path, place: Path) -> None:
+    """Put a folder in the place of another one, at once where the system can."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # not in this C library
+            rename = ctypes.CDLL(None, use_errno=True).renameat2
+            here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            if rename(here, os.fsencode(draft), here, os.fsencode(place), exchange) == 0:
+                return
+    before = draft.with_name(f"{draft.name}.before")
+    place.rename(before)
+    try:
+        draft.rename(place)
+    except OSError:
+        before.rename(place)
+        raise
 
 
 def _holds(place: Path, source: Path) -> bool:

@@ -1,0 +1,66 @@
+"""Tensors in files, larger than memory: split where they are stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["split"]
+
+MEMORY = 256 << 20
+"""The bytes of memory that a split takes at most, if nothing else is said."""
+
+
+def split(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    split: Sequence[int] | None = None,
+    *,
+    axis: int | None = None,
+    num_outputs: int | None = None,
+    chunk: int | None = None,
+    operator: str | None = None,
+    opset: int | None = None,
+    names: Sequence[str] | None = None,
+    array: str | Sequence[str] | None = None,
+    memory: int = MEMORY,
+    verify: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Split tensors in files, without loading any of them as a whole.
+
+    Args:
+        source: An ``.npy``.
+        target: The folder that the parts are written into; it is whole, or not there.
+        split: The length of each part.
+        axis: The axis, in [-rank, rank-1]; by default that of the operator version.
+        num_outputs: How many parts.
+        chunk: The length of each part, of which the last may be smaller.
+        operator: The operator version that is followed, such as ``openvino.VariadicSplit-1``; by
+            default ONNX's newest Split, or SplitToSequence where `chunk` is given.
+        opset: The opset that selects the version, where `operator` is not given.
+        names: The names of the parts, in which ``*`` stands for that of the tensor; by default it
+            is ``*.0``, ``*.1`` and so on, in one width.
+        array: Which tensors of the source are split; by default all.
+        memory: The bytes of memory that the process takes at most.
+        verify: Read everything back, and compare it with the source.
+        overwrite: Whether `target` may be there already, and is replaced.
+
+    Raises:
+        SplitError: TS101 to TS309 for what is no split; TS702 if the target can't be written, and
+            TS705 to TS709; nothing is left behind then.
+
+    Example:
+        >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
+    """
+    from tensorsplit.core.outputs import Outputs
+    from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.split_job import plan_job
+    from tensorsplit.files.threads import LocalThreads
+
+    operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
+    arrays = [array] if isinstance(array, str) else array or ()
+    job = plan_job(os.fspath(source), Path(target), operands, names=names, arrays=arrays)
+    with LocalThreads(memory, job.writing.least_memory) as executor:
+        job.run(executor, Outputs(), overwrite=overwrite, verify=verify)

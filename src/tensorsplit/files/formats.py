@@ -1,0 +1,187 @@
+"""What a format of files that hold tensors gives, and the list of the formats.
+
+A new format is one module with `recognizes` and `open_source`, named in `FORMATS`. It says which
+tensors a source holds, and how new ones are written: preparations, tasks that may run anywhere and
+in any order, and what comes last. It never decides lengths, names, or where the result is placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
+from tensorsplit.core.plan import SplitPlan
+
+FORMATS = ("npy_files",)
+"""The modules of this folder that are formats; the first that recognizes a source opens it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor in a source.
+
+    Attributes:
+        name: Its name there.
+        shape: Its shape.
+        element_type: The name of its element type, as in the schemas of ONNX; the format's own
+            where no standard names it.
+        nbytes: How many bytes its elements take, decoded.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element_type: str
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewTensor:
+    """A tensor that is to be written.
+
+    Attributes:
+        name: Its name.
+        shape: Its shape.
+        parts: The parts of the plan that it is made of, side by side on the axis; empty for a
+            tensor that is carried over as it is.
+        rank: The rank of tensor parallelism that it is for; None where it is for all.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    parts: tuple[int, ...] = ()
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A stored tensor, and the new ones that become of it.
+
+    Attributes:
+        tensor: What is read.
+        plan: How it is split; None where it is carried over as it is, perhaps renamed.
+        outputs: What is written; each part of the plan is in one of them.
+    """
+
+    tensor: StoredTensor
+    plan: SplitPlan | None
+    outputs: tuple[NewTensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """Into which files new tensors go, for formats of which a file holds many.
+
+    Attributes:
+        ranks: The number of ranks; None without tensor parallelism.
+        file: The name of the file of a rank, with ``{rank}`` and ``{ranks}``.
+        common: The file for what is for all ranks; None to put it into each rank's file.
+        max_shard_size: The most bytes of tensors in a file; None for no bound.
+    """
+
+    ranks: int | None = None
+    file: str = "rank-{rank}-of-{ranks}.safetensors"
+    common: str | None = None
+    max_shard_size: int | None = None
+
+
+class WriteTask(Protocol):
+    """Writes some bytes of the result. Can be pickled, and run again after it was interrupted."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of elements it writes."""
+
+    def write(self, memory: int) -> int:
+        """Write them, with buffers of about so many bytes; returns `nbytes`."""
+
+    def verify(self, memory: int) -> int:
+        """Read source and result again and compare them (TS708); returns `nbytes`."""
+
+
+class Writing(Protocol):
+    """How the new tensors of a job are written into a draft: a file, a folder or a store."""
+
+    @property
+    def names(self) -> Collection[str] | None:
+        """The names that the result has at its top, where it is a folder; None for a file."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the tasks write."""
+
+    @property
+    def space(self) -> int:
+        """The bytes that the result takes on the disk; 0 if that is not known."""
+
+    @property
+    def least_memory(self) -> int:
+        """The memory that one task needs at least, such as a decoded chunk."""
+
+    def prepare(self, draft: str) -> None:
+        """Make the draft, which is not there yet: allocate files and write headers."""
+
+    def tasks(self) -> Iterator[WriteTask]:
+        """The tasks, in the order in which the source is read."""
+
+    def finish(self) -> None:
+        """Write what comes last, such as an index, and all of the draft down to the disk."""
+
+
+class TensorSource(Protocol):
+    """A source that was opened: all of its headers are read and validated, and none of its data."""
+
+    @property
+    def tensors(self) -> Mapping[str, StoredTensor]:
+        """What it holds, by name, in order."""
+
+    @property
+    def reads(self) -> Sequence[Path]:
+        """The local files that are read, which no output may be."""
+
+    def writing(self, divisions: Sequence[Division], target: str, layout: FileLayout) -> Writing:
+        """How these tensors are written to a target, whose name may say in which form."""
+
+
+class Format(Protocol):
+    """A module that reads and writes a format."""
+
+    def recognizes(self, source: str) -> bool:
+        """Whether a path or URL is of this format, by its name or what lies there."""
+
+    def open_source(self, source: str) -> TensorSource:
+        """Read what the source holds; one that lies, or could do harm, is refused (TS705)."""
+
+
+class Executor(AbstractContextManager["Executor"], Protocol):
+    """Runs tasks: on threads of this machine, or on a cluster.
+
+    Attributes:
+        memory: The memory that each task may take.
+    """
+
+    memory: int
+
+    def check(self, draft: str) -> None:
+        """Refuse to run where not all who run tasks see the draft."""
+
+    def run(self, tasks: Iterator[WriteTask], *, verify: bool = False) -> Iterator[int]:
+        """Run tasks, or verify what they wrote; gives the bytes done, as each one ends."""
+
+
+def open_source(source: str) -> TensorSource:
+    """Open a path or URL in its format (TS705 if it has none, or is malformed)."""
+    for name in FORMATS:
+        module = cast("Format", import_module(f"tensorsplit.files.{name}"))
+        if module.recognizes(source):
+            return module.open_source(source)
+    raise SplitError(
+        UNREADABLE_TENSORS,
+        f"{show_path(source)} is of no known format, or is not there",
+        "give an .npy, .npz or .safetensors file, a folder of these with an index, or a zarr store",
+        parameter="source",
+    )

@@ -1,0 +1,35 @@
+"""Opening sources safely: what is no file is not read, and what a reader raises is a refusal."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
+
+
+@contextlib.contextmanager
+def refusing(source: str) -> Iterator[None]:
+    """Turn whatever a reader raises into a refusal of the source (TS705)."""
+    try:
+        yield
+        return
+    except SplitError:
+        raise
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except Exception as error:  # noqa: BLE001 - the readers raise whatever their parsers do
+        problem = str(error) or type(error).__name__
+    raise SplitError(
+        UNREADABLE_TENSORS,
+        f"{show_path(source)}: {problem}",
+        "give a whole file",
+        parameter="source",
+    )
+
+
+def check_regular(path: Path) -> None:
+    """ValueError for what is there and no file, as a device, which might never end."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no file")

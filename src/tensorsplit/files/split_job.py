@@ -1,0 +1,119 @@
+"""A split of stored tensors: planned and refused as a whole before the first byte is written."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from tensorsplit.core.errors import UNWRITABLE, USAGE, SplitError, short_name, show, show_int
+from tensorsplit.core.outputs import Outputs
+from tensorsplit.files.divisions import SplitOperands, divide
+from tensorsplit.files.formats import (
+    Division,
+    Executor,
+    FileLayout,
+    StoredTensor,
+    TensorSource,
+    Writing,
+    open_source,
+)
+
+
+@dataclass(frozen=True)
+class SplitJob:
+    """What is read, what becomes of it, and where that goes.
+
+    Attributes:
+        divisions: What becomes of each stored tensor, in the order of the source.
+        writing: How that is written.
+        target: The file or folder of the result.
+        reads: The files that are read.
+    """
+
+    divisions: Sequence[Division]
+    writing: Writing
+    target: Path
+    reads: Sequence[Path]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of elements that are written."""
+        return self.writing.nbytes
+
+    def run(
+        self,
+        executor: Executor,
+        outputs: Outputs,
+        *,
+        overwrite: bool = False,
+        verify: bool = False,
+        progress: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        """Write the result whole, or not at all.
+
+        Args:
+            executor: What runs the tasks.
+            outputs: What else the caller reads and writes.
+            overwrite: Whether the target may be there already.
+            verify: Read everything back, and compare it with the source.
+            progress: Is called with the bytes done since the last call.
+
+        Raises:
+            SplitError: TS702 if the target can't be written, TS705 if the source changed
+                meanwhile, TS708 if what was written is not what was read.
+        """
+        outputs.reads += self.reads
+        with outputs.replaced(self.target, self.writing.names, overwrite=overwrite) as draft:
+            free = shutil.disk_usage(draft.parent).free
+            if self.writing.space > free:
+                raise SplitError(
+                    UNWRITABLE,
+                    f"the result takes {show_int(self.writing.space)} bytes, and"
+                    f" {draft.parent.parent} has {free} left",
+                    "give a path on a larger disk",
+                )
+            self.writing.prepare(str(draft))
+            executor.check(str(draft))
+            for done in executor.run(self.writing.tasks()):
+                progress(done)
+            self.writing.finish()
+            if verify:
+                for done in executor.run(self.writing.tasks(), verify=True):
+                    progress(done)
+
+
+def plan_job(
+    source: str,
+    target: Path,
+    operands: SplitOperands,
+    *,
+    names: Sequence[str] | None = None,
+    arrays: Sequence[str] = (),
+) -> SplitJob:
+    """Plan a split of a source, or of those of its tensors that `arrays` names.
+
+    Raises:
+        SplitError: TS101 to TS309 for what is no split, TS705 for a source that can't be read,
+            TS706 for names that collide.
+    """
+    opened = open_source(source)
+    divisions = [divide(tensor, operands, names) for tensor in _chosen(opened, arrays)]
+    writing = opened.writing(divisions, str(target), FileLayout())
+    return SplitJob(divisions, writing, target, opened.reads)
+
+
+def _chosen(source: TensorSource, names: Sequence[str]) -> list[StoredTensor]:
+    """The tensors of these names; all if none is named."""
+    for name in names:
+        if name not in source.tensors:
+            known = ", ".join(map(short_name, islice(source.tensors, 10)))
+            raise SplitError(
+                USAGE,
+                f"the source holds no {show(name)}",
+                f"it holds {len(source.tensors)}: {known}",
+                parameter="array",
+            )
+    return [each for each in source.tensors.values() if not names or each.name in names]

@@ -1,0 +1,59 @@
+"""Running tasks on threads of this machine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any, Self
+
+from tensorsplit import native
+from tensorsplit.core.errors import TOO_LARGE, SplitError, show_int
+from tensorsplit.files.formats import WriteTask
+
+BASE = 64 << 20
+"""About what Python and the libraries take by themselves."""
+
+_MOST_THREADS = 4
+
+
+class LocalThreads:
+    """Runs tasks here, in bounded memory; leaving the block waits for those that have begun."""
+
+    def __init__(self, memory: int, least: int) -> None:
+        if memory - BASE < least:
+            raise SplitError(
+                TOO_LARGE,
+                f"a task needs {show_int(least)} bytes besides {BASE} of the program, and there"
+                f" are {memory}",
+                f"give at least {show_int(BASE + least)}",
+                parameter="memory",
+            )
+        self._threads = min(native.threads, _MOST_THREADS, (memory - BASE) // max(least, 1))
+        self.memory = (memory - BASE) // self._threads
+        self._pool = ThreadPoolExecutor(self._threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def check(self, _draft: str) -> None:
+        """All threads see the same files."""
+
+    def run(self, tasks: Iterator[WriteTask], *, verify: bool = False) -> Iterator[int]:
+        """Run the tasks, a few at a time; the bytes done, in the order of the tasks."""
+        waiting: deque[Future[int]] = deque()
+
+        def begin(task: WriteTask) -> None:
+            done: Any = task.verify if verify else task.write
+            waiting.append(self._pool.submit(done, self.memory))
+
+        for task in islice(tasks, 2 * self._threads):
+            begin(task)
+        while waiting:
+            yield waiting.popleft().result()
+            for task in islice(tasks, 1):
+                begin(task)

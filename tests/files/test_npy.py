@@ -1,0 +1,33 @@
+"""Splits of ``.npy`` files, against slices of the array that was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+
+RANDOM = np.random.default_rng(7)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f4", ">i8", "|b1", "<c16", "<U3", "<M8[s]", "|V3"])
+def test_parts_are_slices(tmp_path: Path, axis: int, order: str, dtype: str) -> None:
+    shape = (6, 6, 6)
+    data = RANDOM.bytes(216 * np.dtype(dtype).itemsize)
+    if dtype == "<U3":
+        array = np.array([f"{n:03}" for n in range(216)], dtype).reshape(shape)
+    else:
+        array = np.frombuffer(data, dtype).reshape(shape)
+    np.save(tmp_path / "x.npy", np.array(array, order=order))  # type: ignore[call-overload]
+    ts.files.split(tmp_path / "x.npy", tmp_path / "parts", [1, 0, 5], axis=axis, verify=True)
+    for number, (start, stop) in enumerate([(0, 1), (1, 1), (1, 6)]):
+        part = np.load(tmp_path / "parts" / f"x.{number}.npy")
+        index = (slice(None),) * (axis % 3) + (slice(start, stop),)
+        assert part.dtype.str == np.dtype(dtype).str
+        assert part.shape == array[index].shape
+        assert part.tobytes() == np.ascontiguousarray(array[index]).tobytes()
+        assert part.flags.f_contiguous == (order == "F") or part.flags.c_contiguous
