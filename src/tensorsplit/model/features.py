@@ -17,7 +17,7 @@ from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
-from tensorsplit.model.graph.facts import Fact, Other, Sequence, Tensor
+from tensorsplit.model.graph.facts import Fact, Other, Sequence
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
@@ -271,19 +271,15 @@ def _of_count(
 
 def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
     """The length of the axis, where it is known."""
-    data, axis = facts.of(node.inputs[0]), intent.axis
-    if axis is None or not isinstance(data, Tensor) or data.shape is None:
-        return None
-    return data.shape[axis] if -len(data.shape) <= axis < len(data.shape) else None
+    shape, axis = facts.tensor(node.inputs[0]).shape or (), intent.axis
+    return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
 
 
 def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> bool:
     if intent.rule in (chunk, ones):
         return is_known(dim) and known_lengths(intent) is not None
-    lengths = facts.of(node.inputs[1]) if len(node.inputs) > 1 else None
-    if not isinstance(lengths, Tensor) or intent.rule not in (explicit, None):
-        return False
-    return lengths.shape is not None and len(lengths.shape) == 1 and is_known(lengths.shape[0])
+    lengths = facts.tensor(node.inputs[1]).shape or () if len(node.inputs) > 1 else ()
+    return intent.rule in (explicit, None) and len(lengths) == 1 and is_known(lengths[0])
 
 
 def _type_of(node: ir.Node, facts: Facts) -> Features:
@@ -312,8 +308,6 @@ def _of_sequences(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
             yield "captured_sequence", True
     if node.op_type == "Identity" and ref.opset < 14:
         yield "identity_before_14", True
-    position = POSITIONS.get(node.op_type, len(node.inputs))
-    if position < len(node.inputs) and node.inputs[position] is not None:
-        index = facts.of(node.inputs[position])
-        if not isinstance(index, Tensor) or index.constant is None:
-            yield "runtime_sequence_index", True
+    index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
+    if index is not None and facts.tensor(index).constant is None:
+        yield "runtime_sequence_index", True

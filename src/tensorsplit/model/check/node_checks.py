@@ -25,6 +25,7 @@ from tensorsplit.model.graph.facts import (
     Sequence,
     Tensor,
     declared,
+    tensor_of,
 )
 from tensorsplit.model.graph.nodes import NodeRef, constant, is_split, schema_of
 from tensorsplit.model.infer.analysis import Facts
@@ -278,8 +279,7 @@ def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
         if axis is not None:
             yield from _joined(inputs[0].parts or (), axis, is_new=bool(new_axis))
     elif ref.node.op_type == "SequenceInsert" and len(inputs) > 1 and inputs[0].count != 0:
-        held, given = inputs[0].element_type, inputs[1]
-        other = given.element_type if isinstance(given, Tensor) else None
+        held, other = inputs[0].element_type, tensor_of(inputs[1]).element_type
         if held is not None and other is not None and held != other:
             problem = (
                 f"the sequence holds tensors of {held.name.lower()}, but the tensor is of"

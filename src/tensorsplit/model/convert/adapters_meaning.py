@@ -202,7 +202,7 @@ def _branches(node: NodeConversion) -> None:
     """Before opset 11 both branches of an If give the same shapes."""
     branches = [node.attribute(name).outputs for name in ("then_branch", "else_branch")]
     for one, other in zip(*branches, strict=False):
-        left, right = (node.conversion.tensor(value).shape for value in (one, other))
+        left, right = (node.conversion.facts.tensor(value).shape for value in (one, other))
         if left is None or right is None:
             continue
         pairs = zip(left, right, strict=False)

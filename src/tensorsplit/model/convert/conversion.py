@@ -91,14 +91,9 @@ class Conversion:
             raise self._wrong[ref.path]
         return NodeConversion(ref, self)
 
-    def tensor(self, value: ir.Value | None) -> Tensor:
-        """What is known of a tensor."""
-        fact = self.facts.of(value)
-        return fact if isinstance(fact, Tensor) else Tensor()
-
     def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
         """The value of a constant, or of what follows from shapes alone."""
-        found, tensor = constant(value), self.tensor(value)
+        found, tensor = constant(value), self.facts.tensor(value)
         if found is not None or value is None or value.is_graph_input():
             return found
         if tensor.constant is None or tensor.shape is None or tensor.element_type is None:
@@ -190,7 +185,7 @@ class NodeConversion:
 
     def shape(self, index: int = 0) -> Shape | None:
         """The shape of an input; None if not even its rank is known."""
-        return self.conversion.tensor(self.input(index)).shape
+        return self.conversion.facts.tensor(self.input(index)).shape
 
     def rank(self) -> int | None:
         """The rank of the data."""
@@ -199,7 +194,7 @@ class NodeConversion:
 
     def dtype(self, index: int = 0) -> ir.DataType | None:
         """The element type of an input."""
-        return self.conversion.tensor(self.input(index)).element_type
+        return self.conversion.facts.tensor(self.input(index)).element_type
 
     def known(self, index: int) -> np.ndarray[Any, Any] | None:
         """The value of an input; None if it is left out or known only at run time."""

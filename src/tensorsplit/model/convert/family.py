@@ -67,7 +67,7 @@ def convert_split(node: NodeConversion) -> None:
 def _bound(node: NodeConversion) -> Intent:
     """What a split node asks for, lengths that follow from shapes included."""
     intent, inputs = bind(node.node, node.opset), node.node.inputs
-    followed = [node.conversion.tensor(value) for value in inputs]
+    followed = [node.conversion.facts.tensor(value) for value in inputs]
     if intent.given is None and len(inputs) > 1 and all(fact.constant for fact in followed[1:]):
         return bind(node.node, node.opset, followed)
     return intent

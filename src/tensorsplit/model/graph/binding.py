@@ -5,6 +5,7 @@ Static checks and execution both bind here, so that they can't disagree.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence as Listed
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -32,7 +33,7 @@ from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, declared
-from tensorsplit.model.graph.nodes import check_constant, constant, record_of
+from tensorsplit.model.graph.nodes import constant, record_of
 
 Known: TypeAlias = "Fact | np.ndarray[Any, Any] | list[Any] | None"
 """What is known of an input: a fact, an array, the list of a sequence, or None if it is absent."""
@@ -87,7 +88,7 @@ def bind(
                 try:
                     resolve.check_count(lengths.shape[0], intent)
                 except SplitError:
-                    check_constant(node.inputs[position])  # its shape may not be that of its data
+                    constant(node.inputs[position], sys.maxsize)  # refuses data of another shape
                     raise
     except SplitError as error:
         raise error.located(operator=record.id) from None

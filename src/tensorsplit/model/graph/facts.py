@@ -74,6 +74,11 @@ UNKNOWN = Other()
 ABSENT = Other(is_absent=True)
 
 
+def tensor_of(fact: Fact | None) -> Tensor:
+    """What is known of a tensor; nothing of a value of another kind."""
+    return fact if isinstance(fact, Tensor) else Tensor()
+
+
 def declared(value: ir.Value) -> Fact:
     """What the model says of a value."""
     return fact_of(value.type, value.shape)

@@ -378,25 +378,16 @@ def _signature(schema: Any) -> _Signature:
     )
 
 
-def constant(value: ir.Value | None, *, default: bool = False) -> np.ndarray[Any, Any] | None:
+def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> np.ndarray[Any, Any] | None:
     """The value of a small constant: an initializer, or the output of a Constant node.
 
-    An initializer that is also a graph input is a default and not a constant (D20); it is read only
-    if asked for. See `read_tensor` for what is refused.
+    An initializer that is also a graph input is a default and not a constant (D20). See
+    `read_tensor` for what is refused; the data of one with more elements is not read.
     """
-    if value is None or (value.is_graph_input() and not default):
-        return None
-    tensor = _tensor_of(value)
-    if tensor is None or tensor.size > LARGEST_CONSTANT:
+    tensor = None if value is None or value.is_graph_input() else _tensor_of(value)
+    if value is None or tensor is None or tensor.size > most:
         return None
     return read_tensor(tensor, value.name or "")
-
-
-def check_constant(value: ir.Value | None) -> None:
-    """Refuse a constant of any size that can't be read; see `read_tensor`."""
-    tensor = None if value is None or value.is_graph_input() else _tensor_of(value)
-    if value is not None and tensor is not None:
-        read_tensor(tensor, value.name or "")
 
 
 def _tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
@@ -405,16 +396,6 @@ def _tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
         return value.const_value
     is_constant = (producer.domain, producer.op_type) == ("", "Constant")
     return held_by(producer.attributes) if is_constant else None
-
-
-def readable_constant(
-    value: ir.Value | None, *, default: bool = False
-) -> np.ndarray[Any, Any] | None:
-    """As `constant`, but None for one that can't be read."""
-    try:
-        return constant(value, default=default)
-    except SplitError:
-        return None
 
 
 _HELD = {

@@ -17,7 +17,14 @@ import onnx_ir as ir
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.calls import Attributes, attributes_of, call_key, passed_to
+from tensorsplit.model.graph.calls import (
+    Attributes,
+    attributes_of,
+    call_key,
+    called_by,
+    functions_of,
+    passed_to,
+)
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
@@ -30,13 +37,13 @@ from tensorsplit.model.graph.facts import (
     kind_only,
     merge_declared,
     of_parts,
+    tensor_of,
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
     bodies,
     check_depth,
-    domain_name,
     domain_opsets,
     function_label,
     is_split,
@@ -98,6 +105,10 @@ class Facts:
             return UNKNOWN
         known = self._known.get(value)
         return declared(value) if known is None else known
+
+    def tensor(self, value: ir.Value | None) -> Tensor:
+        """What is known of a tensor; nothing of a value of another kind."""
+        return tensor_of(self.of(value))
 
     def split(self, ref: NodeRef) -> KnownSplit:
         """What is known of a split node; of one in a function, in all calls together."""
@@ -212,10 +223,7 @@ class _Analysis:
     ) -> None:
         self.model, self.feeds, self.facts = model, feeds, Facts()
         self._strict, self._declarations = strict, declarations
-        self._functions = {
-            (domain_name(key[0]), key[1], key[2]): function
-            for key, function in model.functions.items()
-        }
+        self._functions = functions_of(model)
         self._called: set[ir.Function] = set()
         self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
         self._leading: ir.Node | None = None
@@ -268,10 +276,9 @@ class _Analysis:
         return merge_declared(fact, declared(value)) if self._declarations else fact
 
     def _node(self, node: ir.Node, path: str, around: _Surroundings) -> list[Fact]:
-        key = (node.domain, node.op_type, node.overload or "")
         inputs = [self.facts.of(value) for value in node.inputs]
         attributes = attributes_of(node, around.passed)
-        function = self._functions.get(key)
+        function = self._functions.get(called_by(node))
         if function is not None:
             pairs = zip(node.inputs, inputs, strict=True)
             given = [ABSENT if value is None else fact for value, fact in pairs]
@@ -289,13 +296,13 @@ class _Analysis:
             return self.scope(graph, around.inside(f"{path}.{label}", runs))
 
         found = None
-        if key[0] == "" and node.op_type in SEQUENCE_RULES:
+        if node.domain == "" and node.op_type in SEQUENCE_RULES:
             try:
                 self._judge(path, [], check_position(node, inputs), around)
             except SplitError as error:
                 self._judge(path, [error], False, around)
             found = SEQUENCE_RULES[node.op_type](node, inputs)
-        elif key[0] == "" and node.op_type in BODY_RULES:
+        elif node.domain == "" and node.op_type in BODY_RULES:
             context = Context(around.opset, self._declarations, self._walked <= self._apart)
             found = BODY_RULES[node.op_type](body, node, inputs, context)
         if found is None:

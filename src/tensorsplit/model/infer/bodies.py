@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -17,8 +19,9 @@ from tensorsplit.model.graph.facts import (
     join,
     kind_only,
     merge_declared,
+    tensor_of,
 )
-from tensorsplit.model.graph.nodes import bodies, readable_constant
+from tensorsplit.model.graph.nodes import bodies, constant
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
 """What is known of the outputs of a body, from its label in a path, the body, what is known of its
@@ -47,7 +50,7 @@ def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> 
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
         return None
-    condition = inputs[0].constant if inputs and isinstance(inputs[0], Tensor) else None
+    condition = tensor_of(inputs[0]).constant if inputs else None
     taken = ("then_branch" if condition[0] else "else_branch") if condition else None
     found = {
         label: analyse(label, branch, [], None if taken is None else label == taken)
@@ -114,8 +117,7 @@ def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
     """The trip count or the condition of a loop; 1 where it is absent."""
     if len(inputs) <= index or node.inputs[index] is None:
         return 1
-    fact = inputs[index]
-    values = fact.values if isinstance(fact, Tensor) else None
+    values = tensor_of(inputs[index]).values
     return values[0] if values is not None and len(values) == 1 else None
 
 
@@ -132,7 +134,9 @@ def _goes_on(body: ir.Graph) -> bool:
     producer = condition.producer() if condition is not None else None
     if producer is not None and producer.op_type == "Identity" and producer.inputs:
         condition = producer.inputs[0]
-    known = readable_constant(condition)
+    known = None
+    with suppress(SplitError):  # checks refuse one that can't be read
+        known = constant(condition)
     is_true = known is not None and known.size == 1 and bool(known.item())
     return condition is body.inputs[1] or is_true
 

@@ -28,7 +28,7 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
-from tensorsplit.model.graph.facts import Fact, Tensor
+from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 
 Elements: TypeAlias = tuple[Dim, ...]
 
@@ -128,12 +128,13 @@ def _elementwise(rule: Callable[..., Dim], node: Node, output: Tensor) -> Elemen
 
 def _objects(fact: Fact | None) -> np.ndarray[Any, Any] | None:
     """The elements as an array of objects, fractions for floats."""
-    elements = elements_of(fact) if isinstance(fact, Tensor) else None
-    if not isinstance(fact, Tensor) or elements is None or fact.shape is None:
+    known = tensor_of(fact)
+    elements = elements_of(known)
+    if elements is None or known.shape is None:
         return None
     found = np.empty(len(elements), object)
     found[:] = [_exact(entry) if isinstance(entry, float) else entry for entry in elements]
-    return found.reshape(fact.shape)
+    return found.reshape(known.shape)
 
 
 def _exact(number: float) -> int | Fraction | None:
@@ -438,11 +439,12 @@ def _clip(node: Node, output: Tensor) -> Elements | None:
 
 def constant_array(fact: Fact | None) -> np.ndarray[Any, Any] | None:
     """The elements as an array, where every one is a number."""
-    if not isinstance(fact, Tensor) or fact.values is None or fact.element_type is None:
+    known = tensor_of(fact)
+    if known.values is None or known.element_type is None or known.shape is None:
         return None
-    if fact.shape is None or not all(isinstance(entry, (int, float)) for entry in fact.values):
+    if not all(isinstance(entry, (int, float)) for entry in known.values):
         return None
-    return np.array(fact.values, fact.element_type.numpy()).reshape(fact.shape)
+    return np.array(known.values, known.element_type.numpy()).reshape(known.shape)
 
 
 _Rule: TypeAlias = Callable[[Node, Tensor], "Elements | None"]

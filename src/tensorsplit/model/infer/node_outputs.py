@@ -22,7 +22,7 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
-from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of
+from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of, tensor_of
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, check_schema, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
@@ -73,10 +73,9 @@ def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> 
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
         return ""
-    shapes = [fact.shape if isinstance(fact, Tensor) else None for fact in inputs]
+    shapes = [tensor_of(fact).shape for fact in inputs]
     if (node.domain, node.op_type) == ("", "Reshape"):
-        made = infer_outputs(node, inputs, opsets)[0]
-        shapes = [shapes[0], made.shape if isinstance(made, Tensor) else None]
+        shapes = [shapes[0], tensor_of(infer_outputs(node, inputs, opsets)[0]).shape]
         counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
         return "the number of elements changes" if len(counts) > 1 else ""
     if (node.domain, node.op_type) == ("", "Gemm"):
@@ -177,7 +176,7 @@ def _ask(
         else:
             model.graph.input.add(name=name, type=_type_proto(fact))
     model.graph.node.append(proto)
-    few = all(not isinstance(fact, Tensor) or _is_short(fact.shape) for fact in inputs)
+    few = all(_is_short(tensor_of(fact).shape) for fact in inputs)
     made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=few)
     return {entry.name: entry.type for entry in made.graph.value_info}
 
@@ -232,9 +231,9 @@ def _without_elements(fact: Fact | None) -> Fact | None:
 
 def _in_part(fact: Fact) -> Shape | None:
     """The elements of a list of int64, as far as they are known."""
-    if not isinstance(fact, Tensor) or fact.element_type != ir.DataType.INT64:
-        return None
-    return elements_of(fact) if fact.shape is not None and len(fact.shape) == 1 else None
+    known = tensor_of(fact)
+    is_list = known.element_type == ir.DataType.INT64 and len(known.shape or ()) == 1
+    return elements_of(known) if is_list else None
 
 
 def _type_proto(fact: Fact) -> onnx.TypeProto:

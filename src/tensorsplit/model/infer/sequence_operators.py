@@ -16,6 +16,7 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     join_shapes,
     of_parts,
+    tensor_of,
 )
 from tensorsplit.model.graph.tensors import element_type_of
 
@@ -151,7 +152,7 @@ def _sequence(inputs: list[Fact]) -> Sequence | None:
 
 def _position(inputs: list[Fact], index: int) -> int | None:
     fact = inputs[index] if len(inputs) > index else UNKNOWN
-    constant = fact.constant if isinstance(fact, Tensor) else None
+    constant = tensor_of(fact).constant
     return constant[0] if constant and len(constant) == 1 and is_known(constant[0]) else None
 
 

@@ -26,6 +26,7 @@ from tensorsplit.model.graph.facts import (
     Sequence,
     Tensor,
     of_parts,
+    tensor_of,
 )
 from tensorsplit.model.graph.nodes import record_of
 
@@ -84,7 +85,7 @@ def split_of(
     found.attempt(lambda: _check_data(operator, intent, data))
     if intent is None:
         return found
-    tensor = data if isinstance(data, Tensor) else Tensor()
+    tensor = tensor_of(data)
     keepdims = (node.attributes if attributes is None else attributes).get(operator.keepdims or "")
     is_open = keepdims is not None and keepdims.is_ref() and intent.source is None
     if is_open:
@@ -158,12 +159,12 @@ def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) ->
             part = (*data.shape[:axis], None, *data.shape[axis + 1 :])
     if not intent.operator.is_sequence:
         return [Tensor(data.element_type, part)] * (intent.outputs or 0)
-    lengths = inputs[1] if len(inputs) > 1 else UNKNOWN
+    lengths = tensor_of(inputs[1] if len(inputs) > 1 else None).shape
     count: Dim = None
     if intent.rule is explicit and intent.given is not None:
         count = len(intent.given)
-    elif isinstance(lengths, Tensor) and lengths.shape is not None and len(lengths.shape) == 1:
-        count = lengths.shape[0]
+    elif lengths is not None and len(lengths) == 1:
+        count = lengths[0]
     return [Sequence(data.element_type, part, count)]
 
 

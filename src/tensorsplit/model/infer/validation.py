@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, declared
-from tensorsplit.model.graph.nodes import bodies, domain_name, is_split, model_opsets
+from tensorsplit.model.graph.calls import called_by, functions_of
+from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, declared, tensor_of
+from tensorsplit.model.graph.nodes import bodies, is_split, model_opsets
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
@@ -175,13 +176,11 @@ def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
 
 def _concerned(model: ir.Model) -> set[ir.Node]:
     """The nodes of the main graph that have to do with splits or sequences, and what they need."""
-    called = {(domain_name(key[0]), key[1]) for key in model.functions}
+    called = functions_of(model)
     checked = (
         node
         for node in model.graph
-        if any(
-            _is_checked(inner) or (inner.domain, inner.op_type) in called for inner in _all(node)
-        )
+        if any(_is_checked(inner) or called_by(inner) in called for inner in _all(node))
     )
     return _needed(model, checked)
 
@@ -213,15 +212,13 @@ def _is_enough(node: ir.Node, index: int, fact: Fact) -> bool:
         return index != POSITIONS[node.op_type] or _has_elements(fact)
     if index > 0:
         return _has_elements(fact)
-    if not isinstance(fact, Tensor) or fact.element_type is None or fact.shape is None:
-        return False
-    return all(map(is_known, fact.shape))
+    data = tensor_of(fact)
+    return data.element_type is not None and data.shape is not None and are_known(data.shape)
 
 
 def _has_elements(fact: Fact) -> bool:
-    if not isinstance(fact, Tensor) or fact.values is None:
-        return False
-    return all(is_known(value) or isinstance(value, float) for value in fact.values)
+    values = tensor_of(fact).values
+    return values is not None and all(isinstance(value, (int, float)) for value in values)
 
 
 def _all(node: ir.Node) -> Iterator[ir.Node]:

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitError, show
 from tensorsplit.model.graph.calls import Attributes, is_open
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, declared
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, declared, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
 
@@ -200,8 +200,7 @@ def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitErr
         given = node.attributes.get(f"scan_{end}put_axes")
         axes = () if given is None or is_open(given) else given.as_ints()
         for value, axis in zip(values[carried:], axes, strict=False):
-            fact = fact_of(value)
-            shape = fact.shape if isinstance(fact, Tensor) else None
+            shape = tensor_of(fact_of(value)).shape
             rank = None if shape is None else len(shape) + more
             if rank is not None and not -rank <= axis < rank:
                 problem = f"scan_{end}put_axes has {axis}, and its {end}put only rank {rank}"

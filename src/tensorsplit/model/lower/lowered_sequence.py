@@ -123,7 +123,7 @@ class PackedParts:
     @property
     def rank(self) -> int | None:
         """The rank of the parts, if it is known."""
-        shape = self.point.lowering.tensor(self.data).shape
+        shape = self.point.lowering.facts.tensor(self.data).shape
         if self.layout.is_flat or shape is None:
             return self.layout.rank
         return len(shape) - self.layout.dropped
@@ -155,7 +155,7 @@ class PackedParts:
         assert sizes is not None  # noqa: S101 - the caller looked
         parts = self.point.split(self.data, axis, self.dim, sizes, len(sizes))
         for part, size in zip(parts, sizes, strict=True):
-            lowering.facts.set(part, resized(lowering.tensor(self.data), axis, size))
+            lowering.facts.set(part, resized(lowering.facts.tensor(self.data), axis, size))
         return parts
 
     @cached_property
@@ -168,7 +168,7 @@ class PackedParts:
     def at(self, make: Calculation, place: Number) -> ir.Value:
         """The part at a position, which is in range."""
         if self.layout.dropped:
-            axis, held = self.layout.axis, self.point.lowering.tensor(self.data)
+            axis, held = self.layout.axis, self.point.lowering.facts.tensor(self.data)
             if held.element_type == ir.DataType.STRING and not self.by_index:
                 # onnxruntime gathers one string of each step
                 return make.squeeze(self._slice(make, place, place + 1), [axis])
@@ -263,7 +263,7 @@ class PackedParts:
         table = point.op("Expand", [shape, point.make(listed((self.count, 1)))])
         if not self.layout.dropped:
             table = point.concat([point.unsqueeze(point.make(self.lengths), [1]), table], 1)
-        element_type = point.lowering.tensor(self.data).element_type
+        element_type = point.lowering.facts.tensor(self.data).element_type
         data = point.elements(data)
         point.lowering.facts.set(data, Tensor(element_type, (None,)))
         return PackedParts.of(point, data, layout, value(table))
@@ -291,7 +291,7 @@ class FlatParts(PackedParts):
         """The part at a position, which is in range."""
         rank, axis = self.layout.rank or 0, self.layout.axis
         shape = make.op("Reshape", [make.make(pick(self.beside, place)), make.make(rank)])
-        held = self.point.lowering.tensor(self.data).element_type
+        held = self.point.lowering.facts.tensor(self.data).element_type
         made = make.in_shape(super().at(make, place), shape, rank, held, by_index=self.by_index)
         return make.moved(made, rank, 0, axis)
 
@@ -419,7 +419,7 @@ def layout_for(fact: Sequence, sequences: Iterable[LoweredSequence]) -> Layout:
         )
     # Of none that are there, nothing says what the tensor that holds them looks like
     fits = all(each.fact.count != 0 for each, _ in given) and all(
-        packed.layout.fits(fact.part, packed.point.lowering.tensor(packed.data).shape)
+        packed.layout.fits(fact.part, packed.point.lowering.facts.tensor(packed.data).shape)
         for packed in lying
     )
     if len(layouts) == 1 and fits:

@@ -72,7 +72,7 @@ def take_branches(lowering: Lowering) -> bool:
         for ref in lowering.refs.values()
         if (ref.node.domain, ref.op_type) == ("", "If")
         and any(made in lowering.reasons for made in ref.node.outputs)
-        and (known := lowering.tensor(ref.input(0)).constant) is not None
+        and (known := lowering.facts.tensor(ref.input(0)).constant) is not None
     ]
     for ref, condition in wanted:
         with at(ref):

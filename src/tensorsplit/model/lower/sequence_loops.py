@@ -78,7 +78,7 @@ def join_in_loop(
     make: InsertionPoint, packed: PackedParts, axis: int, *, new_axis: bool
 ) -> ir.Value:
     """Join the parts of one tensor along any axis; the running model stops if there are none."""
-    kind = make.lowering.tensor(packed.data).element_type
+    kind = make.lowering.facts.tensor(packed.data).element_type
     if kind is None:
         raise refusal("the type of the tensors to join is not known", "declare it")
     if kind == ir.DataType.STRING:

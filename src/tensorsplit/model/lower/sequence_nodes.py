@@ -91,7 +91,7 @@ class SequenceNode:
         held = self.ref.input(POSITIONS[self.ref.op_type])
         if held is None:
             return None
-        fact = self.lowering.tensor(held)
+        fact = self.lowering.facts.tensor(held)
         if fact.constant is not None and len(fact.constant) == 1:
             return fact.constant[0]
         return self.point.number(held, fact.element_type)
@@ -130,7 +130,7 @@ def _split(step: SequenceNode) -> Result:
     elif not isinstance(sizes, Chunks):
         zero = calculated(point, fitting_zero(dim, sizes))
         sizes = calculated(point, sizes)
-        if isinstance(sizes, Formula) and lowering.tensor(step.ref.input(1)).shape == (1,):
+        if isinstance(sizes, Formula) and lowering.facts.tensor(step.ref.input(1)).shape == (1,):
             sizes = (sizes,)
     elif isinstance(sizes.size, Formula):
         size = calculated(point, sizes.size)
@@ -170,7 +170,7 @@ def _insert(step: SequenceNode) -> Result:
     assert tensor is not None  # noqa: S101 - the input is required
     if parts is not None and place is not None:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
-    is_ranked = step.lowering.tensor(tensor).shape is not None
+    is_ranked = step.lowering.facts.tensor(tensor).shape is not None
     packed, make = step.packed(step.fact if is_ranked else step.given.fact), step.point
     new = piece(make, tensor, packed.layout)
     where = step.position(packed.count, behind=1)
@@ -194,7 +194,7 @@ def _repacked(step: SequenceNode, packed: PackedParts, pieces: list[Piece]) -> L
     """The sequence put together from pieces, laid out as before."""
     lowering, layout = step.lowering, packed.layout
     data = step.point.concat([held for held, _ in pieces], layout.along)
-    lowering.facts.set(data, resized(lowering.tensor(packed.data), layout.along, None))
+    lowering.facts.set(data, resized(lowering.facts.tensor(packed.data), layout.along, None))
     lengths = joined(*(lengths for _, lengths in pieces))
     return LoweredSequence.of(PackedParts.of(step.point, data, layout, lengths), step.fact)
 
@@ -230,7 +230,7 @@ def _joined_at_once(
 
     A new axis is an axis of the result, another one an axis of the parts.
     """
-    shape, here = step.lowering.tensor(packed.data).shape, packed.layout.axis
+    shape, here = step.lowering.facts.tensor(packed.data).shape, packed.layout.axis
     rank = None if shape is None else len(shape)
     there = axis if rank is None else axis % rank
     is_whole = new_axis == packed.layout.dropped and there == here >= 0

@@ -65,7 +65,7 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
     node, data = ref.node, ref.input(0)
     intent = bind(node, ref.opset, [lowering.facts.of(held) for held in node.inputs])
     assert data is not None  # noqa: S101 - `bind` looked
-    axis, shape = intent.axis, lowering.tensor(data).shape
+    axis, shape = intent.axis, lowering.facts.tensor(data).shape
     if axis is None:
         raise refusal("the axis is known only at run time", "give it as a constant")
     if shape is not None and -len(shape) <= axis < len(shape):
@@ -78,7 +78,7 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
 
 def length_of(lowering: Lowering, data: ir.Value, axis: int) -> Number:
     """The length of an axis: an integer if it is known, else calculated."""
-    shape = lowering.tensor(data).shape
+    shape = lowering.facts.tensor(data).shape
     if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
         return shape[axis]
     return dimension(data, axis)
@@ -99,7 +99,7 @@ def sizes_of(
     names = [entry.name for entry in intent.operator.inputs]
     held = ref.input(names.index(intent.source or ""))
     assert held is not None  # noqa: S101 - the intent says that it gives the lengths
-    fact = lowering.tensor(held)
+    fact = lowering.facts.tensor(held)
     integers = make.int64(held, fact.element_type)
     if intent.rule is chunk:
         one = make.op("Reshape", [integers, make.make(1)])

@@ -15,7 +15,7 @@ from tensorsplit.core.errors import CANNOT_LOWER, SplitError
 from tensorsplit.model.features import features_of, is_sequence
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, model_opsets, walk
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.profiles import Limitation, Profile, must_go
@@ -143,16 +143,11 @@ class Lowering:
 
     def takes_by_index(self, held: ir.Value) -> bool:
         """Whether the target was measured not to split tensors of the value's element type."""
-        element_type = self.tensor(held).element_type
+        element_type = self.facts.tensor(held).element_type
         if element_type is None:
             return False
         features = {"operator": "Split", "element_type": element_type.name.lower()}
         return any(entry.feature == "element_type" for entry in self.profile.about(features))
-
-    def tensor(self, held: ir.Value | None) -> Tensor:
-        """What is known of a tensor."""
-        fact = self.facts.of(held)
-        return fact if isinstance(fact, Tensor) else Tensor()
 
     def sequence(self, held: ir.Value) -> Sequence:
         """What is known of a sequence."""
@@ -205,7 +200,7 @@ class InsertionPoint(Calculation):
         """The same as a value of its own, for an output; not all targets can pass strings on."""
         if not self.lowering.takes_by_index(held):
             return self.op("Identity", [held])
-        if self.lowering.tensor(held).shape == ():
+        if self.lowering.facts.tensor(held).shape == ():
             return self.take(self.unsqueeze(held, [0]), 0, 0)
         return self.slice(held, 0, dimension(held, 0), 0, by_index=True)
 
