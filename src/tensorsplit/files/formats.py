@@ -7,7 +7,7 @@ in any order, and what comes last. It never decides lengths, names, or where the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,7 +17,7 @@ from typing import Protocol, cast
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.core.plan import SplitPlan
 
-FORMATS = ("npy_files",)
+FORMATS = ("npy_files", "zarr_files")
 """The modules of this folder that are formats; the first that recognizes a source opens it."""
 
 
@@ -169,8 +169,17 @@ class Executor(AbstractContextManager["Executor"], Protocol):
     def check(self, draft: str) -> None:
         """Refuse to run where not all who run tasks see the draft."""
 
-    def run(self, tasks: Iterator[WriteTask], *, verify: bool = False) -> Iterator[int]:
-        """Run tasks, or verify what they wrote; gives the bytes done, as each one ends."""
+    def run(
+        self,
+        tasks: Iterator[WriteTask],
+        progress: Callable[[int], object],
+        *,
+        verify: bool = False,
+    ) -> None:
+        """Run tasks, or verify what they wrote; none still runs when this ends, or fails.
+
+        As each one ends, `progress` gets the bytes done.
+        """
 
 
 def open_source(source: str) -> TensorSource:

@@ -33,3 +33,11 @@ def check_regular(path: Path) -> None:
     """ValueError for what is there and no file, as a device, which might never end."""
     if path.exists() and not path.is_file():
         raise ValueError("it is no file")
+
+
+def local_path(url: str) -> Path | None:
+    """The path that a URL stands for, or that it is; None if it is no local one."""
+    for scheme in ("file://", "local://"):
+        if url.startswith(scheme):
+            return Path(url.removeprefix(scheme))
+    return None if "://" in url else Path(url)

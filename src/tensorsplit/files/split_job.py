@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tensorsplit.core.errors import UNWRITABLE, USAGE, SplitError, short_name, show, show_int
+from tensorsplit.core.errors import (
+    UNREADABLE_TENSORS,
+    UNWRITABLE,
+    USAGE,
+    SplitError,
+    short_name,
+    show,
+    show_int,
+)
 from tensorsplit.core.outputs import Outputs
 from tensorsplit.files.divisions import SplitOperands, divide
 from tensorsplit.files.formats import (
@@ -77,12 +85,10 @@ class SplitJob:
                 )
             self.writing.prepare(str(draft))
             executor.check(str(draft))
-            for done in executor.run(self.writing.tasks()):
-                progress(done)
+            executor.run(self.writing.tasks(), progress)
             self.writing.finish()
             if verify:
-                for done in executor.run(self.writing.tasks(), verify=True):
-                    progress(done)
+                executor.run(self.writing.tasks(), progress, verify=True)
 
 
 def plan_job(
@@ -116,4 +122,7 @@ def _chosen(source: TensorSource, names: Sequence[str]) -> list[StoredTensor]:
                 f"it holds {len(source.tensors)}: {known}",
                 parameter="array",
             )
-    return [each for each in source.tensors.values() if not names or each.name in names]
+    chosen = [source.tensors[name] for name in names or source.tensors]
+    if not chosen:
+        raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
+    return chosen

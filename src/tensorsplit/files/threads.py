@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ _MOST_THREADS = 4
 
 
 class LocalThreads:
-    """Runs tasks here, in bounded memory; leaving the block waits for those that have begun."""
+    """Runs tasks here, in bounded memory."""
 
     def __init__(self, memory: int, least: int) -> None:
         if memory - BASE < least:
@@ -38,22 +38,34 @@ class LocalThreads:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown()
 
     def check(self, _draft: str) -> None:
         """All threads see the same files."""
 
-    def run(self, tasks: Iterator[WriteTask], *, verify: bool = False) -> Iterator[int]:
-        """Run the tasks, a few at a time; the bytes done, in the order of the tasks."""
+    def run(
+        self,
+        tasks: Iterator[WriteTask],
+        progress: Callable[[int], object],
+        *,
+        verify: bool = False,
+    ) -> None:
+        """Run the tasks, a few at a time."""
         waiting: deque[Future[int]] = deque()
 
         def begin(task: WriteTask) -> None:
             done: Any = task.verify if verify else task.write
             waiting.append(self._pool.submit(done, self.memory))
 
-        for task in islice(tasks, 2 * self._threads):
-            begin(task)
-        while waiting:
-            yield waiting.popleft().result()
-            for task in islice(tasks, 1):
+        try:
+            for task in islice(tasks, 2 * self._threads):
                 begin(task)
+            while waiting:
+                progress(waiting[0].result())
+                waiting.popleft()
+                for task in islice(tasks, 1):
+                    begin(task)
+        finally:
+            for each in waiting:
+                each.cancel()
+            wait(waiting)  # or they would write into a draft that is being removed

@@ -1,0 +1,330 @@
+"""Arrays in zarr stores: found, described, and their chunks read and written one at a time.
+
+What a store holds is not trusted: no link out of it is followed, nothing but regular files is
+read, no code in it is run, and no chunk is decoded to more than its size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import warnings
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import zarr
+from zarr.abc.store import Store
+from zarr.core.array_spec import ArrayConfig
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.chunk_grids import RegularChunkGrid
+from zarr.core.metadata import ArrayV2Metadata
+from zarr.core.sync import sync
+from zarr.errors import ZarrUserWarning
+from zarr.storage import FsspecStore, LocalStore, StorePath
+
+from tensorsplit.core.dimensions import MAX_DIM
+from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show, show_path
+from tensorsplit.files.byte_copies import ByteRange, RangeCopies
+from tensorsplit.files.sources import local_path, refusing
+from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, runs_code
+
+if TYPE_CHECKING:
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Found: TypeAlias = "zarr.Array[Any] | zarr.Group"
+
+_DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+_LARGEST_DOCUMENT = 64 << 20
+
+
+def store_at(url: str, *, read_only: bool = True) -> Store:
+    """The store at a path or URL."""
+    path = local_path(url)
+    if path is None:
+        return FsspecStore.from_url(url, read_only=read_only)
+    return GuardedStore(path, read_only=read_only)
+
+
+class GuardedStore(LocalStore):
+    """A folder out of which no link is followed."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """The value of a key, as of any store."""
+        if self.size(key) is None:
+            return None
+        return await super().get(key, prototype, byte_range)
+
+    def size(self, key: str) -> int | None:
+        """The bytes of a value; None if it is not there, TS705 if it may not be read."""
+        path = self.root / key
+        _check_inside(str(path.parent), str(self.root))
+        try:
+            found = path.lstat()
+            if stat.S_ISLNK(found.st_mode):
+                _check_inside(str(path), str(self.root))
+                found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISDIR(found.st_mode):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise _unreadable(str(path), "it is no regular file")
+        return found.st_size
+
+
+@lru_cache(maxsize=1024)
+def _check_inside(path: str, root: str) -> None:
+    """Refuse (TS705) a path that leads out of a folder."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise _unreadable(path, "it leads out of the store")
+
+
+def size_of(store: Store, key: str) -> int | None:
+    """The bytes of a value in a store; None if it is not there."""
+    if isinstance(store, GuardedStore):
+        return store.size(key)
+    try:
+        return sync(store.getsize(key))
+    except FileNotFoundError:
+        return None
+
+
+def find(url: str, path: str = "") -> Found:
+    """The array or group at a path in a store, validated by zarr (TS705)."""
+    with refusing(join(url, path)), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ZarrUserWarning)
+        store = store_at(url)
+        for name in _DOCUMENTS:
+            if (size_of(store, join(path, name)) or 0) > _LARGEST_DOCUMENT:
+                raise ValueError(f"its {name} is larger than {_LARGEST_DOCUMENT} bytes")
+        found = zarr.open(store=store, path=path, mode="r", use_consolidated=False)
+        if isinstance(found, zarr.Array):
+            _check(found.metadata)
+        return found
+
+
+def _check(metadata: Metadata) -> None:
+    """ValueError for arrays that zarr reads, and that are not split."""
+    if not all(0 <= dim <= MAX_DIM for dim in metadata.shape):
+        raise ValueError(f"its shape is {show(metadata.shape)}")
+    if (
+        not isinstance(metadata.chunk_grid, RegularChunkGrid)
+        or 0 in metadata.chunk_grid.chunk_shape
+    ):
+        raise ValueError("its chunks are not of one shape")
+    if getattr(metadata, "storage_transformers", ()):
+        raise ValueError("its chunks are stored in a way that is not known")
+    if runs_code(metadata):
+        raise ValueError("its elements are pickled objects, which are never read")
+
+
+def documents_of(url: str, path: str) -> dict[str, bytes]:
+    """What describes an array, as it is stored: each document that is there, by its name."""
+    store, found = store_at(url), {}
+    for name in _DOCUMENTS:
+        value = sync(store.get(join(path, name), default_buffer_prototype()))
+        if value is not None:
+            found[name] = value.to_bytes()
+    return found
+
+
+def join(*parts: str) -> str:
+    """A path in a store, or the URL of one."""
+    return "/".join(each.rstrip("/") for each in parts if each)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPlace:
+    """Where an array is.
+
+    Attributes:
+        url: The path or URL of its store.
+        path: Its path in there.
+        digest: Of what describes it: a worker that finds something else there is refused.
+    """
+
+    url: str
+    path: str
+    digest: str
+
+
+def digest_of(documents: dict[str, bytes]) -> str:
+    """What tells these documents from others."""
+    return sha256(repr(sorted(documents.items())).encode()).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def open_array(place: ArrayPlace, memory: int) -> StoredArray:
+    """The array at a place (TS705), to be read.
+
+    A chunk of elements that have no fixed size may decode to so much memory.
+    """
+    found = find(place.url, place.path)
+    if (
+        isinstance(found, zarr.Group)
+        or digest_of(documents_of(place.url, place.path)) != place.digest
+    ):
+        raise _unreadable(join(place.url, place.path), "it is another one than when it was planned")
+    return StoredArray(place.url, place.path, found.metadata, memory)
+
+
+@lru_cache(maxsize=16)
+def open_part(url: str, place: ArrayPlace, memory: int) -> StoredArray:
+    """An array that is written, with the codecs of the one at a place."""
+    return StoredArray(url, "", open_array(place, memory).metadata, memory, read_only=False)
+
+
+class StoredArray:
+    """An array whose chunks are read and written.
+
+    Args:
+        url: The path or URL of its store.
+        path: Its path in there.
+        metadata: What describes it, but perhaps for its shape.
+        memory: What a chunk of elements that have no fixed size may decode to.
+        read_only: Whether nothing is written.
+
+    Attributes:
+        metadata: As given.
+        chunks: The shape of a chunk, or of a shard, which is stored as one value.
+    """
+
+    def __init__(
+        self, url: str, path: str, metadata: Metadata, memory: int, *, read_only: bool = True
+    ) -> None:
+        self.metadata, self._path = metadata, path
+        self._store = store_at(url, read_only=read_only)
+        self._pipeline = bounded_pipeline(metadata, StorePath(self._store, path), memory)
+        order = metadata.order if isinstance(metadata, ArrayV2Metadata) else "C"
+        config = ArrayConfig(order, write_empty_chunks=True)
+        self._spec = metadata.get_chunk_spec((), config, default_buffer_prototype())
+        self.chunks = self._spec.shape
+        self._is_sharded = metadata.shards is not None
+        fill = self._spec.fill_value
+        self._fill = self._spec.dtype.default_scalar() if fill is None else fill
+
+    def key(self, chunk: tuple[int, ...]) -> str:
+        """The key of a chunk in the store."""
+        return join(self._path, self.metadata.encode_chunk_key(chunk))
+
+    def size(self, chunk: tuple[int, ...]) -> int | None:
+        """The bytes of a chunk, encoded; None if it is missing."""
+        return size_of(self._store, self.key(chunk))
+
+    def load(self, chunk: tuple[int, ...]) -> Buffer | None:
+        """A chunk as it is stored; None if it is missing."""
+        with refusing(join(str(self._store), self.key(chunk))):
+            return sync(self._store.get(self.key(chunk), default_buffer_prototype()))
+
+    def save(self, chunk: tuple[int, ...], data: Buffer) -> None:
+        """Store a chunk that is encoded."""
+        sync(self._store.set(self.key(chunk), data))
+
+    def copy(self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]) -> None:
+        """Store a chunk as it is stored in another array, or leave it out where it is missing."""
+        ours, theirs = self._store, source._store
+        if isinstance(ours, GuardedStore) and isinstance(theirs, GuardedStore):
+            size = source.size(other)
+            if size is not None:
+                target = ours.root / self.key(chunk)
+                _copy_file(theirs.root / source.key(other), target, size)
+        elif (data := source.load(other)) is not None:
+            self.save(chunk, data)
+
+    def decode(self, chunk: tuple[int, ...], data: Buffer) -> Array:
+        """The elements of a chunk (TS705)."""
+        with refusing(join(str(self._store), self.key(chunk))):
+            return self._decoded(data)
+
+    def encode(self, elements: Array) -> Buffer | None:
+        """A chunk as it is to be stored; None for a shard in which each chunk is missing.
+
+        A codec that would change elements is refused (TS705). In a shard, chunks that are all fill
+        value are left out, unless there are other bits that count as equal to it.
+        """
+        config = self._spec.config
+        if self._is_sharded and not _has_other_bits(elements, self._fill):
+            config = ArrayConfig("C", write_empty_chunks=False)  # version 3 has shards
+        spec = replace(self._spec, config=config)
+        buffer = spec.prototype.nd_buffer.from_numpy_array(elements)
+        (encoded,) = sync(self._pipeline.encode([(buffer, spec)]))
+        if encoded is None or keeps_values(self.metadata):
+            return encoded
+        if not _same_bits(self._decoded(encoded), elements):
+            raise _unreadable(str(self._store), "its codecs would change elements")
+        return encoded
+
+    def _decoded(self, data: Buffer) -> Array:
+        (decoded,) = sync(self._pipeline.decode([(data, self._spec)]))
+        assert decoded is not None  # noqa: S101 - for the type checker
+        return decoded.as_numpy_array()
+
+    def empty(self, dtype: np.dtype[Any]) -> Array:
+        """The elements of a chunk that is missing."""
+        return np.full(self.chunks, self._fill, dtype)
+
+    def holds(self, chunk: tuple[int, ...], elements: Array | None) -> bool:
+        """Whether a chunk holds these elements, or is missing where there are none."""
+        stored = self.load(chunk)
+        if elements is None:
+            return stored is None
+        held = self.empty(elements.dtype) if stored is None else self.decode(chunk, stored)
+        return _same_bits(held, elements)
+
+    def holds_copy(
+        self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]
+    ) -> bool:
+        """Whether a chunk is stored as one of another array is."""
+        ours, theirs = self.load(chunk), source.load(other)
+        if ours is None or theirs is None:
+            return ours is theirs
+        return bool(np.array_equal(ours.as_numpy_array(), theirs.as_numpy_array()))
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    """Whether two arrays of one shape and type hold the same bits."""
+    if one.dtype.hasobject or one.dtype.kind == "T":
+        return bool(np.array_equal(one, other))
+    return bool(np.array_equal(_bytes_of(one), _bytes_of(other)))
+
+
+def _bytes_of(elements: Array) -> Array:
+    return np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
+
+
+def _has_other_bits(elements: Array, value: Any) -> bool:
+    """Whether an element counts as equal to a value, but has other bits: -0.0, or another NaN."""
+    if elements.dtype.kind not in "fc":
+        return False
+    fill = np.asarray(value, elements.dtype)
+    equal = np.isnan(elements) if np.isnan(fill) else elements == fill
+    bits = f"V{elements.dtype.itemsize}"
+    other = np.ascontiguousarray(elements).view(bits) != fill.reshape(1).view(bits)
+    return bool(np.any(equal & other))
+
+
+def _copy_file(source: Path, target: Path, size: int) -> None:
+    """Copy a file; whoever else makes the same copy at the same time does no harm."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.{os.urandom(8).hex()}")
+    with contextlib.ExitStack() as cleaning:
+        draft.touch(exist_ok=False)
+        cleaning.callback(draft.unlink, missing_ok=True)
+        RangeCopies((ByteRange(str(source), 0, str(draft), 0, size),)).write(1 << 20)
+        draft.replace(target)
+
+
+def _unreadable(source: str, problem: str) -> SplitError:
+    return SplitError(UNREADABLE_TENSORS, f"{show_path(source)}: {problem}", parameter="source")

@@ -1,0 +1,31 @@
+"""The format of zarr stores, version 2 and 3, at a path or any URL of fsspec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tensorsplit.core.errors import LIBRARY, SplitError
+from tensorsplit.files.sources import local_path
+
+if TYPE_CHECKING:
+    from tensorsplit.files.zarr_parts import ZarrSource
+
+
+def recognizes(source: str) -> bool:
+    """Whether it is a URL, a path that ends in ``.zarr``, or a folder that zarr has described."""
+    path = local_path(source)
+    return (
+        path is None
+        or path.suffix == ".zarr"
+        or any((path / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup"))
+    )
+
+
+def open_source(source: str) -> ZarrSource:
+    """Read what describes the array or group at a path or URL (TS705)."""
+    try:
+        from tensorsplit.files import zarr_parts
+    except ImportError as error:
+        problem = f"zarr can't be imported: {error}"
+        raise SplitError(LIBRARY, problem, "pip install 'tensorsplit[files]'") from None
+    return zarr_parts.ZarrSource(source.rstrip("/"))

@@ -1,0 +1,418 @@
+"""Parts of zarr arrays, chunk by chunk.
+
+Where a part begins at a chunk, encoded chunks are copied as they are. All other chunks of a part
+are made of the chunks that hold their elements. A chunk that is missing stays missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+
+from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.errors import (
+    CANNOT_EXPRESS,
+    UNREADABLE_TENSORS,
+    UNVERIFIED,
+    SplitError,
+    show_int,
+    show_path,
+)
+from tensorsplit.files.byte_copies import LEAST_MEMORY
+from tensorsplit.files.divisions import check_file_names
+from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor, WriteTask
+from tensorsplit.files.sources import local_path, refusing
+from tensorsplit.files.zarr_arrays import (
+    Array,
+    ArrayPlace,
+    StoredArray,
+    digest_of,
+    documents_of,
+    find,
+    join,
+    open_array,
+    open_part,
+    store_at,
+)
+
+if TYPE_CHECKING:
+    from zarr.core.buffer import Buffer
+
+_COPIES = 4
+"""How often a chunk is in memory while one is made: two as they are read, and one twice."""
+
+_MOST_CHUNKS = 1 << 24
+_TASK = 32 << 20
+
+
+class ZarrSource:
+    """A store that was opened."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        path = local_path(url)
+        self.reads = () if path is None else (path,)
+        self.tensors = _Arrays(url)
+
+    def writing(
+        self, divisions: Sequence[Division], _target: str, _layout: FileLayout
+    ) -> ZarrWriting:
+        """Each new tensor becomes a store in a folder.
+
+        Raises:
+            SplitError: TS310 where the axis is dropped, TS705 for more chunks than can be gone
+                through, TS706 for names that collide.
+        """
+        parts = []
+        for each in divisions:
+            array = self.tensors.array(each.tensor.name)
+            documents = documents_of(self._url, array.path)
+            place = ArrayPlace(self._url, array.path, digest_of(documents))
+            folder = array.path.rpartition("/")[0]
+            for output in each.outputs:
+                name = output.name.removeprefix(f"{folder}/")
+                cut = _cut(each, output, array, place)
+                parts.append(_NewArray(f"{name}.zarr", cut, documents, array.dtype.itemsize))
+        check_file_names([part.name for part in parts])
+        chunks = sum(prod(part.cut.grid) for part in parts)
+        if chunks > _MOST_CHUNKS:
+            raise SplitError(
+                UNREADABLE_TENSORS,
+                f"{show_path(self._url)}: the parts would have {show_int(chunks)} chunks",
+                f"at most {_MOST_CHUNKS} can be gone through",
+                parameter="source",
+            )
+        return ZarrWriting(parts)
+
+
+class _Arrays(Mapping[str, StoredTensor]):
+    """The arrays of a store by their paths, or the one that the store is by its own name."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._found: dict[str, zarr.Array[Any]] = {}
+        found = find(url)
+        self._root = found if isinstance(found, zarr.Group) else None
+        if isinstance(found, zarr.Array):
+            name = url.rpartition("/")[2].removesuffix(".zarr")
+            self._found[name] = found
+
+    def array(self, name: str) -> zarr.Array[Any]:
+        """The array of a name (KeyError)."""
+        if name not in self._found:
+            found = find(self._url, name) if self._root and name else None
+            if not isinstance(found, zarr.Array):
+                raise KeyError(name)
+            self._found[name] = found
+        return self._found[name]
+
+    def __getitem__(self, name: str) -> StoredTensor:
+        array = self.array(name)
+        element = element_type(np.empty(0, array.dtype))
+        nbytes = prod(array.shape) * array.dtype.itemsize
+        return StoredTensor(name, array.shape, element, nbytes)
+
+    def __iter__(self) -> Iterator[str]:
+        if self._root is None:
+            return iter(self._found)
+        with refusing(self._url):
+            members = self._root.members(max_depth=None, use_consolidated_for_children=False)
+        return iter(sorted(path for path, each in members if isinstance(each, zarr.Array)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Which elements of an array another one is made of.
+
+    Attributes:
+        source: Where the array is.
+        length: Its length on the axis.
+        axis: The axis on which pieces of it lie side by side.
+        pieces: Start and size of each piece.
+        shape: The shape of the new array.
+        chunks: The shape of a chunk, here and there.
+    """
+
+    source: ArrayPlace
+    length: int
+    axis: int
+    pieces: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether each chunk is a copy of one of the source."""
+        size = self.chunks[self.axis]
+        (start, length), *others = self.pieces
+        return (
+            not others
+            and start % size == 0
+            and (length % size == 0 or start + length == self.length)
+        )
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The number of chunks on each axis."""
+        return tuple(-(-dim // size) for dim, size in zip(self.shape, self.chunks, strict=True))
+
+    def chunk(self, number: int) -> tuple[int, ...]:
+        """The index of a chunk; those of consecutive numbers lie side by side on the axis."""
+        index, grid = [0] * len(self.shape), self.grid
+        for axis in (self.axis, *(each for each in range(len(grid)) if each != self.axis)):
+            number, index[axis] = divmod(number, grid[axis])
+        return tuple(index)
+
+    def elements(self, chunk: tuple[int, ...]) -> int:
+        """How many elements of the array are in a chunk."""
+        return prod(
+            min(size, dim - index * size)
+            for index, size, dim in zip(chunk, self.chunks, self.shape, strict=True)
+        )
+
+    def spans(self, chunk: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+        """Of which elements of the source a chunk is made, on the axis.
+
+        Gives where they begin in the source, where in the chunk, and how many there are; these are
+        all in one chunk of the source.
+        """
+        size = self.chunks[self.axis]
+        low = chunk[self.axis] * size
+        high = min(low + size, self.shape[self.axis])
+        end = 0
+        for start, length in self.pieces:
+            begin, end = end, end + length
+            place = max(low, begin)
+            while place < min(high, end):
+                read = start + place - begin
+                count = min(min(high, end) - place, size - read % size)
+                yield read, place - low, count
+                place += count
+
+    def origin(self, chunk: tuple[int, ...], read: int) -> tuple[int, ...]:
+        """The chunk of the source that holds an index of the axis."""
+        return (*chunk[: self.axis], read // self.chunks[self.axis], *chunk[self.axis + 1 :])
+
+    def copied_from(self, chunk: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The chunk of the source that holds the same elements, and no others."""
+        (read, _, count), *others = self.spans(chunk)
+        size = self.chunks[self.axis]
+        is_same = not others and read % size == 0 and count == min(size, self.length - read)
+        return self.origin(chunk, read) if is_same else None
+
+
+def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: ArrayPlace) -> _Cut:
+    """Which elements of an array a new one is made of (TS310 where the axis is dropped)."""
+    plan, chunks = division.plan, array.shards or array.chunks
+    if plan is None:
+        whole = ((0, array.shape[0]),)
+        return _Cut(place, array.shape[0], 0, whole, array.shape, chunks)
+    if not plan.keepdims:
+        raise SplitError(
+            CANNOT_EXPRESS,
+            "the chunks of a zarr array keep all of its axes",
+            "split it with keepdims=1",
+            operator=plan.operator,
+            parameter="keepdims",
+        )
+    pieces = tuple((plan.offsets[each], plan.sizes[each]) for each in output.parts)
+    return _Cut(place, array.shape[plan.axis], plan.axis, pieces, output.shape, chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class _NewArray:
+    """A store to write: its name, what it is made of, and what describes the source."""
+
+    name: str
+    cut: _Cut
+    documents: Mapping[str, bytes]
+    itemsize: int
+
+    @property
+    def chunk_bytes(self) -> int:
+        """The bytes of a chunk, decoded."""
+        return prod(self.cut.chunks) * self.itemsize
+
+
+class ZarrWriting:
+    """Stores whose chunks are written first, and last what makes them arrays."""
+
+    def __init__(self, parts: Sequence[_NewArray]) -> None:
+        self._parts = parts
+        self._draft = ""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the stores."""
+        return [part.name for part in self._parts]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements, decoded."""
+        return sum(prod(part.cut.shape) * part.itemsize for part in self._parts)
+
+    @property
+    def space(self) -> int:
+        """The bytes of the sources' chunks; 0 where they are not local."""
+        return sum(map(_stored, {part.cut.source for part in self._parts}))
+
+    @property
+    def least_memory(self) -> int:
+        """Some chunks that are decoded; copies of encoded ones take little."""
+        decoded = (part for part in self._parts if not part.cut.is_aligned)
+        return max((_COPIES * part.chunk_bytes for part in decoded), default=LEAST_MEMORY)
+
+    def prepare(self, draft: str) -> None:
+        """Make the folder, where there are folders."""
+        self._draft = draft
+        path = local_path(draft)
+        if path is not None:
+            path.mkdir()
+
+    def tasks(self) -> Iterator[WriteTask]:
+        """Chunks of each array, a number of them in each task."""
+        for part in self._parts:
+            chunks = prod(part.cut.grid)
+            step = max(1, _TASK // part.chunk_bytes)
+            for first in range(0, chunks, step):
+                count = min(step, chunks - first)
+                url = join(self._draft, part.name)
+                yield _ChunkTask(part.cut, url, part.itemsize, first, count)
+
+    def finish(self) -> None:
+        """Write what describes the arrays, and all down to the disk."""
+        for part in self._parts:
+            store = store_at(join(self._draft, part.name), read_only=False)
+            for name, document in part.documents.items():
+                sync(store.set(name, _described(name, document, part.cut.shape)))
+        if local_path(self._draft) is not None:
+            os.sync()
+
+
+def _stored(place: ArrayPlace) -> int:
+    """The bytes in the folder of an array; 0 if it is not local."""
+    path = local_path(join(place.url, place.path))
+    if path is None:
+        return 0
+    return sum(
+        (Path(folder) / name).lstat().st_size
+        for folder, _, names in os.walk(path)
+        for name in names
+    )
+
+
+def _described(name: str, document: bytes, shape: tuple[int, ...]) -> Buffer:
+    """A document of an array, with another shape."""
+    if name != ".zattrs":
+        document = json.dumps({**json.loads(document), "shape": shape}, indent=2).encode()
+    return default_buffer_prototype().buffer.from_bytes(document)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkTask:
+    """Writes a number of chunks of a new array.
+
+    Attributes:
+        cut: What the array is made of.
+        url: Where it is.
+        itemsize: The bytes of an element.
+        first: The number of the first chunk.
+        count: How many chunks.
+    """
+
+    cut: _Cut
+    url: str
+    itemsize: int
+    first: int
+    count: int
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements in the chunks."""
+        return sum(map(self.cut.elements, self._chunks())) * self.itemsize
+
+    def write(self, memory: int) -> int:
+        """Copy chunks, or make them."""
+        source, target = self._open(memory)
+        for chunk in self._chunks():
+            if (origin := self.cut.copied_from(chunk)) is not None:
+                target.copy(chunk, source.array, origin)
+                continue
+            elements = source.made(self.cut, chunk)
+            encoded = None if elements is None else target.encode(elements)
+            if encoded is not None:
+                target.save(chunk, encoded)
+        return self.nbytes
+
+    def verify(self, memory: int) -> int:
+        """Compare chunks that were copied, and the elements of the others (TS708)."""
+        source, target = self._open(memory)
+        for chunk in self._chunks():
+            if (origin := self.cut.copied_from(chunk)) is not None:
+                is_same = target.holds_copy(chunk, source.array, origin)
+            else:
+                is_same = target.holds(chunk, source.made(self.cut, chunk))
+            if not is_same:
+                raise SplitError(
+                    UNVERIFIED,
+                    f"{show_path(join(self.url, target.key(chunk)))} does not hold what was"
+                    " written to it; nothing was put in place",
+                    "look at the disk and the memory of this machine",
+                )
+        return self.nbytes
+
+    def _chunks(self) -> Iterator[tuple[int, ...]]:
+        return map(self.cut.chunk, range(self.first, self.first + self.count))
+
+    def _open(self, memory: int) -> tuple[_Decoded, StoredArray]:
+        source = open_array(self.cut.source, memory)
+        return _Decoded(source), open_part(self.url, self.cut.source, memory)
+
+
+class _Decoded:
+    """An array whose last decoded chunk is kept, as the next new one is often made of it too."""
+
+    def __init__(self, array: StoredArray) -> None:
+        self.array = array
+        self._chunk: tuple[int, ...] | None = None
+        self._elements: Array | None = None
+
+    def made(self, cut: _Cut, chunk: tuple[int, ...]) -> Array | None:
+        """The elements of a new chunk; None where all that it is made of is missing.
+
+        Behind the end of its array, and where a chunk of the source is missing, is the fill value.
+        """
+        made: Array | None = None
+        before = (slice(None),) * cut.axis
+        for read, place, count in cut.spans(chunk):
+            elements = self._decode(cut.origin(chunk, read))
+            if elements is None:
+                continue
+            if made is None:
+                made = self.array.empty(elements.dtype)
+            begin = read % cut.chunks[cut.axis]
+            taken = elements[(*before, slice(begin, begin + count))]
+            made[(*before, slice(place, place + count))] = taken
+        return made
+
+    def _decode(self, chunk: tuple[int, ...]) -> Array | None:
+        if chunk != self._chunk:
+            self._chunk = self._elements = None  # before another one takes memory
+            stored = self.array.load(chunk)
+            if stored is not None:
+                self._elements = self.array.decode(chunk, stored)
+            self._chunk = chunk
+        return self._elements

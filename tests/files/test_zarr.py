@@ -1,0 +1,363 @@
+"""Splits of zarr arrays, against slices of the array that was written, and chunk by chunk."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tests.refusals import refused
+
+zarr = pytest.importorskip("zarr")
+numcodecs = pytest.importorskip("numcodecs")
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
+
+RANDOM = np.random.default_rng(15)
+X = RANDOM.random((10, 7, 9)).astype("<f4")
+
+V3: dict[str, dict[str, Any]] = {
+    "plain": {"compressors": None},
+    "zstd": {},
+    "blosc": {"compressors": zarr.codecs.BloscCodec()},
+    "gzip": {"compressors": zarr.codecs.GzipCodec(level=1)},
+    "checked": {"compressors": [zarr.codecs.ZstdCodec(), zarr.codecs.Crc32cCodec()]},
+    "big": {"serializer": zarr.codecs.BytesCodec(endian="big")},
+    "transposed": {"filters": zarr.codecs.TransposeCodec(order=(2, 0, 1))},
+    "sharded": {"shards": (4, 6, 10)},
+    "dots": {"chunk_key_encoding": {"name": "default", "separator": "."}},
+}
+V2: dict[str, dict[str, Any]] = {
+    "v2 plain": {"compressors": None},
+    "v2": {"compressors": numcodecs.Blosc()},
+    "v2 zlib": {"compressors": numcodecs.Zlib(), "filters": [numcodecs.Shuffle(4)]},
+    "v2 F": {"order": "F", "compressors": numcodecs.LZ4()},
+    "v2 slashes": {"chunk_key_encoding": {"name": "v2", "separator": "/"}},
+}
+
+
+def made(path: Path, data: Any = X, chunks: Sequence[int] = (4, 3, 5), **options: Any) -> Any:
+    """A store that holds an array."""
+    array = zarr.create_array(path, shape=data.shape, chunks=chunks, dtype=data.dtype, **options)
+    array[...] = data
+    return array
+
+
+def pieces(data: Any, lengths: Sequence[int], axis: int = 0) -> list[Any]:
+    """The slices that parts of these lengths are."""
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    before = (slice(None),) * axis
+    return [data[(*before, slice(*each))] for each in zip(starts, ends, strict=True)]
+
+
+def parts(folder: Path, name: str, count: int) -> list[Any]:
+    """The parts that were written."""
+    return [zarr.open_array(folder / f"{name}.{number}.zarr", mode="r") for number in range(count)]
+
+
+@pytest.mark.parametrize("kind", [*V3, *V2])
+def test_parts_are_slices(tmp_path: Path, kind: str) -> None:
+    version = 2 if kind in V2 else 3
+    made(tmp_path / "x.zarr", zarr_format=version, attributes={"a": 1}, **{**V3, **V2}[kind])
+    for axis, lengths in [(0, [4, 0, 5, 1]), (2, [3, 6])]:
+        out = tmp_path / str(axis)
+        ts.files.split(tmp_path / "x.zarr", out, lengths, axis=axis, verify=True)
+        written = parts(out, "x", len(lengths))
+        for part, expected in zip(written, pieces(X, lengths, axis), strict=True):
+            assert part.shape == expected.shape
+            assert part[...].tobytes() == expected.tobytes()
+            assert part.metadata.zarr_format == version
+            assert dict(part.attrs) == {"a": 1}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_only_the_shape_is_described_otherwise(tmp_path: Path, version: int) -> None:
+    made(tmp_path / "x.zarr", zarr_format=version, fill_value=float("nan"), attributes={"é": [1]})
+    name = "zarr.json" if version == 3 else ".zarray"
+    document = tmp_path / "x.zarr" / name
+    before = json.loads(document.read_text())
+    if version == 3:
+        before |= {"dimension_names": ["t", None, "x"], "later": {"must_understand": False}}
+    document.write_text(json.dumps(before))
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 6])
+    after = json.loads((tmp_path / "out" / "x.1.zarr" / name).read_text())
+    assert after == {**before, "shape": [6, 7, 9]}
+
+
+def test_chunks_that_begin_parts_are_copied_as_they_are(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr", fill_value=7)
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 4, 2])
+    read = tmp_path / "x.zarr" / "c"
+    copies = [(0, "0/0/0", "0/0/0"), (0, "0/2/1", "0/2/1"), (1, "0/0/1", "1/0/1")]
+    for number, chunk, origin in copies:
+        written = tmp_path / "out" / f"x.{number}.zarr" / "c" / chunk
+        assert written.read_bytes() == (read / origin).read_bytes()
+
+
+def test_nothing_that_was_split_off_remains_in_a_chunk(tmp_path: Path) -> None:
+    data = np.full((8, 2), 1, "<u2")
+    data[3:] = 0xBEEF
+    made(tmp_path / "x.zarr", data, (4, 2), fill_value=9, compressors=None)
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+    stored = np.frombuffer((tmp_path / "out/x.0.zarr/c/0/0").read_bytes(), "<u2")
+    assert stored.tolist() == [1] * 6 + [9] * 2
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_chunks_that_are_missing_stay_missing(tmp_path: Path, version: int) -> None:
+    array = made(tmp_path / "x.zarr", zarr_format=version, fill_value=7)
+    for chunk in ("0/0/0", "0/1/1", "1/1/1"):
+        (tmp_path / "x.zarr" / ("c/" + chunk if version == 3 else chunk.replace("/", "."))).unlink()
+    expected = array[...]
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 7], verify=True)
+    for part, slices in zip(parts(tmp_path / "out", "x", 2), pieces(expected, [3, 7]), strict=True):
+        assert part[...].tobytes() == slices.tobytes()
+    missing = "c/0/1/1" if version == 3 else "0.1.1"  # made of rows 3 to 6, which were missing
+    for part, is_missing in [("x.0.zarr", True), ("x.1.zarr", True)]:
+        assert (tmp_path / "out" / part / missing).exists() != is_missing
+    there = "c/0/0/0" if version == 3 else "0.0.0"  # made of rows 4 to 6, and of missing ones
+    assert (tmp_path / "out" / "x.1.zarr" / there).exists()
+
+
+NANS = np.array([0x7FC00000, 0x7FC00001, 0xFFC12345, 0x7F800001], "<u4").view("<f4")
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": (4,)}])
+@pytest.mark.parametrize("fill", [float("nan"), 0.0])
+def test_bits_that_equal_the_fill_value_stay(
+    tmp_path: Path, options: dict[str, Any], fill: float
+) -> None:
+    data = np.concatenate([NANS, np.array([-0.0, -0.0, 0, 0], "<f4"), NANS[::-1]])
+    settings = {"config": {"write_empty_chunks": True}, **options}
+    made(tmp_path / "x.zarr", data, (2,), fill_value=fill, **settings)
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 4, 5], verify=True)
+    for part, expected in zip(
+        parts(tmp_path / "out", "x", 3), pieces(data, [3, 4, 5]), strict=True
+    ):
+        assert part[...].tobytes() == expected.tobytes()
+
+
+def test_chunks_missing_in_a_shard_stay_missing(tmp_path: Path) -> None:
+    data = np.zeros((16, 64), "<f4")
+    data[5, 3] = 1
+    array = zarr.create_array(
+        tmp_path / "x.zarr",
+        shape=data.shape,
+        shards=(8, 64),
+        chunks=(1, 64),
+        dtype="<f4",
+        compressors=None,
+    )
+    array[...] = data
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 13])
+    assert [path.name for path in (tmp_path / "out/x.0.zarr").iterdir()] == ["zarr.json"]
+    (stored,) = (path for path in (tmp_path / "out/x.1.zarr/c").rglob("*") if path.is_file())
+    assert stored.stat().st_size < 2 * 256 + 16 * 8 + 64  # one chunk, and the index
+
+
+@pytest.mark.parametrize("dtype", ["|b1", "i1", "<M8[s]", "<c16", "<U3", "|S5", "str", "|V3"])
+def test_element_types(tmp_path: Path, dtype: str) -> None:
+    if dtype == "|V3":
+        data = np.frombuffer(RANDOM.bytes(60), dtype)
+    elif dtype == "str":
+        data = np.array([f"é{n}" for n in range(20)], np.dtypes.StringDType())
+    else:
+        data = RANDOM.integers(0, 2 if dtype == "|b1" else 99, 20).astype(dtype)
+    made(tmp_path / "x.zarr", data, (4,))
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [7, 13], verify=True)
+    for part, expected in zip(parts(tmp_path / "out", "x", 2), pieces(data, [7, 13]), strict=True):
+        assert part[...].tolist() == expected.tolist()
+
+
+def test_arrays_of_a_group(tmp_path: Path) -> None:
+    group = zarr.create_group(tmp_path / "g.zarr")
+    for name, size in [("a", 10), ("deep/b", 10), ("c", 4)]:
+        group.create_array(name, shape=(size,), chunks=(3,), dtype="i4")[:] = np.arange(size) + 5
+    source = tmp_path / "g.zarr"
+    ts.files.split(source, tmp_path / "one", [4, 6], array="deep/b")
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["b.0.zarr", "b.1.zarr"]
+    assert parts(tmp_path / "one", "b", 2)[1][:].tolist() == [9, 10, 11, 12, 13, 14]
+    ts.files.split(source, tmp_path / "two", num_outputs=2, array=["a", "c"])
+    assert parts(tmp_path / "two", "c", 2)[1][:].tolist() == [7, 8]
+    with refused("TS302"):  # without names, all of them are split
+        ts.files.split(source, tmp_path / "three", [4, 6])
+    for missing in ("d", "deep", "", "../g.zarr/a"):
+        with refused("TS703" if missing in ("deep", "") else "TS705"):
+            ts.files.split(source, tmp_path / "four", [4, 6], array=missing)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.zarr", "one", "two"]
+
+
+def test_urls(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr")
+    ts.files.split(f"file://{tmp_path}/x.zarr", tmp_path / "out", [4, 6])
+    assert parts(tmp_path / "out", "x", 2)[1][...].tobytes() == X[4:].tobytes()
+    made_at: Any = zarr.create_array(
+        "memory://test-urls/x.zarr", shape=X.shape, chunks=(2, 3, 2), dtype="<f4"
+    )
+    made_at[...] = X
+    ts.files.split("memory://test-urls/x.zarr/", tmp_path / "more", [5, 5], verify=True)
+    assert parts(tmp_path / "more", "x", 2)[1][...].tobytes() == X[5:].tobytes()
+    with refused("TS705"):
+        ts.files.split("memory://nowhere/x.zarr", tmp_path / "none", [5, 5])
+    with refused("TS705"):
+        ts.files.split("nothing-that-is-known://x.zarr", tmp_path / "none", [5, 5])
+
+
+def change(document: Path, **fields: Any) -> None:
+    document.write_text(json.dumps({**json.loads(document.read_text()), **fields}))
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunk"),
+    [
+        ([2**62], [2]),
+        ([2**62], [2**61]),
+        ([2**200], [2**199]),
+        ([-1], [2]),
+        ([2**40, 2**40], [1, 2**30]),
+    ],
+)
+def test_shapes_that_no_machine_holds(tmp_path: Path, shape: list[int], chunk: list[int]) -> None:
+    made(tmp_path / "x.zarr", X[0, 0], (2,))
+    grid = {"name": "regular", "configuration": {"chunk_shape": chunk}}
+    change(tmp_path / "x.zarr" / "zarr.json", shape=shape, chunk_grid=grid)
+    lengths = [1, max(1, shape[0] - 1)]
+    with pytest.raises(ts.SplitError) as caught:
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", lengths)
+    assert caught.value.code in ("TS705", "TS707")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
+def test_what_no_chunk_may_be(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(48))
+    chunk = tmp_path / "x.zarr" / "c" / "0" / "0" / "0"
+    made(tmp_path / "x.zarr", compressors=None)
+    before = chunk.read_bytes()
+
+    def is_refused(lengths: list[int]) -> None:
+        with refused("TS705"):
+            ts.files.split(tmp_path / "x.zarr", tmp_path / "out", lengths)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["secret", "x.zarr"]
+
+    for lengths in ([4, 6], [1, 9]):  # copied, or decoded
+        chunk.unlink()
+        chunk.symlink_to(secret)
+        is_refused(lengths)
+        chunk.unlink()
+        os.mkfifo(chunk)
+        is_refused(lengths)
+        chunk.unlink()
+        chunk.write_bytes(before)
+    chunk.write_bytes(before + b"more")
+    is_refused([1, 9])
+    chunk.write_bytes(before[:-1])
+    is_refused([1, 9])
+    chunk.write_bytes(before)
+    outer = chunk.parent.parent
+    outer.rename(tmp_path / "x.zarr" / "elsewhere")
+    outer.symlink_to("../elsewhere")  # a link that stays in the store
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 6])
+    assert parts(tmp_path / "out", "x", 2)[0][...].tobytes() == X[:4].tobytes()
+
+
+ZEROS = bytes(1 << 24)
+BOMBS: dict[str, tuple[Callable[[], bytes], Any]] = {
+    "zstd": (lambda: numcodecs.Zstd().encode(ZEROS), numcodecs.Zstd()),
+    "zstd of no stated size": (
+        lambda: (
+            b"\x28\xb5\x2f\xfd\x00\x58"
+            + 511 * (((131072 << 3) | 2).to_bytes(3, "little") + b"\0")
+            + ((131072 << 3) | 3).to_bytes(3, "little")
+            + b"\0"
+        ),
+        numcodecs.Zstd(),
+    ),
+    "blosc": (lambda: numcodecs.Blosc().encode(ZEROS), numcodecs.Blosc()),
+    "lz4": (lambda: numcodecs.LZ4().encode(ZEROS), numcodecs.LZ4()),
+    "gzip": (lambda: gzip.compress(ZEROS), numcodecs.GZip()),
+    "zlib": (lambda: zlib.compress(ZEROS), numcodecs.Zlib()),
+    "bz2": (lambda: bz2.compress(ZEROS), numcodecs.BZ2()),
+    "lzma": (lambda: lzma.compress(ZEROS, preset=0), numcodecs.LZMA()),
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_chunks_that_decode_to_more_than_their_size(tmp_path: Path, kind: str) -> None:
+    make, codec = BOMBS[kind]
+    data = np.arange(8, dtype="<u2")
+    made(tmp_path / "x.zarr", data, (8,), zarr_format=2, compressors=codec)
+    (tmp_path / "x.zarr" / "0").write_bytes(make())
+    with refused("TS705", "decodes to more"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+
+
+@pytest.mark.parametrize("shards", [None, (8,)])
+def test_chunks_of_version_3_that_decode_to_more(tmp_path: Path, shards: Any) -> None:
+    array = made(tmp_path / "x.zarr", np.arange(8, dtype="<u2"), (4,), shards=shards)
+    assert array.shape == (8,)
+    chunk = tmp_path / "x.zarr" / "c" / "0"
+    bomb = numcodecs.Zstd().encode(ZEROS)
+    if shards:
+        inner = [0, len(bomb), 2**64 - 1, 2**64 - 1]
+        index = np.array(inner, "<u8").tobytes()
+        bomb += numcodecs.CRC32C(location="end").encode(index).tobytes()
+    chunk.write_bytes(bomb)
+    with refused("TS705", "decodes to more"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+
+
+def test_streams_of_zstd_without_a_size_are_read(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr", np.zeros(8, "<u2"), (8,), fill_value=9)
+    frame = b"\x28\xb5\x2f\xfd\x00\x58" + ((16 << 3) | 1).to_bytes(3, "little") + bytes(range(16))
+    (tmp_path / "x.zarr" / "c" / "0").write_bytes(frame)
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+    assert parts(tmp_path / "out", "x", 2)[0][:].tobytes() == bytes(range(6))
+
+
+def test_pickles_are_never_read(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr", np.arange(8, dtype="i4"), (8,), zarr_format=2, compressors=None)
+    change(
+        tmp_path / "x.zarr" / ".zarray",
+        dtype="|O",
+        filters=[{"id": "pickle", "protocol": 4}],
+        fill_value=0,
+    )
+    with refused("TS705"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"zarr_format": 3}', "[" * 100_000, "\0"])
+def test_documents_that_are_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.zarr").mkdir()
+    (tmp_path / "x.zarr" / "zarr.json").write_text(text)
+    with refused("TS705"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+
+
+def test_one_chunk_that_does_not_fit_the_memory(tmp_path: Path) -> None:
+    array = zarr.create_array(tmp_path / "x.zarr", shape=(1 << 23,), chunks=(1 << 22,), dtype="f8")
+    array[:2] = 5
+    with refused("TS707"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, (1 << 23) - 3], memory=128 << 20)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
+def test_codecs_that_would_change_elements(tmp_path: Path) -> None:
+    data = RANDOM.random(8)
+    rounding = numcodecs.FixedScaleOffset(offset=0, scale=1000, dtype="f8", astype="u1")
+    made(tmp_path / "x.zarr", data, (8,), zarr_format=2, filters=[rounding])
+    quantized = zarr.open_array(tmp_path / "x.zarr")[:]
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [8])
+    assert parts(tmp_path / "out", "x", 1)[0][:].tobytes() == quantized.tobytes()
