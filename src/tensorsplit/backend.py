@@ -19,6 +19,7 @@ from tensorsplit.core.errors import (
     UNKNOWN_INPUT,
     USAGE,
     SplitError,
+    count_of,
     show,
 )
 from tensorsplit.core.records import NEWEST_OPSET
@@ -145,7 +146,7 @@ def _paired(names: Sequence[str], inputs: Any) -> dict[str, Any]:
     if count != len(names):
         raise SplitError(
             MISSING_INPUT if count < len(names) else UNKNOWN_INPUT,
-            f"{count} inputs are given",
+            f"it is {count_of(count, 'input')}",
             f"give {len(names)}: {', '.join(map(show, names)) or 'none'}",
             parameter="inputs",
         )

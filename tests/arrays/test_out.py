@@ -53,6 +53,9 @@ class TestCount:
     def test_buffers_come_in_a_list(self, out: Any) -> None:
         refuse("TS401", out, type(out).__name__)
 
+    def test_one_buffer(self) -> None:
+        refuse("TS401", [buffer(2, 4)], "it is 1 buffer; give a list of 2 arrays")
+
     def test_a_tuple_will_do(self) -> None:
         out = (buffer(2, 4), buffer(4, 4))
         assert_same(ts.split(DATA, [2, 4], out=out), slices(DATA, 0, (2, 4)))

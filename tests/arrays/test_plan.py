@@ -86,6 +86,12 @@ def test_an_array_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
         plan(np.zeros(shape))
 
 
+def test_numbers_of_a_planned_shape_are_no_names() -> None:
+    plan = ts.plan("onnx.Split-18", ("B", "S", 768), axis=2, num_outputs=3)
+    with refused("TS206", "shape (4, 6), the plan is for (B, S, 768)"):
+        plan(np.zeros((4, 6)))
+
+
 def test_an_array_of_an_element_type_the_version_lacks_is_refused() -> None:
     plan = ts.plan("onnx.Split-1", (6,), [2, 4])
     with refused("TS201", "int64", operator="onnx.Split-1", parameter="input"):

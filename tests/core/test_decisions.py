@@ -94,7 +94,7 @@ def test_d5_num_outputs_that_differs_from_the_outputs_of_the_node(count: int, ou
     operand = Operand((count,), 0, kind="attribute")
     record = ts.operators["onnx.Split-18"]
     intent = resolve.bind(record, [("num_outputs", operand)], outputs)
-    words = (f"{count} parts", f"{outputs} outputs")
+    words = (f"it makes {count} part", f"{outputs} output")
     with refused("TS305", *words, operator="onnx.Split-18", parameter="num_outputs"):
         resolve.plan(intent, (12,))
 

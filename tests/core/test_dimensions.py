@@ -14,7 +14,7 @@ import onnx_ir
 import pytest
 import sympy
 
-from tensorsplit.core.dimensions import as_index, as_shape, combine, is_known
+from tensorsplit.core.dimensions import as_index, as_shape, combine, is_known, show_shape
 from tests.refusals import refused
 
 
@@ -172,3 +172,10 @@ def test_any_text_is_a_name_that_can_be_calculated_with(name: str, kind: type) -
 def test_a_name_that_is_an_expression_is_calculated_with_as_one() -> None:
     assert str(combine(operator.sub, "N - 1", 2)) == "N - 3"
     assert str(combine(operator.floordiv, "4*N", 2)) == "2*N"
+
+
+def test_a_shape_for_a_reader() -> None:
+    half = combine(lambda d, n: -(-d // n), "B", 2)
+    assert show_shape((half, "S", 768, None)) == "(ceil(B/2), S, 768, ?)"
+    assert show_shape((7,)) == "(7,)"
+    assert show_shape(range(20)) == "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...)"

@@ -11,9 +11,10 @@ import pytest
 from rich.console import Console
 
 import tensorsplit as ts
+from tensorsplit.core.dimensions import show_dim
 from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.pages.layout import Stretch, dim_text, extents, stretches
+from tensorsplit.pages.layout import Stretch, extents, stretches
 from tensorsplit.pages.svg import PART_CLASSES, sheet, style, svg
 from tensorsplit.pages.terminal import Picture, lines
 
@@ -156,7 +157,7 @@ def test_a_symbol_is_written_as_a_reader_would() -> None:
     ],
 )
 def test_how_a_dimension_is_written(name: Any, shown: str) -> None:
-    assert dim_text(name) == shown
+    assert show_dim(name) == shown
 
 
 def test_parts_that_are_left_out_are_counted() -> None:
@@ -182,7 +183,7 @@ def test_offsets_and_shapes_are_those_of_the_plan(name: str) -> None:
     made = PLANS[name]
     assert isinstance(made, SplitPlan)
     run = stretches(made, 12)
-    assert [dim_text(stretch.offset) for stretch in run] == list(map(dim_text, made.offsets))
+    assert [show_dim(stretch.offset) for stretch in run] == list(map(show_dim, made.offsets))
     assert [stretch.shape for stretch in run] == list(made.output_shapes)
 
 

@@ -17,6 +17,7 @@ from tensorsplit.core.errors import (
     OUT_SHAPE,
     OUT_TYPE,
     SplitError,
+    count_of,
 )
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.rules import MAX_PARTS
@@ -73,8 +74,9 @@ def is_masked_array(value: object) -> bool:
 
 def _checked(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     if type(out) is not list or len(out) != len(plan.sizes):
-        count = f"{len(out)} buffers" if type(out) is list else type(out).__name__
-        raise SplitError(OUT_COUNT, f"it is {count}", f"give a list of {len(plan.sizes)} arrays")
+        what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
+        fix = f"give a list of {count_of(len(plan.sizes), 'array')}"
+        raise SplitError(OUT_COUNT, f"it is {what}", fix)
     if any(map(is_masked_array, (array, *out))):
         raise SplitError(
             OUT_TYPE, "the data or a buffer is a masked array", "a mask can't be written to `out`"

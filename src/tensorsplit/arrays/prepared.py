@@ -15,7 +15,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.remembered import at_once, compiled_as
 from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
-from tensorsplit.core.dimensions import Dim, Shape, as_shape
+from tensorsplit.core.dimensions import Dim, Shape, as_shape, show_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import operators
@@ -111,7 +111,8 @@ class PreparedSplit(SplitPlan, Prepared):
         if not fits or self.intent is None:
             raise SplitError(
                 PLAN_MISMATCH,
-                f"the array has shape {shape}, the plan is for {tuple(map(str, self.input_shape))}",
+                f"the array has shape {show_shape(shape)}, the plan is for"
+                f" {show_shape(self.input_shape)}",
                 "make a plan for each shape",
                 operator=self.operator,
                 parameter=self._data,

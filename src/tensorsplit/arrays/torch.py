@@ -23,6 +23,7 @@ from tensorsplit.core.errors import (
     OUT_SHAPE,
     OUT_TYPE,
     SplitError,
+    count_of,
 )
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.rules import ceil
@@ -208,8 +209,9 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
 def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
     """Refuse what the parts can't be written to; whether memory is shared is looked at later."""
     if type(out) is not list or len(out) != len(plan.sizes):
-        count = f"{len(out)} buffers" if type(out) is list else type(out).__name__
-        raise SplitError(OUT_COUNT, f"it is {count}", f"give a list of {len(plan.sizes)} tensors")
+        what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
+        fix = f"give a list of {count_of(len(plan.sizes), 'tensor')}"
+        raise SplitError(OUT_COUNT, f"it is {what}", fix)
     for number, (buffer, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
         name = f"buffer {number}"
         if not isinstance(buffer, torch.Tensor):

@@ -17,6 +17,7 @@ from rich.text import Text
 from tensorsplit import native
 from tensorsplit.bench.peers import OURS, THREADS, installed
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
+from tensorsplit.core.errors import count_of
 from tensorsplit.pages.layout import shortened
 
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -113,7 +114,7 @@ def lines(figures: Figures) -> Iterator[Text]:
     """The figures for the terminal: the machine, a block for each workload, what was wrong."""
     machine, versions = figures.about["machine"], figures.about["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
-    facts = machine["cpu"], f"{machine['cores']} cores", caches
+    facts = machine["cpu"], count_of(machine["cores"], "core"), caches
     yield Text("; ".join([*filter(None, facts), f"copies by {figures.about['native']}"]))
     yield Text(", ".join(f"{name} {version}" for name, version in versions.items()))
     for measured in figures.measured:
@@ -132,7 +133,7 @@ def _block(measured: Measured) -> Iterator[Text]:
     yield Text.assemble((workload.name, "bold"), f"  {workload.stands_for}")
     yield Text(f"{workload}", "dim")
     least = in_seconds(measured.baseline.median)
-    rounds = "1 round" if measured.rounds == 1 else f"{measured.rounds} rounds"
+    rounds = count_of(measured.rounds, "round")
     yield Text(f"1 = {workload.baseline}{size}: {least}; {rounds}", "dim")
     has_range = measured.rounds > 1
     yield Text(

@@ -30,7 +30,14 @@ from tensorsplit.cli.operator_commands import diff, ops
 from tensorsplit.cli.running import run
 from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
-from tensorsplit.core.errors import LIBRARY, MALFORMED_MODEL, UNWRITABLE, USAGE, SplitError
+from tensorsplit.core.errors import (
+    LIBRARY,
+    MALFORMED_MODEL,
+    UNWRITABLE,
+    USAGE,
+    SplitError,
+    count_of,
+)
 
 REFUSED = 2
 PIPE_CLOSED = 141
@@ -164,7 +171,7 @@ def _describe_copies() -> Iterator[str]:
 
 def _way(way: native.Way) -> str:
     time = f" {way.time * 1000:.1f}" if way.time else ""
-    return f"{way.stores}, {way.threads} thread{'s' * (way.threads > 1)}{time}"
+    return f"{way.stores}, {count_of(way.threads, 'thread')}{time}"
 
 
 def _amount(size: int) -> str:

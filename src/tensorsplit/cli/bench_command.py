@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tensorsplit.cli.files import OutputFile, WritingCommand, write_files
-from tensorsplit.cli.screen import FINDINGS, examples, format_option, say, show, write
+from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
 
 if TYPE_CHECKING:
     from tensorsplit.bench.workloads import Workload
@@ -94,7 +94,7 @@ def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
 
     Nothing is drawn meanwhile: a moving bar would take time from what is timed.
     """
-    stream = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+    stream = sys.stderr if is_terminal(sys.stderr) else None
     for number, workload in enumerate(chosen, 1):
         if stream is not None:
             stream.write(f"\r\x1b[K[{number}/{len(chosen)}] {workload.name}")

@@ -32,7 +32,7 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
-from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError
+from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
 
 if TYPE_CHECKING:
@@ -236,8 +236,8 @@ def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:
     if len(cases) != 1 or len(engines) != 1:
         raise SplitError(
             USAGE,
-            f"--repro takes one case and one --engine, but it is given {len(engines)} engines, and"
-            f" {quoted(name)} is the id of {len(cases)} cases",
+            f"--repro takes one case and one --engine; {quoted(name)} is the id of"
+            f" {count_of(len(cases), 'case')}, and {count_of(len(engines), 'engine')} given",
             "tensorsplit conformance --list shows the cases",
             parameter="repro",
         )

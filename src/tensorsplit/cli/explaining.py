@@ -26,8 +26,15 @@ from tensorsplit.cli.parsing import (
     versions_of,
 )
 from tensorsplit.cli.screen import examples, say, show, write
-from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import UNKNOWN_OPERATOR, UNWRITABLE, USAGE, SplitError, printable
+from tensorsplit.core.dimensions import Shape, show_dim
+from tensorsplit.core.errors import (
+    UNKNOWN_OPERATOR,
+    UNWRITABLE,
+    USAGE,
+    SplitError,
+    count_of,
+    printable,
+)
 from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import Intent
@@ -35,7 +42,7 @@ from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.rules import Rule
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import RULES
-from tensorsplit.pages.layout import Plan, dim_text
+from tensorsplit.pages.layout import Plan
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -186,14 +193,15 @@ def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
 
 def _given(intent: Intent) -> str:
     """The axis and what tells the lengths, as text."""
-    axis = "known at run time" if intent.axis is None else dim_text(intent.axis)
+    axis = "known at run time" if intent.axis is None else show_dim(intent.axis)
     words = [f"{intent.operator.axis} = {axis}"]
     if intent.source is None:
-        words += [f"{intent.outputs} outputs"] if not intent.operator.is_sequence else []
+        if intent.outputs and not intent.operator.is_sequence:
+            words.append(count_of(intent.outputs, "output"))
     elif intent.given is None:
         words.append(f"{intent.source} known at run time")
     else:
-        first = ", ".join(map(dim_text, intent.given[:_MOST_LENGTHS]))
+        first = ", ".join(map(show_dim, intent.given[:_MOST_LENGTHS]))
         more = ", ..." if len(intent.given) > _MOST_LENGTHS else ""
         words.append(f"{intent.source} = {first}{more}")
     return ", ".join(words)

@@ -17,7 +17,7 @@ from tensorsplit.cli.files import Array, reads
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.core.documents import likeness, read_file
-from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
+from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, count_of
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput
@@ -75,7 +75,7 @@ def read_feeds(
             elif len(arrays) != 1:
                 raise SplitError(
                     UNREADABLE_ARRAY,
-                    f"{path} holds {len(arrays)} arrays",
+                    f"{path} holds {count_of(len(arrays), 'array')}",
                     f"give one array for {key}, or the .npz alone to feed all its names",
                     parameter=key,
                 )

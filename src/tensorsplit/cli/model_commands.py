@@ -29,6 +29,7 @@ from tensorsplit.cli.screen import (
     FINDINGS,
     examples,
     format_option,
+    is_terminal,
     note,
     progress_of,
     say,
@@ -36,7 +37,7 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.verifying import Verification, verifies
-from tensorsplit.core.errors import printable
+from tensorsplit.core.errors import count_of, printable
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -90,7 +91,7 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     ) -> _Status:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
-        if out == PIPE and sys.stdout is not None and sys.stdout.isatty():
+        if out == PIPE and is_terminal(sys.stdout):
             raise click.UsageError(
                 "-o - would write binary data to the terminal; pipe it, or -o OUT"
             )
@@ -142,7 +143,7 @@ def check(model: str, target: str | None, style: str, strict: bool) -> int:
 
 def _show_findings(report: str) -> None:
     lines = list(map(printable, report.splitlines()))
-    if sys.stdout is None or not sys.stdout.isatty():
+    if not is_terminal(sys.stdout):
         say(*lines)  # ten times as fast as rich
         return
     from rich.text import Text
@@ -181,7 +182,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     output.write(made)
     if output.has_report:
         filled = filled_in(source, made)
-        described = [f"{output.target}: {len(filled)} values described"]
+        described = [f"{output.target}: {count_of(len(filled), 'value')} described"]
         say(*(described if output.target else filled or ["nothing to fill in"]))
 
 
@@ -276,7 +277,7 @@ def _list_rewritten(report: ConversionReport) -> None:
             say(title)
             say(*(f"  {what} ({_counted(nodes)})" for what, nodes in found[:_MOST_CHANGES]))
         if len(found) > _MOST_CHANGES:
-            say(f"  and {len(found) - _MOST_CHANGES} more operators")
+            say(f"  and {count_of(len(found) - _MOST_CHANGES, 'more operator')}")
 
 
 def _counted(nodes: Sequence[str]) -> str:
@@ -342,11 +343,11 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
-            say(f"because {report.target}: {reason}")
+            say(f"because {reason}")
             because = (change for change in shown if change.reason == reason)
             say(*(f"  {each.node}: {each.operator} -> {each.became}" for each in because))
         if len(report.changes) > len(shown):
-            say(f"and {len(report.changes) - len(shown)} more changes")
+            say(f"and {count_of(len(report.changes) - len(shown), 'more change')}")
         show(_summary(before, after))
     else:
         say(f"{report.target} runs it as it is; nothing was changed")

@@ -96,6 +96,11 @@ def note(*lines: str) -> None:
             sys.stderr.write("".join(f"tensorsplit: {printable(line)}\n" for line in lines))
 
 
+def is_terminal(stream: Any) -> bool:
+    """Whether a standard stream is a terminal; one that its caller closed is None."""
+    return stream is not None and hasattr(stream, "isatty") and bool(stream.isatty())
+
+
 def flush_or_silence() -> None:
     """Write what standard output and error still hold, or discard it if that can't be done."""
     for name in ("stderr", "stdout"):
@@ -125,7 +130,7 @@ def progress_of(
     Yields a function that takes the number of steps, or bytes, done since its last call. Without
     `total`, the passes over a model report their own steps.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda _: None
         return
     from rich import progress as bars

@@ -15,7 +15,15 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tensorsplit.core.dimensions import Dim, are_known, combine, decide, is_known, is_traced
+from tensorsplit.core.dimensions import (
+    Dim,
+    are_known,
+    combine,
+    decide,
+    is_known,
+    is_traced,
+    show_dim,
+)
 from tensorsplit.core.errors import SplitError
 
 Number: TypeAlias = Any
@@ -64,7 +72,7 @@ class Symbol:
         return Symbol(None)
 
     def __str__(self) -> str:
-        return "?" if self.dim is None else str(self.dim)
+        return show_dim(self.dim)
 
 
 def as_number(dim: Dim) -> Number:

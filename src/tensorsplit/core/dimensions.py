@@ -16,7 +16,14 @@ from hashlib import blake2s
 from itertools import islice
 from typing import Any, TypeAlias
 
-from tensorsplit.core.errors import BAD_SHAPE, SplitError, show
+from tensorsplit.core.errors import (
+    BAD_SHAPE,
+    SplitError,
+    printable,
+    short_name,
+    show,
+    show_int,
+)
 
 Dim: TypeAlias = Any
 """``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown.
@@ -37,6 +44,9 @@ _FEW = 8
 _TRACED = (("torch", "SymInt"),)
 """The types of the numbers of libraries that trace; they may refuse to be hashed."""
 _NUMBER = re.compile("-?[0-9]{1,40}")
+_FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
+_FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
+_MOST_SHOWN = 12
 
 
 def as_shape(shape: Iterable[object]) -> Shape:
@@ -136,6 +146,29 @@ def is_known(dim: Dim) -> bool:
 def are_known(dims: Iterable[Dim]) -> bool:
     """Whether all dimensions are numbers."""
     return _INT.issuperset(map(type, dims))
+
+
+def show_dim(dim: Dim) -> str:
+    """A dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
+    if dim is None:
+        return "?"
+    if is_known(dim):
+        return show_int(dim)
+    text = str(getattr(dim, "value", dim))
+    return printable(_FLOOR_OF_NEGATIVE.sub(_as_ceil, text))
+
+
+def _as_ceil(found: re.Match[str]) -> str:
+    sign, factor, inside = found.groups()
+    inside = re.sub(r" [-+] ", lambda sign: _FLIPPED[sign.group()], inside)
+    return f"{_FLIPPED[sign]}{factor or ''}ceil({inside})"
+
+
+def show_shape(shape: Iterable[Dim]) -> str:
+    """A shape for a reader, with ``?`` for what is not known; of a long one the beginning."""
+    dims = [short_name(show_dim(dim)) for dim in islice(shape, _MOST_SHOWN + 1)]
+    dims = [*dims[:_MOST_SHOWN], "..."] if len(dims) > _MOST_SHOWN else dims
+    return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
 
 
 def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:

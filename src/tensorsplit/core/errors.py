@@ -357,6 +357,11 @@ def show(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def count_of(number: int, word: str) -> str:
+    """A number of things: ``1 part``, ``2 parts``."""
+    return f"{show_int(number)} {word}{'' if number == 1 else 's'}"
+
+
 def show_path(path: str) -> str:
     """A path as `show` has it, but of a long one the end, which names the file."""
     text = repr(path)

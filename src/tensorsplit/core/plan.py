@@ -9,7 +9,7 @@ from itertools import accumulate
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, add, are_known, is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, Shape, add, are_known, is_at_least, is_known, show_dim
 from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
 
 Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
@@ -66,7 +66,7 @@ class SplitPlan:
         if not are_known(self.sizes):
             raise SplitError(
                 UNKNOWN_COUNT,
-                f"the sizes are {[str(size) for size in self.sizes]}",
+                f"the sizes are [{', '.join(map(show_dim, self.sizes))}]",
                 "plan for a shape whose split dimension is a number",
                 operator=self.operator,
                 parameter="shape",
@@ -94,9 +94,10 @@ def prove(plan: SplitPlan, fix: str) -> None:
     if dim is None:
         problem = f"the length of axis {plan.axis} is not known"
     elif negative is not None:
-        problem = f"it can't be proved that the length {negative} is not below 0"
+        problem = f"it can't be proved that the length {show_dim(negative)} is not below 0"
     elif not (is_at_least(whole, dim) and is_at_least(dim, whole)):
-        problem = f"it can't be proved that lengths which sum to {whole} fit the dimension {dim}"
+        sums = f"lengths which sum to {show_dim(whole)} fit the dimension {show_dim(dim)}"
+        problem = f"it can't be proved that {sums}"
     else:
         return
     raise SplitError(UNKNOWN_COUNT, problem, fix, operator=plan.operator, parameter="shape")

@@ -19,6 +19,7 @@ from tensorsplit.core.errors import (
     SCALAR_DATA,
     UNKNOWN_COUNT,
     SplitError,
+    count_of,
     show_int,
 )
 from tensorsplit.core.operands import (
@@ -141,7 +142,7 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
     if outputs is not None and outputs < 1:
         raise SplitError(
             OUTPUT_COUNT,
-            f"{show_int(outputs)} outputs are asked for",
+            f"{count_of(outputs, 'output')} asked for",
             "name at least 1",
             parameter="num_outputs",
         )
@@ -242,8 +243,9 @@ def check_count(parts: int, intent: Intent) -> None:
     if parts == 0:
         problem, fix = "no lengths are given", "give one or more"
     elif wanted is not None and parts != wanted:
-        problem = f"it makes {parts} parts, but there are {wanted} outputs"
-        fix = f"make it name {wanted} parts, or give the node {parts} outputs"
+        outputs = "is 1 output" if wanted == 1 else f"are {wanted} outputs"
+        problem = f"it makes {count_of(parts, 'part')}, but there {outputs}"
+        fix = f"make it {count_of(wanted, 'part')}, or give the node {count_of(parts, 'output')}"
     else:
         return
     raise SplitError(OUTPUT_COUNT, problem, fix, parameter=intent.source)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type, is_array
+from tensorsplit.core.dimensions import show_shape
 from tensorsplit.core.errors import (
     INPUT_SHAPE,
     INPUT_TYPE,
@@ -142,13 +143,6 @@ def _fits(entry: DeclaredInput, shape: tuple[int, ...]) -> bool:
         low <= size and (high is None or size <= high) and (not isinstance(dim, int) or dim == size)
         for dim, size, (low, high) in dims
     )
-
-
-def show_shape(shape: Sequence[int | str | None]) -> str:
-    """A shape as text, with ``?`` for a dimension of which nothing is declared."""
-    dims = ["?" if dim is None else short_name(str(dim)) for dim in shape[:12]]
-    dims += ["..."] if len(shape) > 12 else []
-    return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
 
 
 def _misfit(kind: Kind, entry: DeclaredInput, problem: str) -> SplitError:

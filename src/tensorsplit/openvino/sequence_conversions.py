@@ -30,7 +30,7 @@ from tensorsplit.core.arithmetic import (
     value,
 )
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import CANNOT_EXPRESS, SEQUENCE_INDEX, SplitError
+from tensorsplit.core.errors import CANNOT_EXPRESS, SEQUENCE_INDEX, SplitError, count_of
 from tensorsplit.core.resolve import bind
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.openvino_ir.translation import data_type
@@ -171,7 +171,7 @@ def _sequence_at(context: Any) -> list[Value]:
     if not -len(tensors) <= place < len(tensors):
         raise SplitError(
             SEQUENCE_INDEX,
-            f"the position is {place}, but the sequence has {len(tensors)} tensors",
+            f"the position is {place}, but the sequence has {count_of(len(tensors), 'tensor')}",
             f"give one from {-len(tensors)} to {len(tensors) - 1}",
             operator="onnx.SequenceAt",
         )

@@ -5,22 +5,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, add, is_known, times
-from tensorsplit.core.errors import printable
+from tensorsplit.core.dimensions import Dim, Shape, add, is_known, show_dim, times
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
 Plan: TypeAlias = SplitPlan | UncountedPlan
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-
-_FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
-_FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +138,15 @@ def heading(plan: Plan) -> str:
     """The split in one line."""
     count = plan.count if isinstance(plan, UncountedPlan) else len(plan.sizes)
     special = {None: "number of parts not known", 0: "no parts", 1: "1 part"}
-    parts = special.get(count, f"{dim_text(count)} parts")
-    dim = dim_text(plan.input_shape[plan.axis])
+    parts = special.get(count, f"{show_dim(count)} parts")
+    dim = show_dim(plan.input_shape[plan.axis])
     return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {parts}"
 
 
 def remarks(plan: Plan) -> list[str]:
     """What the picture doesn't show: the other axes, and an axis that is dropped."""
     found = []
-    shown = [f"{number} ({dim_text(dim)})" for number, dim in enumerate(plan.input_shape)]
+    shown = [f"{number} ({show_dim(dim)})" for number, dim in enumerate(plan.input_shape)]
     del shown[plan.axis]
     if shown:
         axes = ", ".join(shown if len(shown) <= 6 else [*shown[:6], "..."])
@@ -161,25 +156,9 @@ def remarks(plan: Plan) -> list[str]:
     return found
 
 
-def dim_text(dim: Dim) -> str:
-    """A dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
-    if dim is None:
-        return "?"
-    if is_known(dim):
-        return str(dim)
-    shown = str(getattr(dim, "value", dim))
-    return printable(_FLOOR_OF_NEGATIVE.sub(_as_ceil, shown))
-
-
-def _as_ceil(found: re.Match[str]) -> str:
-    sign, factor, inside = found.groups()
-    inside = re.sub(r" [-+] ", lambda sign: _FLIPPED[sign.group()], inside)
-    return f"{_FLIPPED[sign]}{factor or ''}ceil({inside})"
-
-
 def shape_text(shape: Shape) -> str:
     """A shape for a reader."""
-    return f"({', '.join(map(dim_text, shape))})"
+    return f"({', '.join(map(show_dim, shape))})"
 
 
 def table_rows(run: Sequence[Stretch]) -> list[tuple[str, str, str, str]]:
@@ -189,7 +168,7 @@ def table_rows(run: Sequence[Stretch]) -> list[tuple[str, str, str, str]]:
         if stretch.part is None:
             rows.append((ELLIPSIS, stretch.label, "", ""))
         else:
-            offset, size = dim_text(stretch.offset), dim_text(stretch.size)
+            offset, size = show_dim(stretch.offset), show_dim(stretch.size)
             rows.append((stretch.label, offset, size, shape_text(stretch.shape)))
     return rows
 

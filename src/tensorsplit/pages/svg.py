@@ -14,12 +14,12 @@ from html import escape
 from importlib.resources import files
 from itertools import accumulate
 
+from tensorsplit.core.dimensions import show_dim
 from tensorsplit.core.errors import printable
 from tensorsplit.pages.layout import (
     ELLIPSIS,
     Plan,
     Stretch,
-    dim_text,
     extents,
     fitting,
     heading,
@@ -112,8 +112,8 @@ def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
                 yield f"{stretch.label}."
             else:
                 yield (
-                    f"Part {stretch.label}: offset {dim_text(stretch.offset)},"
-                    f" size {dim_text(stretch.size)}, shape {shape_text(stretch.shape)}."
+                    f"Part {stretch.label}: offset {show_dim(stretch.offset)},"
+                    f" size {show_dim(stretch.size)}, shape {shape_text(stretch.shape)}."
                 )
         yield from (f"{remark}." for remark in remarks(plan))
 
@@ -224,7 +224,7 @@ def _part(frame: _Drawing, number: int) -> Iterator[str]:
     x, y = frame.point(sum(block) / 2, sum(frame.parts) / 2)
     left_out = stretch.part is None
     yield _label(x, y + 4.5, ELLIPSIS if left_out else stretch.label, "label")
-    size = stretch.label if left_out else dim_text(stretch.size)
+    size = stretch.label if left_out else show_dim(stretch.size)
     if not frame.across:
         yield _label(frame.parts[1] + 8, y + 4.5, shortened(size, _LONGEST_DIM))
     elif len(size) * _CHAR <= block[1] - block[0] + _GAP:
@@ -262,7 +262,7 @@ def _axes(frame: _Drawing, y: int) -> Iterator[str]:
 
 
 def _axis(plan: Plan, axis: int) -> str:
-    return f"axis {axis} ({shortened(dim_text(plan.input_shape[axis]), _LONGEST_DIM)})"
+    return f"axis {axis} ({shortened(show_dim(plan.input_shape[axis]), _LONGEST_DIM)})"
 
 
 def _offsets(frame: _Drawing) -> Iterator[str]:
@@ -271,8 +271,8 @@ def _offsets(frame: _Drawing) -> Iterator[str]:
     def room(offset: str) -> int:
         return (len(offset) + 1) * _CHAR if frame.across else _LINE
 
-    shown = [shortened(dim_text(stretch.offset), _LONGEST_OFFSET) for stretch in frame.run]
-    dim = shortened(dim_text(frame.plan.input_shape[frame.plan.axis]), _LONGEST_OFFSET)
+    shown = [shortened(show_dim(stretch.offset), _LONGEST_OFFSET) for stretch in frame.run]
+    dim = shortened(show_dim(frame.plan.input_shape[frame.plan.axis]), _LONGEST_OFFSET)
     end = frame.bands[-1]
     last = end - room(dim) if frame.across else end
     for place, offset in [*fitting(zip(frame.bands, shown, strict=False), last, room), (end, dim)]:

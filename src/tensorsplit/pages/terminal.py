@@ -11,11 +11,11 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from tensorsplit.core.dimensions import show_dim
 from tensorsplit.pages.layout import (
     ELLIPSIS,
     Plan,
     Stretch,
-    dim_text,
     extents,
     fitting,
     heading,
@@ -97,10 +97,10 @@ def _across(plan: Plan, width: int) -> Iterator[Text]:
             line.append(_fit(cell, columns), _style(stretch)).append(SQUARE.mid_left)
         yield line
     yield Text(margin + SQUARE.get_bottom(widths))
-    end = dim_text(plan.input_shape[plan.axis])
+    end = show_dim(plan.input_shape[plan.axis])
     end_at = min(sum(widths) + len(widths), width - indent - cell_len(end))
     borders = accumulate((columns + 1 for columns in widths), initial=0)
-    offsets = [(at, dim_text(stretch.offset)) for at, stretch in zip(borders, run, strict=False)]
+    offsets = [(at, show_dim(stretch.offset)) for at, stretch in zip(borders, run, strict=False)]
     ticks = ""
     for place, offset in fitting(offsets, end_at, lambda offset: cell_len(offset) + 1):
         ticks = ticks.ljust(place) + offset
@@ -124,7 +124,7 @@ def _cells(stretch: Stretch) -> tuple[str, str]:
     """What is written in a stretch: the part, and its length."""
     if stretch.part is None:
         return f" {ELLIPSIS} ", f" {stretch.label} "
-    return f" {stretch.label} ", f" {dim_text(stretch.size)} "
+    return f" {stretch.label} ", f" {show_dim(stretch.size)} "
 
 
 def _down(plan: Plan, width: int) -> Iterator[Text]:
@@ -141,7 +141,7 @@ def _down(plan: Plan, width: int) -> Iterator[Text]:
         yield Text.assemble(margin, (_axis(plan, other, "→"), _QUIET))
     border = SQUARE.get_top([inner])
     for stretch, cell, height in zip(run, cells, heights, strict=True):
-        yield Text(f"{margin}{border} {dim_text(stretch.offset)}")
+        yield Text(f"{margin}{border} {show_dim(stretch.offset)}")
         for text in (f" {cell}", *[""] * (height - 1)):
             yield Text.assemble(
                 (gutter.ljust(indent), _QUIET),
@@ -152,7 +152,7 @@ def _down(plan: Plan, width: int) -> Iterator[Text]:
             gutter = ""
         border = SQUARE.get_row([inner], "row")
     note = "" if to_scale(run, heights) else "  (not to scale)"
-    end = dim_text(plan.input_shape[plan.axis])
+    end = show_dim(plan.input_shape[plan.axis])
     yield Text.assemble(f"{margin}{SQUARE.get_bottom([inner])} {end}", (note, _QUIET))
 
 
@@ -181,7 +181,7 @@ def _style(stretch: Stretch) -> str:
 
 def _axis(plan: Plan, axis: int, arrow: str) -> str:
     """The name of an axis, and its direction."""
-    return f"axis {axis} ({_short(dim_text(plan.input_shape[axis]), _LONGEST_LABEL)}) {arrow}"
+    return f"axis {axis} ({_short(show_dim(plan.input_shape[axis]), _LONGEST_LABEL)}) {arrow}"
 
 
 def _fit(label: str, width: int) -> str:

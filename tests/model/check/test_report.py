@@ -11,8 +11,8 @@ import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of 
 import pytest
 
 from tensorsplit.core.errors import KINDS
-from tensorsplit.model.check.checks import CHECKS
-from tensorsplit.model.check.findings import CheckReport, as_json, as_sarif, as_text
+from tensorsplit.model.check.checks import CHECKS, NOT_CALLED
+from tensorsplit.model.check.findings import CheckReport, as_json, as_sarif, as_text, of_check
 from tests.model.build import FLOAT, graph, model, node, value
 from tests.model.check.untyped_outputs import examine
 
@@ -56,6 +56,8 @@ def test_text_groups_the_findings_by_node(report: CheckReport) -> None:
 
 def test_text_of_a_clean_model() -> None:
     assert as_text(CheckReport((), 1)) == "no findings in 1 split node\n"
+    assert as_text(CheckReport((), 0)) == "no split nodes\n"
+    assert CheckReport((of_check(NOT_CALLED, "graph", "m"),), 0).summary == "1 note; no split nodes"
 
 
 def test_json_has_the_documented_fields(report: CheckReport) -> None:

@@ -103,7 +103,12 @@ WRONG = {
         loop("int64 i, bool k", ENDS, "o = Neg(x)"),
         *("TS502", "graph/Loop[0]", "2 inputs"),
     ),
-    "outputs of a loop": (loop(TURNS, "bool k2", ""), "TS502", "graph/Loop[0]", "1 outputs"),
+    "outputs of a loop": (
+        loop(TURNS, "bool k2", ""),
+        "TS502",
+        "graph/Loop[0]",
+        "1 output, but",
+    ),
     "outputs of a loop that are not named": (
         loop(TURNS, f"{ENDS}, float[4] p", "o = Neg(v) p = Abs(v)"),
         *("TS502", "graph/Loop[0]", "3 outputs"),
@@ -127,7 +132,7 @@ WRONG = {
     "scan inputs": (scan("num_scan_inputs=3"), "TS502", "graph/Scan[0]", "num_scan_inputs is 3"),
     "outputs of a scan": (
         scan("num_scan_inputs=1", "float[2] o", ""),
-        *("TS502", "graph/Scan[0]", "1 outputs"),
+        *("TS502", "graph/Scan[0]", "1 output, but"),
     ),
     "axes of a scan": (
         scan("num_scan_inputs=1, scan_input_axes=[0, 1]"),

@@ -84,7 +84,7 @@ def test_if_takes_one_boolean(cond: Any, x: Any) -> None:
 def test_a_branch_with_fewer_outputs_than_the_node_is_refused(x: Any) -> None:
     made = branches(node("Split", "x", "a b"), otherwise=[node("Split", "x", "c d")], opset=13)
     del made.graph.node[0].attribute[1].g.output[1]
-    with refused("TS502", "else_branch has 1 outputs", "graph/If[0]"):
+    with refused("TS502", "else_branch has 1 output", "graph/If[0]"):
         run(made, cond=NO, x=x)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import SplitError, count_of
 from tensorsplit.model.check.checks import (
     ERROR,
     NOTE,
@@ -86,8 +86,10 @@ class CheckReport:
     def summary(self) -> str:
         """Such as ``2 errors, 1 warning in 5 split nodes``."""
         counts = [(self.count(severity), severity) for severity in SEVERITIES]
-        said = [_counted(number, word) for number, word in counts if number]
-        return f"{', '.join(said) or 'no findings'} in {_counted(self.split_nodes, 'split node')}"
+        found = ", ".join(count_of(number, word) for number, word in counts if number)
+        if not self.split_nodes:
+            return f"{found}; no split nodes" if found else "no split nodes"
+        return f"{found or 'no findings'} in {count_of(self.split_nodes, 'split node')}"
 
 
 def of_check(
@@ -122,10 +124,6 @@ def gathered(findings: Iterable[Finding], split_nodes: int) -> CheckReport:
         for finding in sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
     ]
     return CheckReport(tuple(ordered), split_nodes)
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def as_text(report: CheckReport) -> str:

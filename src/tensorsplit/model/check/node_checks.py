@@ -9,7 +9,16 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, add, are_known, combine, is_known
+from tensorsplit.core.dimensions import (
+    Dim,
+    Shape,
+    add,
+    are_known,
+    combine,
+    is_known,
+    show_dim,
+    show_shape,
+)
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
@@ -17,7 +26,6 @@ from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
-from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -205,13 +213,13 @@ def _open_dimension(split: _Split) -> Found:
         if other is None and not is_known(total):  # both may be the same, under no name
             return
         if other != 0:
-            needs = f"it must be {total}, which the lengths sum to"
+            needs = f"it must be {show_dim(total)}, which the lengths sum to"
     elif intent.rule is equal and count > 1:
         needs = f"it must be a multiple of {count}"
     elif intent.rule is ceil and count > 2:
         needs = f"{count} parts do not fit every length, such as 1"
     if needs:
-        name = "the dimension" if split.dim is None else f"the dimension {split.dim}"
+        name = "the dimension" if split.dim is None else f"the dimension {show_dim(split.dim)}"
         message = f"{name} on axis {split.plan.axis} is known only at run time, and {needs}"
         fix = "fix the dimension in the model's inputs if it never changes"
         yield checks.OPEN_DIMENSION, message, fix, intent.source

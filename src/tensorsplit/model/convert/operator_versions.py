@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import onnx_ir as ir
 
+from tensorsplit.core.errors import count_of
 from tensorsplit.model.graph.nodes import check_schema, schema_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.well_formed import wrong_operands
@@ -129,7 +130,7 @@ def _resize(node: ir.Node, step: VersionStep, after: Any) -> str | None:
     while outputs > after.max_output and not is_used(node.outputs[outputs - 1]):
         outputs -= 1
     if not after.min_output <= outputs <= after.max_output:
-        return f"it has {outputs} outputs; opset {step.opset} gives {after.max_output}"
+        return f"it has {count_of(outputs, 'output')}; opset {step.opset} gives {after.max_output}"
     if len(node.inputs) > after.max_input:
         node.resize_inputs(_given(node))
     if len(node.outputs) > after.max_output:
@@ -149,7 +150,7 @@ def _wrong_inputs(node: ir.Node, wanted: Any) -> str | None:
     """Why the inputs are not those that a schema takes, if they are not."""
     inputs = _given(node)
     if not wanted.min_input <= inputs <= wanted.max_input:
-        return f"it has {inputs} inputs"
+        return f"it has {count_of(inputs, 'input')}"
     for index, entry in enumerate(wanted.inputs[:inputs]):
         if entry.option.name == "Single" and node.inputs[index] is None:
             return f"its input '{entry.name}' is left out"

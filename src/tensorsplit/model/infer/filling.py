@@ -8,7 +8,7 @@ from dataclasses import replace
 import onnx
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim
+from tensorsplit.core.dimensions import Dim, show_shape
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
@@ -151,8 +151,6 @@ def _text(declared: onnx.TypeProto) -> str:
     name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
     if not tensor.HasField("shape"):
         return f"tensor({name})"
-    dims = [
-        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
-        for dim in tensor.shape.dim
-    ]
-    return f"tensor({name}) ({', '.join(dims)}{',' if len(dims) == 1 else ''})"
+    dims = tensor.shape.dim
+    shape = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims]
+    return f"tensor({name}) {show_shape(shape)}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, add, is_known, times
-from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError
+from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError, count_of
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
@@ -138,7 +138,7 @@ def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
     if not -count <= position < count + extra:
         raise SplitError(
             SEQUENCE_INDEX,
-            f"the position is {position}, but the sequence has {count} tensors",
+            f"the position is {position}, but the sequence has {count_of(count, 'tensor')}",
             f"give a position in [{-count}, {count + extra - 1}]" if count + extra else "",
             operator=f"onnx.{node.op_type}",
             parameter="position",

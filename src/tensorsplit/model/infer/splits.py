@@ -9,13 +9,12 @@ from typing import TypeVar
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_known
+from tensorsplit.core.dimensions import Dim, are_known, is_known, show_shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import explicit
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.feeds import show_shape
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.errors import SplitError, show
+from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, declared, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
@@ -39,23 +39,28 @@ def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[
         count = attributes["num_scan_inputs"].as_int()
         carried = taken - count
         if not 1 <= count <= taken:
-            problem = f"num_scan_inputs is {count}, of {taken} inputs"
+            problem = f"num_scan_inputs is {count}, of {count_of(taken, 'input')}"
             yield malformed(problem, f"give a number from 1 to {taken}")
             return
         yield from _wrong_lists(attributes, {"input": count, "output": given - carried})
     elif node.op_type != "SequenceMap":
         return
     if given < carried:
-        problem = f"it carries {carried} values, but has {given} outputs for them"
+        problem = (
+            f"it carries {count_of(carried, 'value')}, but has {count_of(given, 'output')} for them"
+        )
         yield malformed(problem, "give it an output for each")
         return
     for label, body in bodies(node):
         inputs = sum(not value.is_initializer() for value in body.inputs)
         if inputs != taken:
-            problem = f"its {label} has {inputs} inputs, but is passed {taken} values"
+            passed = count_of(taken, "value")
+            problem = f"its {label} has {count_of(inputs, 'input')}, but is passed {passed}"
             yield malformed(problem, "give it one input for each")
         if len(body.outputs) != given:
-            problem = f"its {label} has {len(body.outputs)} outputs, where it needs {given}"
+            problem = (
+                f"its {label} has {count_of(len(body.outputs), 'output')}, but it needs {given}"
+            )
             yield malformed(problem, "give both as many")
 
 

@@ -63,7 +63,7 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
     functions = lowering.model.functions
     whole = lowering.limitation("local_function")
     if whole is not None and must_go(whole):
-        return dict.fromkeys(functions, whole.note)
+        return dict.fromkeys(functions, lowering.profile.says(whole))
     other = lowering.limitation("function_opset")
     wanted: dict[ir.OperatorIdentifier, str] = {}
     for ref in lowering.refs.values():
@@ -72,7 +72,7 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
         if entry is None and ref.opset != lowering.opset and is_onnx_split(node):
             entry = other
         if function is not None and entry is not None:
-            wanted.setdefault(function.identifier(), entry.note)
+            wanted.setdefault(function.identifier(), lowering.profile.says(entry))
         ends = (*node.inputs, *node.outputs)
         if node.op_identifier() in functions and any(end in lowering.reasons for end in ends):
             wanted.setdefault(node.op_identifier(), "it passes a sequence on")

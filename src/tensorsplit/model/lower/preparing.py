@@ -56,7 +56,7 @@ def rename_duplicates(lowering: Lowering) -> None:
         seen: set[str] = set()
         for node in scope:
             if node.name and node.name in seen:
-                lowering.changed(lowering.refs[node], "the same with another name", entry.note)
+                lowering.changed(lowering.refs[node], "the same with another name", entry)
                 node.name = lowering.names.fresh(node.name)
             seen.add(node.name or "")
 
@@ -102,7 +102,7 @@ def _take_branch(lowering: Lowering, ref: NodeRef, label: str) -> None:
     for old, new in zip(node.outputs, ends, strict=True):
         point.replace(old, new)
     reason = next(lowering.reasons[made] for made in node.outputs if made in lowering.reasons)
-    lowering.changed(ref, f"its {label}, which is always taken", reason.note)
+    lowering.changed(ref, f"its {label}, which is always taken", reason)
 
 
 def unwrap_optionals(lowering: Lowering) -> bool:
@@ -119,7 +119,7 @@ def unwrap_optionals(lowering: Lowering) -> bool:
         with at(ref):
             became = _unwrap(lowering, ref, held)
             entry = lowering.reason(ref.node)
-            lowering.changed(ref, became, entry.note if entry else "")
+            lowering.changed(ref, became, entry)
         lowering.edits.retire(ref.node)
     lowering.edits.finish()
     return bool(wanted)

@@ -53,7 +53,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
     made = _collecting_loop(make, length, number, body, kinds)
     for old, new in zip(node.outputs, made, strict=True):
         lowering.stand_in((old, new))
-    lowering.changed(ref, "Loop", reason.note)
+    lowering.changed(ref, "Loop", reason)
     lowering.edits.retire(node)
 
 

@@ -44,8 +44,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
         )
     pairs = zip(node.outputs, made, strict=True)
     lowering.stand_in(*((old, new) for old, new in pairs if old.name))
-    notes = (entry.note for entry in lowering.limitations[node] if must_go(entry))
-    lowering.changed(ref, became, "; ".join(dict.fromkeys(notes)))
+    lowering.changed(ref, became, *filter(must_go, lowering.limitations[node]))
     lowering.edits.retire(node)
 
 

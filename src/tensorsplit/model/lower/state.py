@@ -137,8 +137,10 @@ class Lowering:
         text = f"{self.profile.name}: {entry.note}"
         self.report.note(text, warns=entry.extent == "values")
 
-    def changed(self, ref: NodeRef, became: str, reason: str) -> None:
-        """Note a change."""
+    def changed(self, ref: NodeRef, became: str, *entries: Limitation | None) -> None:
+        """Note a change, and the entries of the profile that are the reason."""
+        reasons = (self.profile.says(entry) for entry in entries if entry is not None)
+        reason = "; ".join(dict.fromkeys(reasons))
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, reason))
 
     def takes_by_index(self, held: ir.Value) -> bool:

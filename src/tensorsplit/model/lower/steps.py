@@ -149,7 +149,7 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
     if own and node.op_type in _WITH_BODIES:
         step = SequenceNode(lowering, ref, sequences)
         if _WITH_BODIES[node.op_type](step) and reason is not None:
-            lowering.changed(ref, "tensors in place of sequences", reason.note)
+            lowering.changed(ref, "tensors in place of sequences", reason)
         return
     for _, body in bodies(node):
         _lower_scope(lowering, sequences, body)
@@ -159,7 +159,7 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
             lower_split(lowering, ref)
         elif entry is not None and entry.feature == "strings_passed_on":
             SequenceNode(lowering, ref, sequences).pass_on()
-            lowering.changed(ref, "Gather", entry.note)
+            lowering.changed(ref, "Gather", entry)
             lowering.edits.retire(node)
     elif own and node.op_type in HANDLERS:
         result = HANDLERS[node.op_type](SequenceNode(lowering, ref, sequences))
@@ -167,7 +167,7 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
             sequences[node.outputs[0]] = result
             is_packed = result.packed is not None
             result = "a tensor and where its parts start" if is_packed else "the parts themselves"
-        lowering.changed(ref, result, reason.note)
+        lowering.changed(ref, result, reason)
         lowering.edits.retire(node)
     else:
         problem = f"a sequence goes through {node.op_type}, and sequences can't stay"

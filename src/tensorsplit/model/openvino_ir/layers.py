@@ -14,7 +14,13 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_xml
 
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, UNSAFE_XML, SplitError
+from tensorsplit.core.errors import (
+    MALFORMED_MODEL,
+    UNREADABLE_MODEL,
+    UNSAFE_XML,
+    SplitError,
+    count_of,
+)
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -220,7 +226,7 @@ def _sources(layer: Layer, edges: Mapping[tuple[int, int], Source]) -> tuple[Sou
     is_start = layer.type in ("Parameter", *CONSTANTS)
     if (is_start and has != (0, 1)) or (layer.type == "Result" and has[0] != 1):
         raise malformed(
-            f"a {layer.type} has {has[0]} inputs and {has[1]} outputs",
+            f"a {layer.type} has {count_of(has[0], 'input')} and {count_of(has[1], 'output')}",
             "Parameter and Const have one output, Result has one input",
             layer.path,
         )

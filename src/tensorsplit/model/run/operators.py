@@ -25,6 +25,7 @@ from tensorsplit.core.errors import (
     SEQUENCE_INDEX,
     UNSUPPORTED_NODE,
     SplitError,
+    count_of,
     short_name,
 )
 from tensorsplit.model.graph.binding import bind, execute
@@ -422,7 +423,7 @@ def _position(value: Any, count: int, last: int) -> int:
     if not -count <= place <= last:
         raise SplitError(
             SEQUENCE_INDEX,
-            f"it is {place}, but the sequence has {count} tensors",
+            f"it is {place}, but the sequence has {count_of(count, 'tensor')}",
             f"give a position in [{-count}, {last}]" if last >= -count else "fill the sequence",
             parameter="position",
         )
