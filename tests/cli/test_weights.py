@@ -1,4 +1,4 @@
-"""Weights that lie beside a model come along with what is written to another folder."""
+"""Weights come along with what is written, from beside a model to another folder too."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+import tensorsplit as ts
 from tests.cli.conftest import Command
 from tests.model.build import FLOAT, graph, model, node, value
+from tests.model.graph.test_weights import whole
 
 DATA = np.arange(1, 7, dtype=np.float32)
 
@@ -55,3 +57,17 @@ def test_none_is_brought_from_outside_the_folder(tensorsplit: Command, tmp_path:
     assert ended.status == 2
     assert "[TS504]" in ended.err
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "other.onnx"])
+@pytest.mark.parametrize("command", ["infer", "convert"])
+def test_those_in_the_file_do(
+    command: str, name: str, tensorsplit: Command, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "m.onnx", tmp_path / name
+    onnx.save(whole(), source)
+    options = ["--opset", 18] if command == "convert" else []
+    wanted = ts.convert(whole(), opset=18) if options else ts.infer_shapes(whole())
+    assert tensorsplit(command, source, *options, "-o", out).status == 0
+    assert onnx.load(out) == wanted
+    assert set(tmp_path.iterdir()) == {source, out}

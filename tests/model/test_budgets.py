@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 
 import tensorsplit as ts
 from tensorsplit import backend
@@ -90,8 +91,9 @@ def cli(made: onnx.ModelProto, *arguments: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "m.onnx")
         onnx.save(made, path)
-        status: int = main([arguments[0], str(path), *arguments[1:]])
-        return status
+        with pytest.raises(SystemExit) as ended:
+            main([arguments[0], str(path), *arguments[1:]])
+        return int(str(ended.value))
 
 
 def call(name: str, given: str, made: str, around: str) -> list[onnx.NodeProto]:

@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -111,15 +112,14 @@ def write_files(files: Mapping[Path, Content]) -> None:
 
 def read_source(model: str) -> OnnxModel:
     """Read what MODEL means, see `source_of`; no output may be one of its files."""
-    from tensorsplit.model.graph.message import tensors_outside
     from tensorsplit.model.graph.reading import read_model
 
-    read, known = read_model(source_of(model)), outputs()
+    read, known = read_model(source_of(model), without_weights=True), outputs()
     if known.files or known.folders:
         folder = read.folder or Path()
         places = {
             entry.value
-            for tensor in tensors_outside(read.original)
+            for tensor in read.external_tensors(read.original)
             for entry in tensor.external_data
             if entry.key == "location"
         }
@@ -152,25 +152,28 @@ class Output:
         """Whether standard output is free for a report, as it holds no model."""
         return self.target != PIPE
 
-    def write(self, made: ModelProto) -> None:
+    def write(self, read: OnnxModel, made: ModelProto) -> None:
         """Write the model whole or not at all, and its weights into the folder of the result.
 
         Files of external data are copied or hard-linked; TS702 if that
         fails, and TS504 if one lies outside the model's folder.
+
+        Args:
+            read: The model that was read.
+            made: What it has become.
         """
         if self.target is None:
             return
-        data = made.SerializeToString()
         if self.target == PIPE:
             if sys.stdout is not None:  # its reader is gone already
-                sys.stdout.buffer.write(data)
+                read.write(made, sys.stdout.buffer)
             return
         target, files = Path(self.target), dict[Path, Content]()
         source = Path(self.source)
         folder = source.parent if source.is_file() else Path()  # of a pipe, the current one
         is_in_place = target.exists() and source.exists() and target.samefile(source)
         for beside in {target.parent.resolve(), target.resolve().parent} - {folder.resolve()}:
-            for location in () if is_in_place else _locations(made, folder):
+            for location in () if is_in_place else _locations(read, made, folder):
                 weights = beside / location
                 if not weights.resolve().is_relative_to(beside):
                     problem = "leads out of the folder that the model is written into"
@@ -180,15 +183,14 @@ class Output:
                     raise SplitError(UNWRITABLE, f"{target} {problem}", "give it another name")
                 files[weights] = Brought(folder / location, self.copy_weights)
                 outputs().folders += [each for each in weights.parents if beside in each.parents]
-        write_files({**files, target: data})
+        write_files({**files, target: partial(read.write, made)})
 
 
-def _locations(made: ModelProto, folder: Path) -> list[str]:
+def _locations(read: OnnxModel, made: ModelProto, folder: Path) -> list[str]:
     """The files of external data; refused (TS504) if one lies outside the model's folder."""
-    from tensorsplit.model.graph.message import tensors_outside
     from tensorsplit.model.graph.tensors import check_external
 
-    outside = list(tensors_outside(made))
+    outside = read.external_tensors(made)
     for tensor in outside:
         check_external(tensor, folder)
     entries = (entry for tensor in outside for entry in tensor.external_data)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -171,17 +171,16 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
     fine; 2 a split is wrong, or the input can't be read.
     """
-    from onnx import ModelProto
-
-    from tensorsplit.model.infer.filling import filled_in, infer_shapes
+    from tensorsplit.model.infer.filling import filled_in, open_filled
 
     source = read_source(model)
-    given = read_input_shapes(shapes, source.inputs) if shapes else None
+    given = read_input_shapes(shapes, source.inputs) if shapes else {}
     with progress_of("inferring"):
-        made = cast(ModelProto, infer_shapes(source, input_shapes=given))
-    output.write(made)
+        opened, changed = open_filled(source, given)
+        made = opened.proto(bool(changed), changed)
+    output.write(opened, made)
     if output.has_report:
-        filled = filled_in(source, made)
+        filled = filled_in(source.original, made)
         described = [f"{output.target}: {count_of(len(filled), 'value')} described"]
         say(*(described if output.target else filled or ["nothing to fill in"]))
 
@@ -257,7 +256,7 @@ def convert(
         show(_summary(opened.original, made))
     _say_verdict(output, verdict)
     if same:
-        output.write(made)
+        output.write(opened, made)
     return 0 if same else FINDINGS
 
 
@@ -334,7 +333,7 @@ def lower(
     note(*(f"warning: {warning}" for warning in report.warnings))
     _say_verdict(output, verdict)
     if same:
-        output.write(made)
+        output.write(opened, made)
     return 0 if same else FINDINGS
 
 

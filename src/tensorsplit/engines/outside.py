@@ -18,13 +18,13 @@ from tensorsplit.model.graph.calls import check_expanded
 from tensorsplit.model.graph.message import tensors_outside
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import check_external, inlined
+from tensorsplit.model.graph.weights import MAX_MESSAGE
 from tensorsplit.model.infer.validation import Validator, values_needed
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
 _OPENVINO = "openvino"
 _PROBE = "tensorsplit.engines.openvino_probe"
-_MAX_MESSAGE = (1 << 31) - 1
 
 
 class OutsideModel:
@@ -146,7 +146,7 @@ def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | b
         for tensor in tensors_outside(proto):
             tensor.CopyFrom(inlined(tensor, model.folder))
     size = proto.ByteSize()
-    if size > _MAX_MESSAGE:
+    if size > MAX_MESSAGE:
         raise SplitError(
             EXTERNAL_DATA,
             f"the model has {size} bytes together with its external data, more than the 2 GiB"

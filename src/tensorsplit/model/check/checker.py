@@ -94,7 +94,7 @@ def examine(
     read: OnnxModel | None = None
     broken: list[SplitError] = []
     try:
-        read = read_model(model)
+        read = read_model(model, without_weights=True)
         try:
             read.model  # noqa: B018 - refuses what contradicts itself
         except SplitError:

@@ -11,14 +11,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import onnx_ir as ir
 from google.protobuf.message import (  # type: ignore[import-untyped]  # protobuf ships no types
     DecodeError,
     EncodeError,
 )
-from onnx import ModelProto, NodeProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from tensorsplit.core.documents import likeness, read_file
 from tensorsplit.core.errors import (
@@ -36,6 +36,7 @@ from tensorsplit.model.graph.message import (
     ADAPTED,
     check_text,
     read_message,
+    tensors_outside,
     with_types,
     write_message,
 )
@@ -49,6 +50,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name, folder_of
+from tensorsplit.model.graph.weights import MAX_MESSAGE, FileWeights, parse_without_weights
 
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.translation import IrFile
@@ -56,7 +58,6 @@ if TYPE_CHECKING:
 Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
 """What can be read as a model: a path, a model in memory, or what was read before."""
 
-_MAX_MESSAGE = (1 << 31) - 1
 _WHOLE = "give a whole .onnx file, or an .xml"
 
 
@@ -70,6 +71,8 @@ class OnnxModel:
         was_ir: Whether an onnx-ir model came in.
         openvino: The OpenVINO IR that it was read from; its layers are nodes of the domain
             ``org.openvinotoolkit``.
+        weights: The weights that are in the file; None if all of them are in the message, or in
+            external data.
     """
 
     original: ModelProto
@@ -77,6 +80,7 @@ class OnnxModel:
     was_ir: bool = False
     path: Path | None = None
     openvino: IrFile | None = None
+    weights: FileWeights | None = None
 
     @cached_property
     @collector_paused()
@@ -155,13 +159,18 @@ class OnnxModel:
     def back(
         self, changed: bool, typed: Collection[ir.Value] | None = None
     ) -> ModelProto | ir.Model:
-        """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`, or a copy."""
+        """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`, or a copy.
+
+        A message is whole.
+        """
         if self.was_ir:
             return self.model
         made = self.proto(changed, typed)
-        if made is self.original and self.path is None:  # the caller's own
+        if made is self.original and (self.path is None or self.weights is not None):
             made = ModelProto()
             made.CopyFrom(self.original)
+        if self.weights is not None:
+            self.weights.embed(made)
         return made
 
     @collector_paused()
@@ -191,6 +200,23 @@ class OnnxModel:
                 raise own_fault(problem, error).located(node="graph") from error
             raise _contradiction(problem, error) from error
 
+    def write(self, made: ModelProto, file: IO[bytes]) -> None:
+        """Write what `proto` made, whole.
+
+        Raises:
+            SplitError: TS504 if the file that holds its weights has changed, TS702 if the model is
+                too large for a file.
+        """
+        if self.weights is None:
+            file.write(made.SerializeToString())
+        else:
+            self.weights.write(made, file)
+
+    def external_tensors(self, message: ModelProto) -> list[TensorProto]:
+        """The tensors of this message, or of one made of it, whose data is in other files."""
+        held = self.weights
+        return [each for each in tensors_outside(message) if held is None or each not in held]
+
     def _can_be_written(self) -> bool:
         """Whether the model that was read can, without changes; onnx-ir raises of many kinds."""
         try:
@@ -215,10 +241,14 @@ def _is_own(error: Exception) -> bool:
     return [name for name in packages if name in ("tensorsplit", "onnx_ir")][-1:] != ["onnx_ir"]
 
 
-def read_model(source: Source) -> OnnxModel:
+def read_model(source: Source, *, without_weights: bool = False) -> OnnxModel:
     """Read a model, well-formed as far as its encoding goes, without its external data.
 
     What was read before comes back as it is.
+
+    Args:
+        source: The model.
+        without_weights: Whether large weights stay in its file, which must not change meanwhile.
 
     Raises:
         SplitError: TS501 for what is not a model or can't be read, TS502 for a graph that is
@@ -231,13 +261,13 @@ def read_model(source: Source) -> OnnxModel:
     if isinstance(source, ir.Model):
         return _from_ir(source)
     if isinstance(source, (str, os.PathLike)):
-        return _read_path(source)
+        return _read_path(source, without_weights=without_weights)
     problem = f"it is {show(source)} of type {type(source).__name__}"
     fix = "give a path, an onnx.ModelProto or an onnx_ir.Model"
     raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
 
 
-def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
+def _read_path(source: str | os.PathLike[str], *, without_weights: bool) -> OnnxModel:
     name = os.fsdecode(source)
     path = Path(name)
     if path.suffix.lower() == ".xml":
@@ -246,10 +276,11 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
         file = read_ir(path)
         return OnnxModel(file.message, file.weights.parent, path=path, openvino=file)
     try:
-        if path.is_file() and path.stat().st_size > _MAX_MESSAGE:
+        if path.is_file() and path.stat().st_size > MAX_MESSAGE:
             problem = f"it has {path.stat().st_size} bytes, and an ONNX file has 2 GiB at most"
             raise _unreadable(name, problem, "keep the weights in external data")
-        octets = read_file(path, _MAX_MESSAGE)
+        parsed = parse_without_weights(path) if without_weights else None
+        octets = b"" if parsed else read_file(path, MAX_MESSAGE)
     except FileNotFoundError:
         raise _unreadable(name, "there is no such file", "give the path of a model") from None
     except SplitError:
@@ -257,8 +288,9 @@ def _read_path(source: str | os.PathLike[str]) -> OnnxModel:
     except (OSError, ValueError) as error:
         fix = "give the path of a model that can be read"
         raise _unreadable(name, _reason(error), fix) from None
-    proto = _checked(parse_model(octets, name), name)
-    return OnnxModel(proto, path.parent, path=path) if path.is_file() else OnnxModel(proto, None)
+    proto, weights = parsed or (parse_model(octets, name), None)
+    read = OnnxModel(_checked(proto, name), None)
+    return replace(read, folder=path.parent, path=path, weights=weights) if path.is_file() else read
 
 
 def parse_model(octets: bytes, name: str) -> ModelProto:
@@ -317,13 +349,13 @@ def _unreadable(name: str, problem: str, fix: str) -> SplitError:
 def open_model(source: Source) -> OnnxModel:
     """Read an ONNX model to look at or to rewrite: nobody else holds its onnx-ir model.
 
-    What was read before is not parsed again.
+    What was read before is not parsed again. Large weights stay in the file of a model.
 
     Raises:
         SplitError: TS501 for what is no ONNX model; TS502 for a graph that contradicts itself.
     """
     begin("reading")
-    read = read_model(source)
+    read = read_model(source, without_weights=True)
     if read.openvino is not None:
         raise _unreadable(str(read.path), "it is an OpenVINO IR", "give an ONNX model")
     opened = replace(read) if read is source else read

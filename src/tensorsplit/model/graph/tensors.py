@@ -185,6 +185,14 @@ def _check_size(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> None:
         raise _malformed(name, f"it has {found} {unit}; the shape {list(shape)} takes {wanted}")
 
 
+def raw_size(tensor: TensorProto) -> int | None:
+    """How many bytes of raw data a tensor takes; None if it can't have any."""
+    try:
+        return _byte_count(tensor.name, tensor, _checked_shape(tensor.name, tensor))
+    except SplitError:
+        return None
+
+
 def _byte_count(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> int:
     if tensor.data_type == TensorProto.STRING:
         raise _malformed(name, "it holds strings, which can't be raw or external data")

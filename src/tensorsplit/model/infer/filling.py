@@ -14,7 +14,7 @@ from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.message import graphs
 from tensorsplit.model.graph.nodes import Scope, bodies
-from tensorsplit.model.graph.reading import Source, open_model, read_model
+from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 
 
@@ -46,13 +46,19 @@ def infer_shapes(
         SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS506,
             TS507 for a shape that fits no input.
     """
-    read = read_model(model)
-    opened = open_model(read) if read.openvino is None else replace(read)
-    changed = [
-        _give_shape(opened.model, name, shape) for name, shape in (input_shapes or {}).items()
-    ]
-    changed += fill(opened.model, analyse(opened.model, strict=True))
+    opened, changed = open_filled(model, input_shapes or {})
     return opened.back(bool(changed), typed=changed)
+
+
+@collector_paused()
+def open_filled(
+    model: Source, input_shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[OnnxModel, list[ir.Value]]:
+    """The model as `infer_shapes` fills it in, and the values that got a type or shape."""
+    read = read_model(model, without_weights=True)
+    opened = open_model(read) if read.openvino is None else replace(read)
+    changed = [_give_shape(opened.model, name, shape) for name, shape in input_shapes.items()]
+    return opened, changed + fill(opened.model, analyse(opened.model, strict=True))
 
 
 def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> ir.Value:
@@ -124,7 +130,7 @@ def _dim(dim: Dim) -> int | ir.SymbolicDim | str | None:
     return dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)
 
 
-def filled_in(source: Source, made: onnx.ModelProto) -> list[str]:
+def filled_in(source: onnx.ModelProto, made: onnx.ModelProto) -> list[str]:
     """The values whose type or shape the result tells and the source did not.
 
     Args:
@@ -134,7 +140,7 @@ def filled_in(source: Source, made: onnx.ModelProto) -> list[str]:
     Returns:
         A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
     """
-    before = dict(_described(read_model(source).original))
+    before = dict(_described(source))
     return [line for name, line in _described(made) if before.get(name) != line]
 
 
