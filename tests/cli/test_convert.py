@@ -80,6 +80,9 @@ def test_a_dash_reads_and_writes_pipes(
         def flush(self) -> None:
             pass
 
+        def isatty(self) -> bool:
+            return False
+
     out = Pipe()
     monkeypatch.setattr(sys, "stdin", Pipe(source.read_bytes()))
     monkeypatch.setattr(sys, "stdout", out)
