@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tensorsplit.cli.files import InputFile, WritingCommand, outputs
 from tensorsplit.cli.parsing import operator_named, parse_bytes, parse_lengths
-from tensorsplit.cli.screen import examples, progress_of
+from tensorsplit.cli.screen import examples, note, progress_of, show
+from tensorsplit.core.errors import printable
+from tensorsplit.core.errors import show as shown
+
+if TYPE_CHECKING:
+    from tensorsplit.files.formats import Division
+    from tensorsplit.files.split_job import SplitJob
+
+_MOST_PARTS = 8
 
 
 @click.command(
@@ -18,10 +27,11 @@ from tensorsplit.cli.screen import examples, progress_of
         "split qkv.npy -o parts --axis 1 --num-outputs 3 --names q,k,v",
         "split qkv.npy -o parts --split 4096,1024,1024",
         "split cube.npy -o years --chunk 365 --verify",
+        "split model/ -o out/ --rules rules.toml --dry-run",
     ),
 )
 @click.argument("source", type=InputFile())
-@click.option("-o", "--output", "target", metavar="OUT", required=True, help="Where parts go.")
+@click.option("-o", "--output", "target", metavar="OUT", help="What is written: see above.")
 @click.option("--axis", type=int, help="The axis; by default that of the operator version.")
 @click.option("--split", "lengths", metavar="L,L", help="The length of each part.")
 @click.option("--num-outputs", type=int, metavar="N", help="How many parts.")
@@ -41,6 +51,18 @@ from tensorsplit.cli.screen import examples, progress_of
     help="Split this tensor of the source; may be repeated. By default all.",
 )
 @click.option(
+    "--rules",
+    metavar="FILE",
+    type=InputFile(),
+    help="A TOML file that says which tensors of a checkpoint become what.",
+)
+@click.option(
+    "--max-shard-size",
+    metavar="SIZE",
+    help="Divide files of which the tensors take more, such as 5GB.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the plan, and write nothing.")
+@click.option(
     "--memory",
     metavar="SIZE",
     default="256MiB",
@@ -52,7 +74,7 @@ from tensorsplit.cli.screen import examples, progress_of
 def split(
     *,
     source: str,
-    target: str,
+    target: str | None,
     axis: int | None,
     lengths: str | None,
     num_outputs: int | None,
@@ -61,15 +83,21 @@ def split(
     opset: int | None,
     names: str | None,
     arrays: Sequence[str],
+    rules: str | None,
+    max_shard_size: str | None,
+    dry_run: bool,
     memory: str,
     verify: bool,
     overwrite: bool,
 ) -> None:
     """Split tensors in files, without loading any of them as a whole.
 
-    SOURCE is an .npy. OUT is whole or not there: it is built beside its place and renamed.
+    SOURCE is an .npy, of which each part becomes an .npy in the folder OUT; or a .safetensors, or a
+    folder of these with their index, of which OUT is a new one. OUT is whole or not there: it is
+    built beside its place and renamed.
     """
     from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.rule_files import chosen_rules
     from tensorsplit.files.split_job import plan_job
     from tensorsplit.files.threads import LocalThreads
 
@@ -84,14 +112,59 @@ def split(
     )
     job = plan_job(
         source,
-        Path(target),
-        operands,
-        names=None if names is None else names.split(","),
+        Path(target or ""),
+        chosen_rules(rules, operands, None if names is None else names.split(",")),
         arrays=arrays,
+        max_shard_size=None if max_shard_size is None else parse_bytes(max_shard_size),
     )
+    note(*(f"{shown(pattern)} matches no tensor" for pattern in job.unmatched))
+    if dry_run:
+        _show_plan(job)
+        return
+    if target is None:
+        raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
     total = job.nbytes * (2 if verify else 1)
     with (
         LocalThreads(parse_bytes(memory), job.writing.least_memory) as executor,
         progress_of("splitting", total, in_bytes=True) as progress,
     ):
         job.run(executor, outputs(), overwrite=overwrite, verify=verify, progress=progress)
+
+
+def _show_plan(job: SplitJob) -> None:
+    """The plan as a table: what is split, and in one line what is carried over."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("tensor", "shape", "parts"):
+        table.add_column(name, overflow="fold")
+    table.add_column("bytes", justify="right", no_wrap=True)
+    kept = [each for each in job.divisions if not _is_changed(each)]
+    for each in job.divisions:
+        if _is_changed(each):
+            tensor = each.tensor
+            name = printable(tensor.name)
+            table.add_row(name, _shape(tensor.shape), _parts(each), f"{tensor.nbytes:,}")
+    if kept:
+        size = sum(each.tensor.nbytes for each in kept)
+        table.add_row(f"{len(kept)} more", "", "carried over", f"{size:,}")
+    show(table)
+
+
+def _is_changed(division: Division) -> bool:
+    return division.plan is not None or division.outputs[0].name != division.tensor.name
+
+
+def _parts(division: Division) -> str:
+    """The new tensors with their shapes, the first and the last of many; ranks in one line."""
+    last = division.outputs[-1]
+    if last.rank is not None:
+        return printable(f"{last.name} {_shape(last.shape)}, {last.rank + 1} ranks")
+    cells = [printable(f"{each.name} {_shape(each.shape)}") for each in division.outputs]
+    if len(cells) > _MOST_PARTS:
+        cells[_MOST_PARTS - 1 : -1] = [f"({len(cells) - _MOST_PARTS} more)"]
+    return "\n".join(cells)
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"

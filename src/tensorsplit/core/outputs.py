@@ -16,6 +16,7 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, TypeAlias
 from uuid import uuid4
@@ -29,6 +30,7 @@ Writer: TypeAlias = Callable[[IO[bytes]], object]
 """Writes the content of one file."""
 
 _MOST_LINKS = 40
+_DRAFTS = ".tensorsplit-*.part"
 _BINARY = getattr(os, "O_BINARY", 0)  # for Windows
 
 
@@ -250,11 +252,16 @@ def drafts_in(folder: Path) -> Iterator[Path]:
         yield drafts
 
 
+def is_draft(name: str) -> bool:
+    """Whether a folder of this name holds what is not whole yet."""
+    return fnmatch(name, _DRAFTS)
+
+
 def _sweep(folder: Path) -> None:
     """Remove drafts that no run holds any more; the system releases the locks of one that ends."""
     if sys.platform == "win32":
         return
-    for drafts in folder.glob(".tensorsplit-*.part"):
+    for drafts in folder.glob(_DRAFTS):
         with contextlib.suppress(OSError):  # it is another's, or in use
             number = os.open(drafts, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:

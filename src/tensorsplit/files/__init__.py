@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 __all__ = ["split"]
 
@@ -24,6 +26,8 @@ def split(
     opset: int | None = None,
     names: Sequence[str] | None = None,
     array: str | Sequence[str] | None = None,
+    rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    max_shard_size: int | None = None,
     memory: int = MEMORY,
     verify: bool = False,
     overwrite: bool = False,
@@ -31,8 +35,8 @@ def split(
     """Split tensors in files, without loading any of them as a whole.
 
     Args:
-        source: An ``.npy``.
-        target: The folder that the parts are written into; it is whole, or not there.
+        source: An ``.npy``; a ``.safetensors``, or a folder of these with their index.
+        target: The folder, or ``.safetensors``, that is written; it is whole, or not there.
         split: The length of each part.
         axis: The axis, in [-rank, rank-1]; by default that of the operator version.
         num_outputs: How many parts.
@@ -43,9 +47,14 @@ def split(
         names: The names of the parts, in which ``*`` stands for that of the tensor; by default it
             is ``*.0``, ``*.1`` and so on, in one width.
         array: Which tensors of the source are split; by default all.
+        rules: A TOML file of rules, or what such a file holds, in the place of all of the above.
+        max_shard_size: The most bytes of tensors in a file, of formats that hold several.
         memory: The bytes of memory that the process takes at most.
         verify: Read everything back, and compare it with the source.
         overwrite: Whether `target` may be there already, and is replaced.
+
+    Warns:
+        SplitWarning: If a pattern of the rules matches no tensor.
 
     Raises:
         SplitError: TS101 to TS309 for what is no split; TS702 if the target can't be written, and
@@ -54,13 +63,22 @@ def split(
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
     """
+    from tensorsplit.core.errors import SplitWarning, show
     from tensorsplit.core.outputs import Outputs
     from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.rule_files import chosen_rules
     from tensorsplit.files.split_job import plan_job
     from tensorsplit.files.threads import LocalThreads
 
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
-    arrays = [array] if isinstance(array, str) else array or ()
-    job = plan_job(os.fspath(source), Path(target), operands, names=names, arrays=arrays)
+    job = plan_job(
+        os.fspath(source),
+        Path(target),
+        chosen_rules(rules, operands, names),
+        arrays=[array] if isinstance(array, str) else array or (),
+        max_shard_size=max_shard_size,
+    )
+    for pattern in job.unmatched:
+        warnings.warn(f"{show(pattern)} matches no tensor", SplitWarning, stacklevel=2)
     with LocalThreads(memory, job.writing.least_memory) as executor:
         job.run(executor, Outputs(), overwrite=overwrite, verify=verify)

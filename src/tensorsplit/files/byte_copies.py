@@ -151,11 +151,11 @@ class RangeCopies:
         """Compare the ranges (TS708)."""
         step = min(memory // 2, _BLOCK)
         for each in self.ranges:
-            with reading(each.source) as source, reading(each.target) as target:
+            with reading(each.source) as source, reading(each.target, fresh=True) as target:
                 for done in range(0, each.size, step):
                     size = min(step, each.size - done)
                     expected = read_at(source, each.start + done, size)
-                    _compare(expected, read_at(target, each.offset + done, size), each.target)
+                    compare(expected, read_at(target, each.offset + done, size), each.target)
         return self.nbytes
 
 
@@ -190,18 +190,18 @@ class RowCopies:
             taken = _take_apart(block, self.targets)
             for each, data in zip(self.targets, taken, strict=True):
                 with FileIO(each.path, "r+") as target:
-                    _write_at(target, each.offset + first * each.width, data)
+                    write_at(target, each.offset + first * each.width, data)
         return self.nbytes
 
     def verify(self, memory: int) -> int:
         """Compare the rows (TS708)."""
         for first, block in self._blocks(memory):
             for each in self.targets:
-                with reading(each.path) as target:
+                with reading(each.path, fresh=True) as target:
                     place = each.offset + first * each.width
                     read = read_at(target, place, len(block) * each.width)
                 columns = [block[:, start : start + size] for start, size in each.columns]
-                _compare(np.concatenate(columns, axis=1).ravel(), read, each.path)
+                compare(np.concatenate(columns, axis=1).ravel(), read, each.path)
         return self.nbytes
 
     def _blocks(self, memory: int) -> Iterator[tuple[int, Bytes]]:
@@ -214,10 +214,13 @@ class RowCopies:
                 yield first, read.reshape(rows, self.width)
 
 
-def reading(path: str) -> FileIO:
-    """A file that is open for reading, without a buffer (TS705)."""
+def reading(path: str, *, fresh: bool = False) -> FileIO:
+    """A file that is open for reading, without a buffer (TS705); what is fresh is on the disk."""
     with refusing(path):
-        return FileIO(path, "r")
+        file = FileIO(path, "r")
+    if fresh and hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return file
 
 
 def read_at(file: FileIO, start: int, size: int) -> Bytes:
@@ -237,7 +240,8 @@ def read_at(file: FileIO, start: int, size: int) -> Bytes:
     return data
 
 
-def _write_at(file: FileIO, offset: int, data: Bytes) -> None:
+def write_at(file: FileIO, offset: int, data: Bytes) -> None:
+    """Write bytes to a place in a file."""
     view, done = data.reshape(-1).data, 0
     file.seek(offset)
     while done < len(view):
@@ -281,10 +285,11 @@ def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange, step: int) ->
             done += count
     for begin in range(done, wanted.size, step):
         data = read_at(source, wanted.start + begin, min(step, wanted.size - begin))
-        _write_at(target, wanted.offset + begin, data)
+        write_at(target, wanted.offset + begin, data)
 
 
-def _compare(expected: Bytes, read: Bytes, path: str) -> None:
+def compare(expected: Bytes, read: Bytes, path: str) -> None:
+    """Refuse a result that was read back and holds other bytes (TS708)."""
     if not np.array_equal(expected, read):
         raise SplitError(
             UNVERIFIED,

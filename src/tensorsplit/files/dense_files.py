@@ -7,15 +7,27 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import FileIO
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensorsplit.core.errors import WITHIN_BYTE, SplitError
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.files.byte_copies import LEAST_MEMORY, RowTarget, copies
+from tensorsplit.files.byte_copies import (
+    LEAST_MEMORY,
+    RowTarget,
+    compare,
+    copies,
+    read_at,
+    reading,
+    write_at,
+)
 from tensorsplit.files.formats import Division, WriteTask
+
+_MOST_HEADERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +90,12 @@ def move(
         rows, width = 1, tensor.nbytes
     else:
         before, after = tensor.shape[: plan.axis], tensor.shape[plan.axis + 1 :]
-        rows = prod(after if fortran else before)
-        width = tensor.nbytes // rows if rows else 0
-        bounds = [_in_bytes(plan, width, end) for end in accumulate(plan.sizes, initial=0)]
+        rows = prod(after if fortran else before) or 1  # one is enough where there are no bytes
+        width = _whole(tensor.nbytes, rows, plan)
+        bounds = [
+            _whole(end * width, plan.input_shape[plan.axis] or 1, plan)
+            for end in accumulate(plan.sizes, initial=0)
+        ]
         columns = [
             tuple((bounds[part], bounds[part + 1] - bounds[part]) for part in each.parts)
             for each in division.outputs
@@ -89,22 +104,43 @@ def move(
     return Move(source, start, rows, width, targets)
 
 
-def _in_bytes(plan: SplitPlan, width: int, index: Any) -> int:
-    """Where an index of the axis begins in a row of so many bytes."""
-    dim: Any = plan.input_shape[plan.axis]
-    if not width:
-        return 0
-    place: int = index * width // dim
-    rest = index * width % dim
-    if rest:
+def _whole(size: Any, count: Any, plan: SplitPlan) -> int:
+    """A number of bytes divided by a count."""
+    if size % count:
         raise SplitError(
             WITHIN_BYTE,
-            f"a part would end at index {index} of {dim}, within a byte",
-            "choose lengths that are whole bytes in each row",
+            "a part would begin or end within a byte, which holds several elements",
+            "choose lengths of which each row takes whole bytes",
             operator=plan.operator,
-            parameter="split",
         )
-    return place
+    whole: int = size // count
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderWrites:
+    """A task that writes what files begin with: path and bytes of each."""
+
+    headers: tuple[tuple[str, bytes], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of elements: none."""
+        return 0
+
+    def write(self, _memory: int) -> int:
+        """Write the headers."""
+        for path, data in self.headers:
+            with FileIO(path, "r+") as file:
+                write_at(file, 0, np.frombuffer(data, np.uint8))
+        return 0
+
+    def verify(self, _memory: int) -> int:
+        """Compare the headers (TS708)."""
+        for path, data in self.headers:
+            with reading(path, fresh=True) as file:
+                compare(np.frombuffer(data, np.uint8), read_at(file, 0, len(data)), path)
+        return 0
 
 
 class DenseWriting:
@@ -125,17 +161,19 @@ class DenseWriting:
         return None if names == {""} else names
 
     def prepare(self, draft: str) -> None:
-        """Allocate the files, and write their headers."""
+        """Allocate the files."""
         self._draft = Path(draft)
         for each in self._files:
             path = self._path(each.name)
             path.parent.mkdir(parents=True, exist_ok=True)
             with FileIO(path, "x") as file:
-                file.write(each.header)
                 _allocate(file, each.size)
 
     def tasks(self) -> Iterator[WriteTask]:
-        """The copies, in the order of the moves."""
+        """The headers, and the copies in the order of the moves."""
+        headers = ((str(self._path(e.name)), e.header) for e in self._files if e.header)
+        while some := tuple(islice(headers, _MOST_HEADERS)):
+            yield HeaderWrites(some)
         for each in self._moves:
             targets = tuple(replace(t, path=str(self._path(t.path))) for t in each.targets)
             yield from copies(each.source, each.start, each.rows, each.width, targets)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
-from tensorsplit.core.errors import PART_NAMES, SplitError, show
+from tensorsplit.core.errors import NOT_DIVISIBLE, PART_NAMES, SplitError, show
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.resolve import check_element_type
@@ -19,6 +20,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.files.formats import Division, NewTensor, StoredTensor
 
 _LONGEST_NAME = 240
+_EQUAL = "openvino.Split-1"  # parts of one length, of any element type
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,31 +73,166 @@ class SplitOperands:
         return in_force(name, NEWEST_OPSET if self.opset is None else self.opset)
 
 
-def divide(tensor: StoredTensor, operands: SplitOperands, names: Sequence[str] | None) -> Division:
-    """A tensor split into parts, with names in which ``*`` stands for that of the tensor (TS706).
+@dataclass(frozen=True, slots=True)
+class SplitRule:
+    """Tensors that are split, each part under a name of its own.
 
-    Without names they are numbered from 0, in one width.
+    Attributes:
+        operands: The split.
+        names: The names of the parts, in which ``*`` stands for what the one of the pattern stands
+            for, or the tensor's whole name where the pattern has none; None to number them.
+        groups: How many times the parts are repeated on the axis, one after the other: each new
+            tensor is made of its part of every group.
+        multiple_of: What the length of each part in each group must be a multiple of.
     """
-    plan = operands.plan(tensor)
-    count = len(plan.sizes)
-    if names is None:
-        width = len(str(max(count - 1, 0)))
-        names = [f"*.{number:0{width}}" for number in range(count)]
-    if len(names) != count:
+
+    operands: SplitOperands
+    names: Sequence[str] | None = None
+    groups: int = 1
+    multiple_of: int = 1
+
+    def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
+        """What becomes of a tensor, of whose name the pattern left open what is `matched`."""
+        plan = self.operands.plan(tensor)
+        count = len(plan.sizes)
+        names = self.names
+        if names is None:
+            width = len(str(max(count - 1, 0)))
+            names = [f"*.{number:0{width}}" for number in range(count)]
+            matched = [tensor.name]
+        if len(names) != count:
+            raise SplitError(
+                PART_NAMES,
+                f"there are {len(names)} names for {count} parts",
+                "give one for each part",
+                parameter="names",
+            )
+        parts = [range(number, count * self.groups, count) for number in range(count)]
+        if self.groups > 1:
+            sizes = _divided(plan.sizes, self.groups, "groups")
+            plan = replace(plan, sizes=tuple(sizes) * self.groups)
+        _check_multiples(plan, self.multiple_of)
+        filled = [fill(name, matched) for name in names]
+        return _division(tensor, plan, parts, zip(filled, repeat(None)))
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRule:
+    """Tensors that are divided among the ranks of tensor parallelism.
+
+    Attributes:
+        axis: The axis.
+        ranks: How many ranks there are.
+        segments: The lengths of the tensors that were fused, of each of which every rank gets its
+            part; None for one.
+        name: What the tensor is called in each rank.
+        multiple_of: What the length of each part of each segment must be a multiple of.
+    """
+
+    axis: int
+    ranks: int
+    segments: Sequence[int] | None = None
+    name: str = "*"
+    multiple_of: int = 1
+
+    def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
+        """What each rank gets of a tensor."""
+        equal = SplitOperands(self.axis, num_outputs=self.ranks, operator=_EQUAL)
+        if self.segments is None:
+            plan = equal.plan(tensor)
+        else:
+            plan = SplitOperands(self.axis, self.segments).plan(tensor)
+            each = _divided(plan.sizes, self.ranks, "segments")
+            plan = replace(plan, sizes=tuple(size for size in each for _ in range(self.ranks)))
+        _check_multiples(plan, self.multiple_of)
+        parts = [range(rank, len(plan.sizes), self.ranks) for rank in range(self.ranks)]
+        name = fill(self.name, matched) if self.name != "*" else tensor.name
+        return _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRule:
+    """Tensors that only get another name."""
+
+    name: str
+
+    def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
+        """The tensor as it is, under its new name."""
+        return carried(tensor, fill(self.name, matched))
+
+
+def carried(tensor: StoredTensor, name: str) -> Division:
+    """A tensor that is carried over as it is."""
+    return Division(tensor, None, (NewTensor(name, tensor.shape),))
+
+
+def fill(name: str, matched: Sequence[str]) -> str:
+    """A name with what each ``*`` stands for (TS706 if there are more or fewer)."""
+    pieces = name.split("*")
+    if len(pieces) == 1:
+        return name
+    if len(pieces) != len(matched) + 1:
         raise SplitError(
             PART_NAMES,
-            f"there are {len(names)} names for {count} parts",
-            "give one for each part",
+            f"{show(name)} holds {len(pieces) - 1} *, and the pattern leaves {len(matched)} open",
+            "give as many",
             parameter="names",
         )
-    outputs = tuple(
-        NewTensor(name.replace("*", tensor.name), shape, (number,))
-        for number, (name, shape) in enumerate(zip(names, plan.output_shapes, strict=True))
-    )
-    return Division(tensor, plan, outputs)
+    return pieces[0] + "".join(map("".join, zip(matched, pieces[1:], strict=True)))
 
 
-def check_file_names(names: Sequence[str]) -> None:
+def _division(
+    tensor: StoredTensor,
+    plan: SplitPlan,
+    parts: Iterable[range],
+    names: Iterable[tuple[str, int | None]],
+) -> Division:
+    """New tensors, each made of parts of a plan."""
+    shapes: Any = plan.output_shapes
+    outputs = []
+    for numbers, (name, rank) in zip(parts, names, strict=False):
+        shape = shapes[numbers[0]]
+        if len(numbers) > 1:
+            length = sum(shapes[number][plan.axis] for number in numbers)
+            shape = (*shape[: plan.axis], length, *shape[plan.axis + 1 :])
+        outputs.append(NewTensor(name, shape, tuple(numbers), rank))
+    return Division(tensor, plan, tuple(outputs))
+
+
+def _divided(sizes: Iterable[Any], count: int, parameter: str) -> list[int]:
+    """Each length divided by a count; TS303 if one can't be."""
+    for size in sizes:
+        if size % count:
+            problem = f"the length {size} is no multiple of {count}"
+            raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter=parameter)
+    return [size // count for size in sizes]
+
+
+def _check_multiples(plan: SplitPlan, block: int) -> None:
+    """Refuse (TS303) lengths that are not whole blocks."""
+    for size in plan.sizes:
+        if size % block:
+            problem = f"a part of length {size} is no multiple of {block}"
+            raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter="multiple_of")
+
+
+def check_names(divisions: Iterable[Division]) -> None:
+    """Refuse (TS706) names that no format can write, and two tensors of one name for a rank."""
+    ranks: dict[str, set[int | None]] = {}
+    for output in (output for division in divisions for output in division.outputs):
+        name, taken = output.name, ranks.setdefault(output.name, set())
+        if not name or any("\ud800" <= char <= "\udfff" for char in name):
+            problem, fix = f"{show(name)} is no name", "give one in UTF-8"
+        elif taken and (output.rank is None or not taken.isdisjoint((output.rank, None))):
+            problem = f"two tensors would be called {show(name)}"
+            fix = "name them apart; * stands for the name of the tensor"
+        else:
+            taken.add(output.rank)
+            continue
+        raise SplitError(PART_NAMES, problem, fix, parameter="names")
+
+
+def check_file_names(names: Iterable[str]) -> None:
     """Refuse (TS706) names that are not those of different files in one folder."""
     for name, count in Counter(names).items():
         is_component = not any(char in name for char in "/\\\0")
@@ -103,8 +240,8 @@ def check_file_names(names: Sequence[str]) -> None:
             problem = f"{show(name)} can't be the name of a file"
             fix = f"give names without slashes, of at most {_LONGEST_NAME} bytes"
         elif count > 1:
-            problem = f"{count} parts would be called {show(name)}"
-            fix = "give each a name of its own; * stands for the name of the tensor"
+            problem = f"{count} files would be called {show(name)}"
+            fix = "give each a name of its own"
         else:
             continue
         raise SplitError(PART_NAMES, problem, fix, parameter="names")

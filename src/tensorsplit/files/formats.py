@@ -17,7 +17,7 @@ from typing import Protocol, cast
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.core.plan import SplitPlan
 
-FORMATS = ("npy_files", "zarr_files")
+FORMATS = ("npy_files", "safetensors_files", "zarr_files")
 """The modules of this folder that are formats; the first that recognizes a source opens it."""
 
 
@@ -72,6 +72,10 @@ class Division:
     outputs: tuple[NewTensor, ...]
 
 
+RANK_FILE = "rank-{rank}-of-{ranks}.safetensors"
+"""What the file of a rank is called, if nothing else is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileLayout:
     """Into which files new tensors go, for formats of which a file holds many.
@@ -84,9 +88,19 @@ class FileLayout:
     """
 
     ranks: int | None = None
-    file: str = "rank-{rank}-of-{ranks}.safetensors"
+    file: str = RANK_FILE
     common: str | None = None
     max_shard_size: int | None = None
+
+    def files_of(self, rank: int | None) -> list[str]:
+        """The files of what is for a rank, or for all; none without tensor parallelism."""
+        if self.ranks is None:
+            return []
+        if rank is None and self.common is not None:
+            return [self.common]
+        chosen = range(self.ranks) if rank is None else [rank]
+        name = self.file.replace("{ranks}", str(self.ranks))
+        return [name.replace("{rank}", str(each)) for each in chosen]
 
 
 class WriteTask(Protocol):
@@ -138,6 +152,10 @@ class TensorSource(Protocol):
     @property
     def tensors(self) -> Mapping[str, StoredTensor]:
         """What it holds, by name, in order."""
+
+    @property
+    def carries(self) -> bool:
+        """Whether tensors that are not split are carried over into the result."""
 
     @property
     def reads(self) -> Sequence[Path]:

@@ -115,6 +115,8 @@ def check_size(header: NpyHeader, size: int) -> None:
 class NpySource:
     """An ``.npy`` that was opened."""
 
+    carries = False
+
     def __init__(self, path: Path, header: NpyHeader) -> None:
         self._path, self._header = path, header
         name = path.name.removesuffix(".npy")

@@ -18,16 +18,17 @@ from tensorsplit.core.errors import (
     show_int,
 )
 from tensorsplit.core.outputs import Outputs
-from tensorsplit.files.divisions import SplitOperands, divide
+from tensorsplit.files.divisions import check_names
 from tensorsplit.files.formats import (
     Division,
     Executor,
     FileLayout,
-    StoredTensor,
-    TensorSource,
     Writing,
     open_source,
 )
+from tensorsplit.files.rule_files import RuleSet
+
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,14 @@ class SplitJob:
 
     Attributes:
         divisions: What becomes of each stored tensor, in the order of the source.
+        unmatched: The patterns of rules that match no tensor.
         writing: How that is written.
         target: The file or folder of the result.
         reads: The files that are read.
     """
 
     divisions: Sequence[Division]
+    unmatched: Sequence[str]
     writing: Writing
     target: Path
     reads: Sequence[Path]
@@ -94,35 +97,33 @@ class SplitJob:
 def plan_job(
     source: str,
     target: Path,
-    operands: SplitOperands,
+    rules: RuleSet,
     *,
-    names: Sequence[str] | None = None,
     arrays: Sequence[str] = (),
+    max_shard_size: int | None = None,
 ) -> SplitJob:
-    """Plan a split of a source, or of those of its tensors that `arrays` names.
+    """Plan what rules say of a source, or of those of its tensors that `arrays` names.
 
     Raises:
-        SplitError: TS101 to TS309 for what is no split, TS705 for a source that can't be read,
-            TS706 for names that collide.
+        SplitError: TS101 to TS309 for what is no split, TS703 for rules that contradict each other,
+            TS705 for a source that can't be read, TS706 for names that collide.
     """
     opened = open_source(source)
-    divisions = [divide(tensor, operands, names) for tensor in _chosen(opened, arrays)]
-    writing = opened.writing(divisions, str(target), FileLayout())
-    return SplitJob(divisions, writing, target, opened.reads)
-
-
-def _chosen(source: TensorSource, names: Sequence[str]) -> list[StoredTensor]:
-    """The tensors of these names; all if none is named."""
-    for name in names:
-        if name not in source.tensors:
-            known = ", ".join(map(short_name, islice(source.tensors, 10)))
+    for name in arrays:
+        if name not in opened.tensors:
+            known = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
             raise SplitError(
                 USAGE,
                 f"the source holds no {show(name)}",
-                f"it holds {len(source.tensors)}: {known}",
+                f"it holds {len(opened.tensors)}: {known}",
                 parameter="array",
             )
-    chosen = [source.tensors[name] for name in names or source.tensors]
-    if not chosen:
+    divisions, unmatched = rules.divide(opened.tensors, arrays)
+    if not opened.carries:
+        divisions = [each for each in divisions if each.plan is not None]
+    if not divisions:
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
-    return chosen
+    check_names(divisions)
+    layout = FileLayout(rules.ranks, rules.file, rules.common, max_shard_size)
+    writing = opened.writing(divisions, str(target), layout)
+    return SplitJob(divisions, unmatched, writing, target, opened.reads)

@@ -58,6 +58,8 @@ _TASK = 32 << 20
 class ZarrSource:
     """A store that was opened."""
 
+    carries = False
+
     def __init__(self, url: str) -> None:
         self._url = url
         path = local_path(url)

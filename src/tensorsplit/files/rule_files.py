@@ -1,0 +1,190 @@
+"""Rules: which tensors of a checkpoint are split, sharded or renamed, by patterns of names."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from tensorsplit.core.errors import USAGE, SplitError, short_name, show, show_path
+from tensorsplit.files.divisions import (
+    RenameRule,
+    ShardRule,
+    SplitOperands,
+    SplitRule,
+    carried,
+)
+from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
+
+Rule: TypeAlias = "SplitRule | ShardRule | RenameRule"
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+_Patterns: TypeAlias = "str | list[str]"
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tensors: _Patterns
+
+    def rule(self) -> Rule:
+        raise NotImplementedError
+
+
+class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
+    axis: int | None = None
+    split: list[int] | None = None
+    num_outputs: int | None = None
+    chunk: int | None = None
+    operator: str | None = None
+    opset: int | None = None
+    names: list[str] | None = None
+    groups: _Count = 1
+    multiple_of: _Count = 1
+
+    def rule(self) -> Rule:
+        values = (self.axis, self.split, self.num_outputs, self.chunk, self.operator, self.opset)
+        return SplitRule(SplitOperands(*values), self.names, self.groups, self.multiple_of)
+
+
+class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    axis: int
+    ranks: _Count
+    segments: list[int] | None = None
+    name: str = "*"
+    multiple_of: _Count = 1
+
+    def rule(self) -> Rule:
+        return ShardRule(self.axis, self.ranks, self.segments, self.name, self.multiple_of)
+
+
+class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str
+
+    def rule(self) -> Rule:
+        return RenameRule(self.name)
+
+
+class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    split: list[_SplitTable] = []
+    shard: list[_ShardTable] = []
+    rename: list[_RenameTable] = []
+    file: str = RANK_FILE
+    common: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRule:
+    """A rule, and the names of the tensors that it is for.
+
+    Attributes:
+        pattern: The names, in which each ``*`` stands for any letters.
+        rule: What becomes of the tensors.
+    """
+
+    pattern: str
+    rule: Rule
+
+    def matched(self, name: str) -> list[str] | None:
+        """What each ``*`` stands for; the whole name without one; None if it is another name."""
+        expression = "(.*)".join(map(re.escape, self.pattern.split("*")))
+        found = re.fullmatch(expression, name, re.DOTALL)
+        if found is None:
+            return None
+        return list(found.groups()) or [name]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """What becomes of the tensors of a checkpoint.
+
+    Attributes:
+        rules: The rules; a tensor that two of them match is refused.
+        ranks: The number of ranks; None without tensor parallelism.
+        file: The name of the file of a rank.
+        common: The file for what is for all ranks.
+    """
+
+    rules: Sequence[PatternRule]
+    ranks: int | None = None
+    file: str = RANK_FILE
+    common: str | None = None
+
+    def divide(
+        self, tensors: Mapping[str, StoredTensor], chosen: Collection[str] = ()
+    ) -> tuple[list[Division], list[str]]:
+        """What becomes of each tensor, and the patterns that match none.
+
+        Where some are chosen, rules are for these alone.
+
+        Raises:
+            SplitError: TS703 for a tensor that two rules match, or what `divide` of the rule
+                raises, with the name of the tensor.
+        """
+        divisions, unmatched = [], dict.fromkeys(each.pattern for each in self.rules)
+        for tensor in tensors.values():
+            rules = () if chosen and tensor.name not in chosen else self.rules
+            found = [(each, m) for each in rules if (m := each.matched(tensor.name)) is not None]
+            for each, _ in found:
+                unmatched.pop(each.pattern, None)
+            if len(found) > 1:
+                raise SplitError(
+                    USAGE,
+                    f"{' and '.join(show(each.pattern) for each, _ in found[:2])} both match"
+                    f" the tensor {short_name(tensor.name)}",
+                    "let one rule match each tensor",
+                    parameter="rules",
+                )
+            if not found:
+                divisions.append(carried(tensor, tensor.name))
+                continue
+            ((each, matched),) = found
+            try:
+                divisions.append(each.rule.divide(tensor, matched))
+            except SplitError as error:
+                error.problem = f"tensor {short_name(tensor.name)}: {error.problem}"
+                raise
+        return divisions, list(unmatched)
+
+
+def chosen_rules(
+    rules: str | PathLike[str] | Mapping[str, Any] | None,
+    operands: SplitOperands,
+    names: Sequence[str] | None,
+) -> RuleSet:
+    """Rules from a file, or one that splits every tensor alike; TS703 for both at once."""
+    if rules is None:
+        return RuleSet([PatternRule("*", SplitRule(operands, names))])
+    if operands != SplitOperands() or names is not None:
+        problem = "rules are given, and a split as well"
+        raise SplitError(USAGE, problem, "put the split into a rule", parameter="rules")
+    return read_rules(rules)
+
+
+def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
+    """Read rules from a TOML file, or from what such a file holds (TS703)."""
+    where = "rules"
+    try:
+        if not isinstance(rules, Mapping):
+            where = show_path(str(rules))
+            rules = tomllib.loads(Path(rules).read_text(encoding="utf-8"))
+        tables = msgspec.convert(rules, _Tables)
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        fix = "see docs/files-checkpoint.md"
+        raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None
+    counts = {table.ranks for table in tables.shard}
+    if len(counts) > 1:
+        found = ", ".join(map(str, sorted(counts)))
+        raise SplitError(
+            USAGE, f"{where}: ranks is {found}", "give all rules the same", parameter="rules"
+        )
+    made = [
+        PatternRule(pattern, table.rule())
+        for table in (*tables.split, *tables.shard, *tables.rename)
+        for pattern in ([table.tensors] if isinstance(table.tensors, str) else table.tensors)
+    ]
+    return RuleSet(made, counts.pop() if counts else None, tables.file, tables.common)

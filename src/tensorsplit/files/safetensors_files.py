@@ -1,0 +1,390 @@
+"""The format ``.safetensors``: one file, or the files of a folder with their index."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tensorsplit.core.errors import (
+    LIBRARY,
+    PART_NAMES,
+    UNWRITABLE,
+    USAGE,
+    SplitError,
+    short_name,
+    show,
+)
+from tensorsplit.core.outputs import is_draft
+from tensorsplit.files.byte_copies import RowTarget
+from tensorsplit.files.dense_files import DenseFile, DenseWriting, Move, move
+from tensorsplit.files.divisions import check_file_names
+from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor
+from tensorsplit.files.sources import check_regular, refusing
+
+SUFFIX = ".safetensors"
+INDEX = ".safetensors.index.json"
+
+_LONGEST_HEADER = 16 << 20
+_LONGEST_WRITTEN = 100_000_000  # the library reads none that is longer
+_METADATA = "__metadata__"
+_SHARD = re.compile(r"(.*)-[0-9]{5}-of-[0-9]{5}\.safetensors", re.DOTALL)
+_NAMES = {
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float",
+    "F64": "double",
+    "BOOL": "bool",
+    "F8_E4M3": "float8e4m3fn",
+    "F8_E5M2": "float8e5m2",
+    "F8_E8M0": "float8e8m0",
+    "F8_E4M3FNUZ": "float8e4m3fnuz",
+    "F8_E5M2FNUZ": "float8e5m2fnuz",
+    "F4": "float4e2m1",
+    "F6_E2M3": "float6e2m3",
+    "F6_E3M2": "float6e3m2",
+    "C64": "complex64",
+    **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+}
+
+
+def recognizes(source: str) -> bool:
+    """Whether it is a file of this name, or a folder that holds some."""
+    path = Path(source)
+    return "://" not in source and (
+        source.endswith(SUFFIX) or (path.is_dir() and any(path.glob(f"*{SUFFIX}*")))
+    )
+
+
+def open_source(source: str) -> SafetensorsSource:
+    """Read the headers of a file, or of all files of a folder (TS705)."""
+    path = Path(source)
+    if path.is_dir():
+        return _open_folder(path)
+    with refusing(source):
+        check_regular(path)
+        return SafetensorsSource(None, [read_header(path)])
+
+
+class HeaderEntry(NamedTuple):
+    """A tensor of a file, as its header has it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of a file.
+
+    Attributes:
+        path: The file.
+        metadata: What it holds besides tensors; None for nothing.
+        entries: The tensors by name, in the order of their bytes.
+        offset: Where the bytes begin.
+    """
+
+    path: Path
+    metadata: dict[str, str] | None
+    entries: dict[str, HeaderEntry]
+    offset: int
+
+
+def read_header(path: Path) -> Header:
+    """Read a header that the library accepts; ValueError for one that could still do harm."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        fix = "pip install 'tensorsplit[files]'"
+        raise SplitError(LIBRARY, f"safetensors can't be imported: {error}", fix) from None
+    with path.open("rb") as file:
+        field = file.read(8)
+        length = struct.unpack("<Q", field)[0] if len(field) == 8 else -1
+        size = os.fstat(file.fileno()).st_size
+        if not 0 < length <= size - 8:
+            raise ValueError(f"its header can't be {length} bytes long: the file has {size}")
+        if length > _LONGEST_HEADER:
+            raise ValueError(f"its header is longer than {_LONGEST_HEADER} bytes")
+        try:
+            with safe_open(path, framework="numpy"):
+                pass
+        except SafetensorError as error:
+            raise ValueError(str(error)) from None
+        found = json.loads(file.read(length), object_pairs_hook=_pairs)
+    metadata = found.pop(_METADATA, None)
+    if "" in found:
+        raise ValueError("its header has a tensor without a name")
+    entries = sorted(found.items(), key=lambda item: (item[1].begin, item[1].end))
+    return Header(path, metadata, dict(entries), 8 + length)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> Any:
+    """An object of a header; ValueError if it has a name twice, or an empty one."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"its header has {show(name)} twice")
+    if type(made.get("shape")) is list:  # metadata are all strings
+        return HeaderEntry(made["dtype"], tuple(made["shape"]), *made["data_offsets"])
+    return made
+
+
+def _open_folder(folder: Path) -> SafetensorsSource:
+    """Read an index and the headers of the files that it names."""
+    indices = sorted(folder.glob(f"*{INDEX}"))
+    with refusing(str(folder)):
+        if len(indices) > 1:
+            raise ValueError(f"it holds several indices: {', '.join(p.name for p in indices)}")
+        if not indices:
+            return SafetensorsSource(
+                folder, [_header(p) for p in sorted(folder.glob(f"*{SUFFIX}"))]
+            )
+    (place,) = indices
+    with refusing(str(place)):
+        if place.stat().st_size > _LONGEST_HEADER:
+            raise ValueError(f"it is longer than {_LONGEST_HEADER} bytes")
+        index = json.loads(place.read_bytes(), object_pairs_hook=_pairs)
+        files = index.get("weight_map") if isinstance(index, dict) else None
+        if not isinstance(files, dict) or not all(type(name) is str for name in files.values()):
+            raise ValueError("it has no weight_map from names to files")
+        for name in dict.fromkeys(files.values()):
+            if Path(name).name != name or not name.endswith(SUFFIX):
+                raise ValueError(f"{show(name)} is no {SUFFIX} file beside it")
+        headers = [_header(folder / name) for name in sorted(set(files.values()))]
+        held = {name: each.path.name for each in headers for name in each.entries}
+        for name in files.keys() | held.keys():
+            if files.get(name) != held.get(name):
+                raise ValueError(
+                    f"it says that {short_name(name)} is in {files.get(name)},"
+                    f" but that is in {held.get(name)}"
+                )
+    return SafetensorsSource(folder, headers, place, index)
+
+
+def _header(path: Path) -> Header:
+    with refusing(str(path)):
+        check_regular(path)
+        return read_header(path)
+
+
+def _other_files(folder: Path, read: Iterable[Path]) -> Iterator[tuple[str, int]]:
+    """Path and size of what else a folder holds; ValueError for what can't be carried over."""
+    known = {path.name for path in read}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_draft(name)]
+        for name in (*folders, *names):
+            path = Path(place, name)
+            relative = path.relative_to(folder).as_posix()
+            if name in folders and not path.is_symlink():
+                continue
+            if not path.is_file():
+                raise ValueError(f"{relative} is no file, and can't be carried over")
+            if relative not in known:
+                yield relative, path.stat().st_size
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A new tensor, what it comes from, and its size in bytes."""
+
+    header: Header
+    division: Division
+    output: NewTensor
+    nbytes: int
+
+    @property
+    def entry(self) -> HeaderEntry:
+        """The stored tensor in its header."""
+        return self.header.entries[self.division.tensor.name]
+
+
+class SafetensorsSource:
+    """A file, or a folder, that was opened.
+
+    Tensors that are not split are carried over with their metadata, and so are the other files of a
+    folder.
+    """
+
+    carries = True
+
+    def __init__(
+        self,
+        folder: Path | None,
+        headers: Sequence[Header],
+        place: Path | None = None,
+        index: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._folder, self._headers, self._index = folder, headers, index
+        self._stem = (
+            (headers[0].path.name.removesuffix(SUFFIX))
+            if place is None
+            else (place.name.removesuffix(INDEX))
+        )
+        self._found = {name: each for each in headers for name in each.entries}
+        if len(self._found) < sum(len(each.entries) for each in headers):
+            raise ValueError("two of its files hold a tensor of the same name")
+        self.tensors = {
+            name: StoredTensor(name, entry.shape, _NAMES[entry.dtype], entry.end - entry.begin)
+            for each in headers
+            for name, entry in each.entries.items()
+        }
+        read = [each.path for each in headers]
+        if place is not None:
+            read.append(place)
+        self._others = [] if folder is None else list(_other_files(folder, read))
+        self.reads = read if folder is None else [folder, *read]
+
+    def writing(
+        self, divisions: Sequence[Division], target: str, layout: FileLayout
+    ) -> DenseWriting:
+        """Each source file becomes one, or each rank has one, or several of a largest size."""
+        files = self._files(divisions, layout)
+        is_file = target.endswith(SUFFIX)
+        if is_file and (len(files) > 1 or self._folder is not None):
+            problem = f"the result is a folder of files, and {target} would be one of them"
+            raise SplitError(USAGE, problem, "give the name of a folder", parameter="output")
+        indices = self._indices(files, layout)
+        others = [DenseFile(name, b"", size) for name, size in self._others]
+        made, places = [], defaultdict[NewTensor, list[tuple[str, int]]](list)
+        for name, tensors in files.items():
+            header = _header_of(name, tensors)
+            place = len(header)
+            for each in tensors:
+                places[each.output].append(("" if is_file else name, place))
+                place += each.nbytes
+            made.append(DenseFile("" if is_file else name, header, place))
+        moves = [
+            move(division, str(header.path), header.offset + entry.begin, some)
+            for division in divisions
+            for header in [self._found[division.tensor.name]]
+            for entry in [header.entries[division.tensor.name]]
+            for some in zip(*(places[each] for each in division.outputs), strict=True)
+        ]
+        for other in others:
+            whole = RowTarget(other.name, 0, ((0, other.size),))
+            place_of = str(Path(self._folder or "", other.name))
+            moves.append(Move(place_of, 0, 1, other.size, (whole,)))
+        if not is_file:
+            check_file_names(each.name for each in (*made, *indices))
+            taken = {each.name for each in others}
+            if both := next((each.name for each in (*made, *indices) if each.name in taken), None):
+                problem = f"the folder holds another file called {both}, which is carried over"
+                raise SplitError(PART_NAMES, problem, "rename it", parameter="names")
+        return DenseWriting([*made, *indices, *others], moves)
+
+    def _files(self, divisions: Sequence[Division], layout: FileLayout) -> dict[str, list[_Placed]]:
+        """The tensors of each file; those of larger elements first, so that all are aligned."""
+        files: dict[str, list[_Placed]] = {}
+        for division in divisions:
+            header = self._found[division.tensor.name]
+            for output in division.outputs:
+                placed = _Placed(header, division, output, _bytes_of(division.tensor, output))
+                for name in layout.files_of(output.rank) or [header.path.name]:
+                    files.setdefault(name, []).append(placed)
+        if layout.ranks is None:
+            for header in self._headers:
+                files.setdefault(header.path.name, [])  # it may be empty
+        for tensors in files.values():
+            tensors.sort(key=lambda each: -_bits(each.entry.dtype))
+        if layout.max_shard_size is None:
+            return files
+        shards = {name: _shards(tensors, layout.max_shard_size) for name, tensors in files.items()}
+        if layout.ranks is not None:
+            return {
+                shard: tensors
+                for name, several in shards.items()
+                for shard, tensors in _numbered(name.removesuffix(SUFFIX), several, name)
+            }
+        every = [shard for several in shards.values() for shard in several]
+        if len(every) == len(files):
+            return files
+        return dict(_numbered(self._stem, every, ""))
+
+    def _indices(
+        self, files: Mapping[str, Sequence[_Placed]], layout: FileLayout
+    ) -> list[DenseFile]:
+        """An index of all files, or of those of each rank; none where there is one file."""
+        groups: dict[str, dict[str, Sequence[_Placed]]] = {}
+        for name, tensors in files.items():
+            found = _SHARD.fullmatch(name) if layout.ranks is not None else None
+            stem = self._stem if layout.ranks is None else found[1] if found else name
+            groups.setdefault(stem, {})[name] = tensors
+        before = dict(self._index or {})
+        made = []
+        for stem, group in groups.items():
+            if len(group) == 1 and (layout.ranks is not None or self._index is None):
+                continue
+            total = sum(each.nbytes for tensors in group.values() for each in tensors)
+            metadata = before.get("metadata")
+            metadata = {**(metadata if isinstance(metadata, dict) else {}), "total_size": total}
+            names = {each.output.name: name for name in group for each in group[name]}
+            content = {**before, "metadata": metadata, "weight_map": names}
+            text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+            made.append(DenseFile(f"{stem}{INDEX}", text.encode(), len(text.encode())))
+        return made
+
+
+def _bytes_of(tensor: StoredTensor, output: NewTensor) -> int:
+    return tensor.nbytes * prod(output.shape) // (prod(tensor.shape) or 1)
+
+
+def _bits(dtype: str) -> int:
+    """The bits of an element."""
+    found = re.search("[0-9]+", dtype)
+    return int(found[0]) if found else 8
+
+
+def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
+    """Tensors in lists of at most so many bytes; one that is larger is alone."""
+    shards: list[list[_Placed]] = [[]]
+    size = 0
+    for each in tensors:
+        if shards[-1] and size + each.nbytes > most:
+            shards.append([])
+            size = 0
+        shards[-1].append(each)
+        size += each.nbytes
+    return shards
+
+
+def _numbered(
+    stem: str, shards: Sequence[list[_Placed]], alone: str
+) -> Iterator[tuple[str, list[_Placed]]]:
+    """Each shard with its name, as other tools number them."""
+    for number, tensors in enumerate(shards, 1):
+        name = f"{stem}-{number:05}-of-{len(shards):05}{SUFFIX}"
+        yield alone if alone and len(shards) == 1 else name, tensors
+
+
+def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
+    """The header of a file, padded so that the tensors are aligned."""
+    metadata: dict[str, str] = {}
+    for each in reversed(tensors):
+        metadata |= each.header.metadata or {}
+    found: dict[str, Any] = {_METADATA: metadata} if metadata else {}
+    place = 0
+    for each in tensors:
+        name = each.output.name
+        if name == _METADATA:
+            problem = f"{name} can't be the name of a tensor"
+            raise SplitError(PART_NAMES, problem, "give another one", parameter="names")
+        end = place + each.nbytes
+        shape = list(each.output.shape)
+        found[name] = {"dtype": each.entry.dtype, "shape": shape, "data_offsets": [place, end]}
+        place = end
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > _LONGEST_WRITTEN:
+        problem = f"{file} would hold more tensors than safetensors reads"
+        raise SplitError(UNWRITABLE, problem, "give --max-shard-size")
+    return struct.pack("<Q", len(text)) + text

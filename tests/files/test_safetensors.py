@@ -1,0 +1,266 @@
+"""Checkpoints that are split, sharded and renamed, against slices of what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+
+numpy_files = pytest.importorskip("safetensors.numpy")
+RANDOM = np.random.default_rng(11)
+
+
+def bits(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.frombuffer(RANDOM.bytes(size), dtype).reshape(shape)
+
+
+def load(path: Path) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = numpy_files.load_file(path)
+    return found
+
+
+def metadata(path: Path) -> Any:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return file.metadata()
+
+
+def same(found: np.ndarray, expected: np.ndarray) -> bool:
+    return (
+        found.dtype == expected.dtype
+        and found.shape == expected.shape
+        and found.tobytes() == np.ascontiguousarray(expected).tobytes()
+    )
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    tensors = {
+        "layers.0.qkv.weight": bits(12, 5, dtype=ml_dtypes.bfloat16),
+        "layers.1.qkv.weight": bits(12, 5, dtype=ml_dtypes.bfloat16),
+        "layers.0.down.weight": bits(6, 8),
+        "norm.weight": bits(7, dtype=np.uint8),
+        "scale": bits(),
+        "empty": bits(0, 3),
+    }
+    path = tmp_path / "model.safetensors"
+    numpy_files.save_file(tensors, path, metadata={"format": "np", "中": "文"})
+    return path, tensors
+
+
+QKV = {
+    "tensors": "*.qkv.weight",
+    "axis": 0,
+    "split": [6, 2, 4],
+    "names": ["*.q.weight", "*.k.weight", "*.v.weight"],
+}
+
+
+def test_parts_have_their_names_and_the_rest_is_carried(
+    checkpoint: tuple[Path, dict[str, np.ndarray]],
+) -> None:
+    path, tensors = checkpoint
+    out = path.with_name("out.safetensors")
+    ts.files.split(path, out, rules={"split": [QKV]}, verify=True)
+    found = load(out)
+    for layer in (0, 1):
+        whole = tensors.pop(f"layers.{layer}.qkv.weight")
+        for name, start, stop in (("q", 0, 6), ("k", 6, 8), ("v", 8, 12)):
+            assert same(found.pop(f"layers.{layer}.{name}.weight"), whole[start:stop])
+    assert found.keys() == tensors.keys()
+    assert all(same(found[name], tensors[name]) for name in tensors)
+    assert metadata(out) == {"format": "np", "中": "文"}
+
+
+def test_groups_are_taken_apart(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
+    path, tensors = checkpoint
+    out = path.with_name("out.safetensors")
+    ts.files.split(path, out, rules={"split": [{**QKV, "groups": 2}]})
+    found, whole = load(out), tensors["layers.1.qkv.weight"]
+    assert same(found["layers.1.q.weight"], np.concatenate([whole[0:3], whole[6:9]]))
+    assert same(found["layers.1.k.weight"], np.concatenate([whole[3:4], whole[9:10]]))
+    assert same(found["layers.1.v.weight"], np.concatenate([whole[4:6], whole[10:12]]))
+
+
+def test_groups_on_an_inner_axis(tmp_path: Path) -> None:
+    whole = bits(5, 12, 3, dtype=np.int16)
+    numpy_files.save_file({"a.qkv": whole}, tmp_path / "m.safetensors")
+    rule = {"tensors": "*.qkv", "axis": 1, "split": [6, 6], "names": ["*.q", "*.k"], "groups": 3}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "o.safetensors", rules={"split": [rule]})
+    found = load(tmp_path / "o.safetensors")
+    assert same(found["a.q"], whole[:, [0, 1, 4, 5, 8, 9]])
+    assert same(found["a.k"], whole[:, [2, 3, 6, 7, 10, 11]])
+
+
+def test_each_rank_gets_its_part(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
+    path, tensors = checkpoint
+    shards = [
+        {"tensors": "*.down.weight", "axis": 1, "ranks": 2},
+        {"tensors": "*.qkv.weight", "axis": 0, "ranks": 2, "segments": [6, 2, 4]},
+    ]
+    ts.files.split(path, path.with_name("out"), rules={"shard": shards}, verify=True)
+    assert sorted(p.name for p in path.with_name("out").iterdir()) == [
+        "rank-0-of-2.safetensors",
+        "rank-1-of-2.safetensors",
+    ]
+    for rank in (0, 1):
+        found = load(path.with_name("out") / f"rank-{rank}-of-2.safetensors")
+        assert found.keys() == tensors.keys()
+        down, qkv = tensors["layers.0.down.weight"], tensors["layers.0.qkv.weight"]
+        assert same(found["layers.0.down.weight"], down[:, 4 * rank : 4 * rank + 4])
+        index = [[0, 1, 2, 6, 8, 9], [3, 4, 5, 7, 10, 11]][rank]
+        assert same(found["layers.0.qkv.weight"], qkv[index])
+        assert all(same(found[name], tensors[name]) for name in ("norm.weight", "scale", "empty"))
+
+
+def test_a_common_file_and_names_of_ones_own(
+    checkpoint: tuple[Path, dict[str, np.ndarray]],
+) -> None:
+    path, tensors = checkpoint
+    rules = {
+        "shard": [{"tensors": "*.down.weight", "axis": 0, "ranks": 3}],
+        "rename": [{"tensors": "layers.*.qkv.*", "name": "h.*.attn.*"}],
+        "file": "tp{rank}.safetensors",
+        "common": "all.safetensors",
+    }
+    ts.files.split(path, path.with_name("out"), rules=rules)
+    out = path.with_name("out")
+    for rank in range(3):
+        found = load(out / f"tp{rank}.safetensors")
+        assert list(found) == ["layers.0.down.weight"]
+        expected = tensors["layers.0.down.weight"][2 * rank : 2 * rank + 2]
+        assert same(found["layers.0.down.weight"], expected)
+    common = load(out / "all.safetensors")
+    assert set(common) == {"h.0.attn.weight", "h.1.attn.weight", "norm.weight", "scale", "empty"}
+    assert same(common["h.1.attn.weight"], tensors["layers.1.qkv.weight"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    place = tmp_path / "model"
+    (place / "sub").mkdir(parents=True)
+    shards = [
+        {"a.qkv.weight": bits(12, 4), "a.norm": bits(4)},
+        {"b.qkv.weight": bits(12, 4), "b.norm": bits(4)},
+    ]
+    names = {}
+    for number, tensors in enumerate(shards, 1):
+        name = f"model-{number:05}-of-00002.safetensors"
+        numpy_files.save_file(tensors, place / name, metadata={"shard": str(number)})
+        names.update(dict.fromkeys(tensors, name))
+    index = {"metadata": {"total_size": 416, "kept": [1]}, "weight_map": names}
+    (place / "model.safetensors.index.json").write_text(json.dumps(index))
+    (place / "config.json").write_text("{}")
+    (place / "sub" / "vocab.bin").write_bytes(RANDOM.bytes(1000))
+    return place, {**shards[0], **shards[1]}
+
+
+def test_parts_stay_in_their_shard_and_the_index_is_anew(
+    folder: tuple[Path, dict[str, np.ndarray]],
+) -> None:
+    place, tensors = folder
+    out = place.with_name("out")
+    ts.files.split(place, out, rules={"split": [QKV]}, verify=True)
+    index = json.loads((out / "model.safetensors.index.json").read_text())
+    assert index["metadata"] == {"total_size": 416, "kept": [1]}
+    assert index["weight_map"] == {
+        **dict.fromkeys(
+            ["a.q.weight", "a.k.weight", "a.v.weight", "a.norm"],
+            "model-00001-of-00002.safetensors",
+        ),
+        **dict.fromkeys(
+            ["b.q.weight", "b.k.weight", "b.v.weight", "b.norm"],
+            "model-00002-of-00002.safetensors",
+        ),
+    }
+    second = load(out / "model-00002-of-00002.safetensors")
+    assert same(second["b.k.weight"], tensors["b.qkv.weight"][6:8])
+    assert metadata(out / "model-00002-of-00002.safetensors") == {"shard": "2"}
+    assert (out / "config.json").read_text() == "{}"
+    vocab = (place / "sub" / "vocab.bin").read_bytes()
+    assert (out / "sub" / "vocab.bin").read_bytes() == vocab
+
+
+def test_files_are_divided(folder: tuple[Path, dict[str, np.ndarray]]) -> None:
+    place, _ = folder
+    out = place.with_name("out")
+    ts.files.split(place, out, rules={"split": [QKV]}, max_shard_size=140)
+    index = json.loads((out / "model.safetensors.index.json").read_text())
+    sizes = {}
+    for path in sorted(out.glob("*.safetensors")):
+        held = load(path)
+        sizes[path.name] = sum(each.nbytes for each in held.values())
+        assert all(index["weight_map"][name] == path.name for name in held)
+    assert list(sizes) == [f"model-{n:05}-of-00004.safetensors" for n in range(1, 5)]
+    assert max(sizes.values()) <= 140
+    assert sum(sizes.values()) == 416
+
+
+def test_one_tensor_of_a_checkpoint(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
+    path, tensors = checkpoint
+    out = path.with_name("out.safetensors")
+    ts.files.split(path, out, [1, 7], axis=1, array="layers.0.down.weight", names=["a", "*.b"])
+    found = load(out)
+    assert same(found["a"], tensors["layers.0.down.weight"][:, :1])
+    assert same(found["layers.0.down.weight.b"], tensors["layers.0.down.weight"][:, 1:])
+    assert len(found) == len(tensors) + 1
+
+
+def test_a_pattern_that_matches_nothing_is_said(
+    checkpoint: tuple[Path, dict[str, np.ndarray]],
+) -> None:
+    path, _ = checkpoint
+    rules = {"rename": [{"tensors": ["scale", "scales"], "name": "s"}]}
+    with pytest.warns(ts.SplitWarning, match="'scales' matches no tensor"):
+        ts.files.split(path, path.with_name("out.safetensors"), rules=rules)
+
+
+def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
+    path, tensors = checkpoint
+    rules = {"split": [QKV], "shard": [{"tensors": "*.down.weight", "axis": 1, "ranks": 2}]}
+    ts.files.split(path, path.with_name("out"), rules=rules, max_shard_size=150)
+    for rank in (0, 1):
+        index = path.with_name("out") / f"rank-{rank}-of-2.safetensors.index.json"
+        names = json.loads(index.read_text())["weight_map"]
+        found = {name: load(index.with_name(file))[name] for name, file in names.items()}
+        assert len(set(names.values())) > 1
+        assert len(found) == len(tensors) + 4
+        assert same(found["layers.0.k.weight"], tensors["layers.0.qkv.weight"][6:8])
+        down = tensors["layers.0.down.weight"]
+        assert same(found["layers.0.down.weight"], down[:, 4 * rank : 4 * rank + 4])
+
+
+@pytest.mark.parametrize(
+    ("code", "rules", "said"),
+    [
+        ("TS302", {"split": [{**QKV, "split": [6, 2, 3]}]}, "tensor layers.0.qkv.weight"),
+        ("TS303", {"split": [{**QKV, "groups": 4}]}, "the length 6 is no multiple of 4"),
+        ("TS303", {"split": [{**QKV, "multiple_of": 4}]}, "length 6 is no multiple of 4"),
+        ("TS303", {"shard": [{"tensors": "norm.*", "axis": 0, "ranks": 2}]}, "norm.weight"),
+        ("TS703", {"split": [QKV], "rename": [{"tensors": "*", "name": "x*"}]}, "both match"),
+        ("TS703", {"splits": []}, "unknown field `splits`"),
+        ("TS703", {"split": [{**QKV, "axes": 1}]}, "unknown field `axes`"),
+        ("TS703", {"shard": [{"tensors": "a", "axis": 0}]}, "missing required field `ranks`"),
+        ("TS706", {"split": [{**QKV, "names": ["a", "b"]}]}, "2 names for 3 parts"),
+        ("TS706", {"split": [{**QKV, "names": ["a", "b", "norm.weight"]}]}, "two tensors"),
+        ("TS706", {"split": [{**QKV, "names": ["*.*", "b", "c"]}]}, "holds 2 *"),
+        ("TS706", {"rename": [{"tensors": "scale", "name": "__metadata__"}]}, "__metadata__"),
+        ("TS706", {"rename": [{"tensors": "scale", "name": ""}]}, "no name"),
+    ],
+)
+def test_refused_before_anything_is_written(
+    checkpoint: tuple[Path, dict[str, np.ndarray]], code: str, rules: Any, said: str
+) -> None:
+    path, _ = checkpoint
+    with pytest.raises(ts.SplitError, match=f"{code}.*") as refusal:
+        ts.files.split(path, path.with_name("out.safetensors"), rules=rules)
+    assert said in str(refusal.value)
+    assert [entry.name for entry in path.parent.iterdir()] == ["model.safetensors"]
