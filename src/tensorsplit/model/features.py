@@ -57,6 +57,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " and its parts may be uneven",
         "count": "uses num_outputs",
         "equal_parts": "gives no lengths, and has equal parts",
+        "equal_parts_alike": "gives no lengths, as another Split of a like tensor on the same axis,"
+        " which has another number of parts",
         "runtime_lengths": "has lengths that are known only at run time",
         "uncounted_lengths": "has lengths that are known only at run time, and not how many",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
@@ -235,6 +237,8 @@ def _of_intent(
         yield from _of_count(intent, dim, sizes, len(node.inputs) > 1)
     if intent.rule is equal:
         yield "equal_parts", True
+        if len(facts.counts_alike.get(node, ())) > 1:
+            yield "equal_parts_alike", True
     if not is_known(dim):
         yield "dynamic_axis", True
         if intent.rule is equal:

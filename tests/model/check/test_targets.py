@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import onnx
 import pytest
 
@@ -54,6 +56,26 @@ def test_openvino_does_not_take_a_count_on_a_dynamic_axis() -> None:
     made = model(graph([node("Split", "x", "a b", num_outputs=2)], [X], ["a", "b"]))
     assert codes(made, None) == []
     assert codes(made, "openvino") == ["TS841"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "axis", "found"),
+    [
+        ((2, 3), 1, ["TS843", "TS843"]),
+        ((3, 2, 3), 1, ["TS843"] * 3),
+        ((2, 2), 1, []),
+        ((2, 3), 0, []),  # the second one is on another axis
+    ],
+)
+def test_onnxruntime_takes_equal_parts_of_one_tensor_for_the_same(
+    counts: tuple[int, ...], axis: int, found: list[str]
+) -> None:
+    outputs = [[f"{k}p{index}" for index in range(count)] for k, count in enumerate(counts)]
+    axes = [axis, *[1] * (len(counts) - 1)]
+    pairs = zip(outputs, axes, strict=True)
+    nodes = [node("Split", "x", " ".join(names), axis=at) for names, at in pairs]
+    made = model(graph(nodes, [value("x", FLOAT, [6, 6])], [*chain(*outputs)]), 13)
+    assert codes(made, "onnxruntime") == found
 
 
 def test_openvino_has_no_sequence_outputs() -> None:

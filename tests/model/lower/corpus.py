@@ -132,6 +132,18 @@ _VERSIONS = [
         "g (float[6,3] x) => (float[6,1] a, float[6,1] b, float[6,1] c)"
         " { a, b, c = Split<axis=1>(x) }",
     ),
+    *(
+        Case(
+            f"split{opset}_equal_alike_{dim}",
+            opset,
+            f"g (float[{dim}] x) => (float[A] a, float[A] b, float[B] c, float[B] d, float[B] e)"
+            " { y = Abs(x)  p, q = Split(y)  r, s, t = Split(y)"
+            "  a = Neg(p)  b = Neg(q)  c = Neg(r)  d = Neg(s)  e = Neg(t) }",
+            {"N": 12},
+        )
+        for opset in (11, 13)
+        for dim in ("6", "N")
+    ),
     Case(
         "split11",
         11,

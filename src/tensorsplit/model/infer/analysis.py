@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
+from tensorsplit.core.rules import equal
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import (
     Attributes,
@@ -81,9 +82,12 @@ class Facts:
             data are not fully known before the model runs; each with the nodes of the main graph
             that lead to it.
         uncalled: The functions that no node of the main graph leads to.
+        counts_alike: Into how many parts splits without lengths split tensors of one type and shape
+            along one axis; the same set for all these nodes.
     """
 
     def __init__(self) -> None:
+        self.counts_alike: dict[ir.Node, set[int]] = {}
         self._known: dict[ir.Value, Fact] = {}
         self._runs: dict[str, bool] = {}
         self.refusals: list[Refusal] = []
@@ -137,6 +141,7 @@ class Facts:
             self._known[value] = fact if known is None else join(known, fact)
         for path, runs in other._runs.items():
             self.note(path, runs)
+        self.counts_alike |= other.counts_alike
         self.refusals += other.refusals
         for path, nodes in other.undecided.items():
             self.undecided.setdefault(path, set()).update(nodes)
@@ -226,6 +231,7 @@ class _Analysis:
         self._functions = functions_of(model)
         self._called: set[ir.Function] = set()
         self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
+        self._counts: dict[Any, set[int]] = {}
         self._leading: ir.Node | None = None
         self._walked = 0
         own = sum(len(scope) for scope in scopes(model))
@@ -288,6 +294,11 @@ class _Analysis:
             if split.errors and self._strict and around.runs is not False:
                 raise split.errors[0].located(node=path)
             self._judge(path, split.errors, split.is_decided, around)
+            if split.intent is not None and split.intent.rule is equal:
+                data = replace(inputs[0], values=None) if isinstance(inputs[0], Tensor) else None
+                counts = self._counts.setdefault((data, split.intent.axis), set())
+                counts.add(len(node.outputs))
+                self.facts.counts_alike[node] = counts
             return split.outputs or _only_typed(split, node, inputs)
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
