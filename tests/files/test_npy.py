@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,3 +32,29 @@ def test_parts_are_slices(tmp_path: Path, axis: int, order: str, dtype: str) -> 
         assert part.shape == array[index].shape
         assert part.tobytes() == np.ascontiguousarray(array[index]).tobytes()
         assert part.flags.f_contiguous == (order == "F") or part.flags.c_contiguous
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_archives(tmp_path: Path, compressed: bool) -> None:
+    arrays: dict[str, Any] = {
+        "a": RANDOM.random((40, 9)),
+        "b": np.asfortranarray(RANDOM.integers(0, 99, (7, 5))),
+        "c": RANDOM.random(11).astype(np.float16),
+    }
+    save = np.savez_compressed if compressed else np.savez
+    save(tmp_path / "x.npz", **arrays)
+    ts.files.split(tmp_path / "x.npz", tmp_path / "all", num_outputs=2, verify=True)
+    ts.files.split(
+        tmp_path / "x.npz", tmp_path / "b", axis=1, split=[2, 3], array="b", names=["l", "*.r"]
+    )
+    half = {"a": 20, "b": 4, "c": 6}
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(
+            np.load(tmp_path / "all" / f"{name}.0.npy"), array[: half[name]]
+        )
+        np.testing.assert_array_equal(
+            np.load(tmp_path / "all" / f"{name}.1.npy"), array[half[name] :]
+        )
+    np.testing.assert_array_equal(np.load(tmp_path / "b" / "l.npy"), arrays["b"][:, :2])
+    np.testing.assert_array_equal(np.load(tmp_path / "b" / "b.r.npy"), arrays["b"][:, 2:])
+    assert len(list((tmp_path / "b").iterdir())) == 2

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import FileIO
 from itertools import groupby
-from operator import attrgetter
-from typing import Any, TypeAlias
+from operator import attrgetter, itemgetter
+from typing import IO, Any, TypeAlias
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -99,15 +100,20 @@ def _ranges(
     source: str, start: int, rows: int, width: int, targets: tuple[RowTarget, ...]
 ) -> Iterator[ByteRange]:
     """The ranges of all rows, none longer than what a task copies."""
+    columns = []
+    for target in targets:
+        place = target.offset
+        for column, size in target.columns:
+            columns.append((column, size, target, place))
+            place += size
+    columns.sort(key=itemgetter(0))
     for row in range(rows):
-        for target in targets:
-            place = target.offset + row * target.width
-            for column, whole in target.columns:
-                begin = start + row * width + column
-                for done in range(0, whole, _TASK):
-                    size = min(_TASK, whole - done)
-                    yield ByteRange(source, begin + done, target.path, place + done, size)
-                place += whole
+        for column, whole, target, place in columns:
+            begin = start + row * width + column
+            offset = place + row * target.width
+            for done in range(0, whole, _TASK):
+                size = min(_TASK, whole - done)
+                yield ByteRange(source, begin + done, target.path, offset + done, size)
 
 
 def _batches(ranges: Iterable[ByteRange]) -> Iterator[RangeCopies]:
@@ -212,6 +218,76 @@ class RowCopies:
                 rows = min(step, self.first + self.rows - first)
                 read = read_at(source, self.start + first * self.width, rows * self.width)
                 yield first, read.reshape(rows, self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCopy:
+    """A task that copies a member of a zip archive, which can only be read from its beginning on.
+
+    Attributes:
+        source: The archive.
+        member: The name of the member.
+        start: Where the bytes of the tensor begin in it.
+        rows: How many rows.
+        width: The bytes of a row.
+        targets: What is written; each byte of a row goes to one of them.
+    """
+
+    source: str
+    member: str
+    start: int
+    rows: int
+    width: int
+    targets: tuple[RowTarget, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that are written."""
+        return self.rows * self.width
+
+    def write(self, memory: int) -> int:
+        """Copy the rows, block by block."""
+        for path, offset, data in self._pieces(memory):
+            with FileIO(path, "r+") as target:
+                write_at(target, offset, data)
+        return self.nbytes
+
+    def verify(self, memory: int) -> int:
+        """Compare the rows (TS708)."""
+        for path, offset, data in self._pieces(memory):
+            with reading(path, fresh=True) as target:
+                compare(data.ravel(), read_at(target, offset, data.size), path)
+        return self.nbytes
+
+    def _pieces(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
+        """What is written: file, place and bytes, in the order of the source."""
+        with refusing(self.source), ZipFile(self.source) as archive:
+            file = archive.open(self.member)
+        with file:
+            _next_bytes(file, self.start, self.source)
+            if self.rows == 1 or self.width > _LONGEST_ROW:
+                for each in _ranges("", 0, self.rows, self.width, self.targets):
+                    for done in range(0, each.size, _BLOCK):
+                        data = _next_bytes(file, min(_BLOCK, each.size - done), self.source)
+                        yield each.target, each.offset + done, data
+            else:
+                step = max(1, min(memory // 2, _block(self.targets)) // self.width)
+                for first in range(0, self.rows, step):
+                    rows = min(step, self.rows - first)
+                    data = _next_bytes(file, rows * self.width, self.source)
+                    taken = _take_apart(data.reshape(rows, self.width), self.targets)
+                    for to, part in zip(self.targets, taken, strict=True):
+                        yield to.path, to.offset + first * to.width, part
+            _next_bytes(file, 0, self.source)
+
+
+def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
+    """The next bytes of a member; TS705 for one that is damaged, as its checksum tells."""
+    with refusing(path):
+        data = file.read(size) if size else file.read(1)
+        if len(data) != size:
+            raise ValueError("a member of it has another size than it says")
+    return np.frombuffer(data, np.uint8)
 
 
 def reading(path: str, *, fresh: bool = False) -> FileIO:

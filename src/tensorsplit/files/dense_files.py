@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from io import FileIO
 from itertools import accumulate, islice
@@ -18,6 +19,7 @@ from tensorsplit.core.errors import WITHIN_BYTE, SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.byte_copies import (
     LEAST_MEMORY,
+    MemberCopy,
     RowTarget,
     compare,
     copies,
@@ -28,6 +30,7 @@ from tensorsplit.files.byte_copies import (
 from tensorsplit.files.formats import Division, WriteTask
 
 _MOST_HEADERS = 256
+_SYNCED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Move:
         rows: The number of rows; see `byte_copies`.
         width: The bytes of a row.
         targets: Where they go; paths are names of files to write.
+        member: The member of a zip archive that the file is; empty for a file of its own.
     """
 
     source: str
@@ -62,6 +66,7 @@ class Move:
     rows: int
     width: int
     targets: tuple[RowTarget, ...]
+    member: str = ""
 
 
 def move(
@@ -176,16 +181,25 @@ class DenseWriting:
             yield HeaderWrites(some)
         for each in self._moves:
             targets = tuple(replace(t, path=str(self._path(t.path))) for t in each.targets)
-            yield from copies(each.source, each.start, each.rows, each.width, targets)
+            whole = (each.source, each.start, each.rows, each.width, targets)
+            if each.member:
+                yield MemberCopy(each.source, each.member, *whole[1:])
+            else:
+                yield from copies(*whole)
 
     def finish(self) -> None:
-        """Write the files down to the disk."""
-        for each in self._files:
-            with FileIO(self._path(each.name), "r+") as file:
-                os.fsync(file.fileno())
+        """Write the files down to the disk, many at once, as file systems do that together."""
+        with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
+            for _ in pool.map(_sync, (self._path(each.name) for each in self._files)):
+                pass
 
     def _path(self, name: str) -> Path:
         return self._draft / name
+
+
+def _sync(path: Path) -> None:
+    with FileIO(path, "r+") as file:
+        os.fsync(file.fileno())
 
 
 def _allocate(file: FileIO, size: int) -> None:

@@ -1,15 +1,16 @@
-"""The format of NumPy: ``.npy``, one tensor in a file."""
+"""The formats of NumPy: ``.npy``, one tensor in a file, and ``.npz``, a zip archive of these."""
 
 from __future__ import annotations
 
 import io
 import os
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -27,19 +28,36 @@ _ONE_BYTE = b"'descr': '|V1'"
 
 
 def recognizes(source: str) -> bool:
-    """Whether it is a path that ends in ``.npy``."""
-    return source.endswith(".npy") and "://" not in source
+    """Whether it is a path that ends in ``.npy`` or ``.npz``."""
+    return source.endswith((".npy", ".npz")) and "://" not in source
 
 
 def open_source(source: str) -> NpySource:
-    """Read the header of a file; TS705 for one that NumPy refuses, or of another size."""
+    """Read the headers of a file; TS705 for one that NumPy refuses, or of another size."""
     path = Path(source)
     with refusing(source):
         check_regular(path)
+        if path.suffix == ".npz":
+            return NpySource(path, dict(_members(path)))
         with path.open("rb") as file:
             header = read_header(file)
             check_size(header, os.fstat(file.fileno()).st_size)
-    return NpySource(path, header)
+    return NpySource(path, {path.name.removesuffix(".npy"): header})
+
+
+def _members(path: Path) -> Iterator[tuple[str, NpyHeader]]:
+    """The arrays of an archive; ValueError for anything else in it."""
+    with ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(names) > len(set(names)):
+            raise ValueError("it holds two arrays of one name")
+        for info in archive.infolist():
+            if not info.filename.endswith(".npy"):
+                raise ValueError(f"it holds {show(info.filename)}, which is no array")
+            with archive.open(info) as member:
+                header = read_header(member)
+            check_size(header, info.file_size)
+            yield info.filename.removesuffix(".npy"), header
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,27 +131,31 @@ def check_size(header: NpyHeader, size: int) -> None:
 
 
 class NpySource:
-    """An ``.npy`` that was opened."""
+    """A file that was opened, with the header of each array."""
 
     carries = False
 
-    def __init__(self, path: Path, header: NpyHeader) -> None:
-        self._path, self._header = path, header
-        name = path.name.removesuffix(".npy")
-        element = element_type(np.empty(0, header.dtype))
-        self.tensors = {name: StoredTensor(name, header.shape, element, header.nbytes)}
+    def __init__(self, path: Path, headers: Mapping[str, NpyHeader]) -> None:
+        self._path, self._headers = path, headers
+        self.tensors = {
+            name: StoredTensor(name, each.shape, element_type(np.empty(0, each.dtype)), each.nbytes)
+            for name, each in headers.items()
+        }
         self.reads = [path]
 
     def writing(
         self, divisions: Sequence[Division], _target: str, _layout: FileLayout
     ) -> DenseWriting:
         """Each tensor becomes a file of a folder."""
-        header, files, moves = self._header, [], []
+        files, moves = [], []
         for division in divisions:
+            name = division.tensor.name
+            header = self._headers[name]
             made = [npy_file(header, each) for each in division.outputs]
             places = [(each.name, len(each.header)) for each in made]
-            source = str(self._path)
-            moves.append(move(division, source, header.offset, places, fortran=header.fortran))
+            whole = move(division, str(self._path), header.offset, places, fortran=header.fortran)
+            is_member = self._path.suffix == ".npz"
+            moves.append(replace(whole, member=f"{name}.npy") if is_member else whole)
             files += made
         check_file_names([each.name for each in files])
         return DenseWriting(files, moves)

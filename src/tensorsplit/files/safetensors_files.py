@@ -32,7 +32,7 @@ from tensorsplit.files.sources import check_regular, refusing
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"
 
-_LONGEST_HEADER = 16 << 20
+_LONGEST_HEADER = 12 << 20
 _LONGEST_WRITTEN = 100_000_000  # the library reads none that is longer
 _METADATA = "__metadata__"
 _SHARD = re.compile(r"(.*)-[0-9]{5}-of-[0-9]{5}\.safetensors", re.DOTALL)

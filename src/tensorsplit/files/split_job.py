@@ -118,7 +118,10 @@ def plan_job(
                 f"it holds {len(opened.tensors)}: {known}",
                 parameter="array",
             )
-    divisions, unmatched = rules.divide(opened.tensors, arrays)
+    tensors = opened.tensors
+    if arrays and not opened.carries:
+        tensors = {name: tensors[name] for name in arrays}
+    divisions, unmatched = rules.divide(tensors, arrays)
     if not opened.carries:
         divisions = [each for each in divisions if each.plan is not None]
     if not divisions:

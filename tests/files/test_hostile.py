@@ -1,0 +1,174 @@
+"""Sources that lie are refused by name, in little memory, and nothing is left behind."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+F32 = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+
+
+def npy(
+    header: str | dict[str, Any], data: bytes = b"", version: tuple[int, int] = (1, 0)
+) -> bytes:
+    text = (header if isinstance(header, str) else repr(header)).encode()
+    size = struct.pack("<H" if version == (1, 0) else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + size + text + data
+
+
+def array(shape: Any, data: bytes = b"", descr: Any = "<f4") -> bytes:
+    return npy({"descr": descr, "fortran_order": False, "shape": shape}, data)
+
+
+def npz(*members: tuple[str, bytes], spoil: Callable[[bytes], bytes] = bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return spoil(made.getvalue())
+
+
+def tensors(header: Any, data: bytes = b"", length: int | None = None) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def saved(value: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, value)
+    return file.getvalue()
+
+
+ONCE = b'"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+HOSTILE: dict[str, tuple[str, bytes, str]] = {
+    "npy empty": ("x.npy", b"", "magic"),
+    "npy of text": ("x.npy", b"hello, world" * 10, "magic string"),
+    "npy negative": ("x.npy", array((-3, 4)), "its shape is (-3, 4)"),
+    "npy huge": ("x.npy", array((2**62, 2**62)), "but 0 follow the header"),
+    "npy beyond 64 bits": ("x.npy", array((10**30,)), "its shape is"),
+    "npy bool shape": ("x.npy", array((True, 1), b"1234"), "its shape is (True, 1)"),
+    "npy short": ("x.npy", array((4,), b"123"), "take 16 bytes, but 3 follow"),
+    "npy long": ("x.npy", array((4,), b"1" * 17), "take 16 bytes, but 17 follow"),
+    "npy objects": ("x.npy", array((4,), b"1" * 32, "|O"), "pickled objects"),
+    "npy no type": ("x.npy", array((4,), b"1" * 16, "nope"), "x.npy"),
+    "npy nested": ("x.npy", npy("(" * 5000), "x.npy"),
+    "npy code": ("x.npy", npy("__import__('os').abort()"), "x.npy"),
+    "npy long header": ("x.npy", npy("{}", b" " * 100, (2, 0))[:8] + b"\xff" * 4, "x.npy"),
+    "npy version": ("x.npy", npy("{}", b"", (9, 0)), "version (9, 0)"),
+    "npz no zip": ("x.npz", b"PK\x03\x04" + b"1" * 100, "not a zip file"),
+    "npz other": ("x.npz", npz(("a.txt", b"1")), "'a.txt', which is no array"),
+    "npz long": ("x.npz", npz(("a.npy", array((1,), b"12345"))), "but 5 follow"),
+    "npz damaged": (
+        "x.npz",
+        npz(("a.npy", saved(np.arange(999))), spoil=lambda z: z[:600] + b"?" * 9 + z[609:]),
+        "x.npz",
+    ),
+    "st empty": ("x.safetensors", b"", "has 0"),
+    "st length": ("x.safetensors", tensors({"a": F32}, b"1234", 2**63), "9223372036854775808"),
+    "st long": ("x.safetensors", tensors(b" " * (13 << 20)), "longer than"),
+    "st no json": ("x.safetensors", tensors(b"hello"), "x.safetensors"),
+    "st nested": ("x.safetensors", tensors(b"[" * 99999), "x.safetensors"),
+    "st shape": ("x.safetensors", tensors({"a": {**F32, "shape": [2]}}, b"1234"), "invalid shape"),
+    "st negative": ("x.safetensors", tensors({"a": {**F32, "shape": [-1]}}, b"1234"), "-1"),
+    "st huge": ("x.safetensors", tensors({"a": {**F32, "shape": [2**62, 8]}}, b"1234"), "overflow"),
+    "st end": ("x.safetensors", tensors({"a": F32}, b"12345"), "not fully covered"),
+    "st short": ("x.safetensors", tensors({"a": F32}, b"123"), "not fully covered"),
+    "st same": ("x.safetensors", tensors({"a": F32, "b": F32}, b"1234"), "invalid offset"),
+    "st no name": ("x.safetensors", tensors({"": F32}, b"1234"), "without a name"),
+    "st twice": ("x.safetensors", tensors(b"{%b,%b}" % (ONCE, ONCE), b"1234"), "'a' twice"),
+    "st type": ("x.safetensors", tensors({"a": {**F32, "dtype": "X"}}, b"1234"), "`X`"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_refused_by_name(tmp_path: Path, refused: Callable[..., str], case: str) -> None:
+    name, data, said = HOSTILE[case]
+    if name.endswith("safetensors"):
+        pytest.importorskip("safetensors")
+    source = tmp_path / name
+    source.write_bytes(data)
+    target = tmp_path / ("out.safetensors" if name.endswith("s") else "out")
+    message = refused("TS705", "split", source, "-o", target, "--num-outputs", 1, "--axis", 0)
+    assert said in message
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much was taken")
+def test_in_little_memory(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    for number, (name, data, _) in enumerate(HOSTILE.values()):
+        (tmp_path / f"{number}{Path(name).suffix}").write_bytes(data)
+    code = """
+import pathlib, re, sys
+import tensorsplit as ts
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    try:
+        ts.files.split(path, path.with_name("out"), num_outputs=1, axis=0)
+        print("split", path)
+    except ts.SplitError as error:
+        assert error.code == "TS705", error
+print(re.search("VmHWM:[^0-9]*([0-9]+)", pathlib.Path("/proc/self/status").read_text())[1])
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert int(done.stdout) < 100_000  # kilobytes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pytest.importorskip("safetensors")
+    place = tmp_path / "model"
+    place.mkdir()
+    (place / "a.safetensors").write_bytes(tensors({"x": F32}, b"1234"))
+    (place / "b.safetensors").write_bytes(tensors({"y": F32}, b"5678"))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"x": "a.safetensors", "y": "../model/b.safetensors"}, "no .safetensors file beside it"),
+        ({"x": "a.safetensors", "y": "/etc/passwd"}, "no .safetensors file beside it"),
+        ({"x": "a.safetensors", "y": "a.safetensors"}, "says that y is in a.safetensors"),
+        ({"x": "a.safetensors", "y": "c.safetensors"}, "No such file"),
+        ({"x": "a.safetensors", "y": 3}, "no weight_map"),
+        ([], "no weight_map"),
+    ],
+)
+def test_indices_that_lie(folder: Path, refused: Callable[..., str], names: Any, said: str) -> None:
+    index = {"weight_map": names}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    out = folder.with_name("out")
+    assert said in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
+    assert not out.exists()
+
+
+def test_a_name_in_two_files(folder: Path, refused: Callable[..., str]) -> None:
+    (folder / "c.safetensors").write_bytes(tensors({"y": F32}, b"5678"))
+    out = folder.with_name("out")
+    assert "same name" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_never_ends_is_not_read(
+    folder: Path, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    os.mkfifo(tmp_path / "x.npy")
+    assert "no file" in refused("TS705", "split", tmp_path / "x.npy", "-o", out, "--chunk", 1)
+    os.mkfifo(folder / "other")
+    assert "other is no file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
+    (folder / "other").unlink()
+    (folder / "loop").symlink_to(folder)
+    assert "loop is no file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)

@@ -1,0 +1,227 @@
+"""A result is whole or not there, whatever happens while it is written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.files import byte_copies
+from tests.cli.conftest import Command
+
+RANDOM = np.random.default_rng(3)
+ARRAY = RANDOM.random((60, 8))
+posix = pytest.mark.skipif(sys.platform == "win32", reason="no such signals here")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "x.npy"
+    np.save(path, ARRAY)
+    return path
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def begin(source: Path, *words: str, seconds: float = 60) -> Iterator[subprocess.Popen[bytes]]:
+    """A run whose first task writes, says so, and then takes its time."""
+    code = """
+import sys, time
+from tensorsplit.files import byte_copies
+from tensorsplit.cli import main
+write = byte_copies.RowCopies.write
+def slow(self, memory):
+    write(self, memory)
+    print("written", flush=True)
+    time.sleep(float(sys.argv[1]))
+byte_copies.RowCopies.write = slow
+main.main(sys.argv[2:])
+"""
+    words = ("split", str(source), "-o", str(source.with_name("out")), "--axis", "1", *words)
+    command = [sys.executable, "-c", code, str(seconds), *words]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"written\n"
+        yield run
+    finally:
+        run.kill()
+        run.communicate()
+
+
+@posix
+def test_killed_in_the_middle_nothing_is_there_and_the_next_run_sweeps(source: Path) -> None:
+    for run in begin(source, "--num-outputs", "2"):
+        drafts = [path for path in source.parent.iterdir() if path != source]
+        assert [path.suffix for path in drafts] == [".part"]
+        run.send_signal(signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+    assert [path for path in source.parent.iterdir() if path != source] == drafts
+    out = source.with_name("out")
+    ts.files.split(source, out, axis=1, num_outputs=2)
+    assert sorted(path.name for path in source.parent.iterdir()) == ["out", "x.npy"]
+    np.testing.assert_array_equal(np.load(out / "x.1.npy"), ARRAY[:, 4:])
+
+
+@posix
+def test_killed_in_the_middle_what_was_there_is_as_it_was(source: Path) -> None:
+    out = source.with_name("out")
+    ts.files.split(source, out, axis=0, num_outputs=2)
+    before = held(out)
+    for run in begin(source, "--num-outputs", "2", "--overwrite"):
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    assert held(out) == before
+    ts.files.split(source, out, axis=1, num_outputs=2, overwrite=True)
+    np.testing.assert_array_equal(np.load(out / "x.0.npy"), ARRAY[:, :4])
+    assert sorted(path.name for path in source.parent.iterdir()) == ["out", "x.npy"]
+
+
+@posix
+@pytest.mark.parametrize(("number", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_leaves_nothing(source: Path, number: str, status: int) -> None:
+    for run in begin(source, "--num-outputs", "2", seconds=0.2):
+        run.send_signal(getattr(signal, number))
+        assert run.wait(timeout=60) == status
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_what_a_full_disk_leaves(
+    source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(byte_copies, "write_at", full)
+    message = refused(
+        "TS702", "split", source, "-o", source.with_name("out"), "--axis", 1, "--num-outputs", 2
+    )
+    assert "No space left on device; nothing was written" in message
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_a_disk_that_is_too_small(
+    source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    import shutil
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("", (), {"free": 3839}))
+    message = refused("TS702", "split", source, "-o", source.with_name("out"), "--chunk", 60)
+    assert "takes 3968 bytes" in message
+    assert "has 3839 left" in message
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_bits_that_changed_on_the_way_are_found(
+    source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    written = byte_copies.write_at
+
+    def wrong(file: object, offset: int, data: np.ndarray) -> None:
+        data = data.copy()
+        data.reshape(-1)[-1] ^= 1
+        written(file, offset, data)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(byte_copies, "write_at", wrong)
+    out = source.with_name("out")
+    words = ("split", source, "-o", out, "--axis", 1, "--num-outputs", 2, "--verify")
+    assert "does not hold what was written to it" in refused("TS708", *words)
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_a_source_that_shrinks_meanwhile(
+    source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    read = byte_copies.read_at
+
+    def shrinking(file: object, start: int, size: int) -> object:
+        os.truncate(source, 200)
+        return read(file, start, size)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(byte_copies, "read_at", shrinking)
+    out = source.with_name("out")
+    words = ("split", source, "-o", out, "--axis", 1, "--num-outputs", 2)
+    assert "ends at byte 200" in refused("TS705", *words)
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_where_a_system_copies_no_ranges(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def other_file_system(*_: object) -> int:
+        raise OSError(18, os.strerror(18))
+
+    monkeypatch.setattr(os, "copy_file_range", other_file_system, raising=False)
+    ts.files.split(source, source.with_name("out"), [1, 59])
+    np.testing.assert_array_equal(np.load(source.with_name("out") / "x.1.npy"), ARRAY[1:])
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("target", ["x.npy", "."])
+def test_never_onto_what_is_read(
+    source: Path, refused: Callable[..., str], target: str, overwrite: bool
+) -> None:
+    words = ["split", source, "-o", source.parent / target, "--chunk", 7]
+    refused("TS702", *words, *["--overwrite"] * overwrite)
+    np.testing.assert_array_equal(np.load(source), ARRAY)
+
+
+def test_other_files_are_not_replaced(source: Path, refused: Callable[..., str]) -> None:
+    out = source.with_name("out")
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    assert "is not empty" in refused("TS702", "split", source, "-o", out, "--chunk", 30)
+    words = ("split", source, "-o", out, "--chunk", 30, "--overwrite")
+    assert "holds notes.txt" in refused("TS702", *words)
+    assert held(out) == {"notes.txt": b"mine"}
+
+
+def test_a_link_is_followed(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "there").mkdir()
+    (tmp_path / "out").symlink_to("elsewhere/there")
+    ts.files.split(source, tmp_path / "out", chunk=30)
+    assert (tmp_path / "out").is_symlink()
+    assert sorted(held(tmp_path / "elsewhere")) == ["there/x.0.npy", "there/x.1.npy"]
+
+
+@pytest.mark.parametrize("names", ["q,../k", "q,k/v", "q,", "q,q", "q", "q,k,v", "q," + "k" * 300])
+def test_names_that_are_none(source: Path, refused: Callable[..., str], names: str) -> None:
+    words = ("split", source, "-o", source.with_name("out"), "--num-outputs", 2)
+    refused("TS706", *words, "--names", names)
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_thousands_of_parts_with_few_open_files(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    array = RANDOM.integers(0, 255, (4, 1200), np.uint8)
+    np.save(tmp_path / "x.npy", array)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
+    try:
+        ts.files.split(tmp_path / "x.npy", tmp_path / "out", chunk=1, axis=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [f"x.{number:04}.npy" for number in range(1200)]
+    for number in (0, 1034, 1199):
+        part = np.load(tmp_path / "out" / names[number])
+        np.testing.assert_array_equal(part, array[:, number : number + 1])
+
+
+def test_the_folders_around_it(
+    source: Path, refused: Callable[..., str], tensorsplit: Command
+) -> None:
+    out = source.parent / "a" / "b"
+    words = ("split", source, "-o", out, "--chunk", 30)
+    assert "there is no folder" in refused("TS702", *words)
+    assert tensorsplit(*words, "--create-dirs").status == 0
+    assert sorted(held(out)) == ["x.0.npy", "x.1.npy"]
