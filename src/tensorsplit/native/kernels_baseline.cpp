@@ -46,7 +46,6 @@ bool try_deinterleave(const Rows& rows, const Column* to, std::size_t columns) {
 
 struct Baseline {
     using Vector = tensorsplit::Vector;
-    using Bytes = PlainBytes;
 
     template <bool non_temporal>
     static bool try_few(const Rows& rows, const Column* columns, std::size_t count, const char*) {

@@ -12,7 +12,6 @@ namespace {
 
 struct Shuffling {
     using Vector = tensorsplit::Vector;
-    using Bytes = ShuffledBytes;
 
     template <bool non_temporal>
     static bool try_few(const Rows& rows, const Column* columns, std::size_t count,

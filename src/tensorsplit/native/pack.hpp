@@ -8,30 +8,15 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "kernels.hpp"
 #include "lines.hpp"
 #include "strips.hpp"
+#include "vectors.hpp"
 
 namespace tensorsplit {
 namespace {
-
-// For processors that can't shuffle the bytes of a vector.
-struct PlainBytes {
-    struct type {
-        char bytes[16];
-    };
-    static constexpr bool can_shuffle = false;
-
-    static type load(const void* from) {
-        type value;
-        std::memcpy(value.bytes, from, 16);
-        return value;
-    }
-
-    static void store(char* to, const type& value) { std::memcpy(to, value.bytes, 16); }
-    static type shuffle(const type& bytes, const type&) { return bytes; }
-};
 
 // How the strips of a column are packed: `each` at a time, which lie within 16 bytes.
 struct Packing {
@@ -40,13 +25,15 @@ struct Packing {
     alignas(16) std::uint8_t places[16];
 };
 
-constexpr std::size_t most_packed = 64;    // columns at a time
-constexpr std::size_t widest_vector = 64;  // bytes read and written for a strip
-constexpr std::size_t rows_per_turn = 4;   // loops are unrolled
+constexpr std::size_t most_packed = 64;     // columns at a time
+constexpr std::size_t widest_packed = 256;  // bytes of a strip; wider ones are left to libc
+constexpr std::size_t rows_per_turn = 4;    // loops are unrolled
 constexpr std::size_t widest_shuffled = 16;
 
-template <class Bytes>
-Packing packing_of(const Column& column, std::ptrdiff_t stride) {
+// A strip is read and written in a multiple of this.
+constexpr std::size_t packed_unit = 8;
+
+inline Packing packing_of(const Column& column, std::ptrdiff_t stride) {
     Packing packing{1, 0, {}};
     const auto apart = static_cast<std::size_t>(std::abs(stride));
     const std::size_t width = column.width;
@@ -82,61 +69,80 @@ void for_each_group(const char* from, std::ptrdiff_t apart, char* to, std::size_
 
 // The rows must be those of `packable`.
 template <class Bytes>
-void pack(const Rows& rows, const Column& column, const Packing& packing) {
+void pack_shuffled(const Rows& rows, const Column& column, const Packing& packing) {
     const char* from = source_of(rows, 0, column) + packing.from;
-    char* to = target_of(rows, 0, column);
-    const std::size_t width = column.width;
-    const auto run = [&](auto copy) {
-        for_each_group(from, rows.stride, to, width, rows.count, copy);
-    };
-    if (width > widest_vector) {
-        copy_column(rows, column);
-    } else if (packing.each > 1) {
-        const auto apart = static_cast<std::ptrdiff_t>(packing.each) * rows.stride;
-        const std::size_t groups = (rows.count + packing.each - 1) / packing.each;
-        const auto places = Bytes::load(packing.places);
-        for_each_group(from, apart, to, packing.each * width, groups,
-                       [places](const char* strips, char* packed) {
-                           Bytes::store(packed, Bytes::shuffle(Bytes::load(strips), places));
-                       });
-    } else if (width <= 16) {
-        run([](const char* strip, char* packed) { std::memcpy(packed, strip, 16); });
-    } else if (width <= 32) {
-        run([](const char* strip, char* packed) { std::memcpy(packed, strip, 32); });
+    const auto apart = static_cast<std::ptrdiff_t>(packing.each) * rows.stride;
+    const std::size_t groups = (rows.count + packing.each - 1) / packing.each;
+    const auto places = Bytes::load_whole(packing.places);
+    for_each_group(from, apart, target_of(rows, 0, column), packing.each * column.width, groups,
+                   [places](const char* strips, char* packed) {
+                       Bytes::store(packed, Bytes::shuffle(Bytes::load_whole(strips), places));
+                   });
+}
+
+template <class Vector, std::size_t bytes>
+void copy_bytes(const char* from, char* to) {
+    if constexpr (bytes >= Vector::size) {
+        Vector::store(to, Vector::load_whole(from));
+        copy_bytes<Vector, bytes - Vector::size>(from + Vector::size, to + Vector::size);
     } else {
-        run([](const char* strip, char* packed) { std::memcpy(packed, strip, 64); });
+        std::memcpy(to, from, bytes);
     }
 }
 
-// The rows whose strips can be read and written by the widest vectors: what follows them is in the
-// source, and at the destination it is written later.
-inline Rows packable(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
-    const Column* last = columns;
-    std::size_t narrowest = widest_vector;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (columns[i].from > last->from) last = columns + i;
-        narrowest = std::min(narrowest, columns[i].width);
+template <class Vector, std::size_t bytes>
+void pack_strips(const Rows& rows, const Column& column) {
+    for_each_group(source_of(rows, 0, column), rows.stride, target_of(rows, 0, column),
+                   column.width, rows.count, copy_bytes<Vector, bytes>);
+}
+
+template <class Vector, std::size_t... units>
+void pack_by_width(const Rows& rows, const Column& column, std::index_sequence<units...>) {
+    static constexpr void (*pack[])(const Rows&, const Column&) = {
+        pack_strips<Vector, packed_unit*(units + 1)>...};
+    pack[(column.width - 1) / packed_unit](rows, column);
+}
+
+template <class Vector>
+void pack(const Rows& rows, const Column& column, const Packing& packing) {
+    if constexpr (Bytes::can_shuffle) {
+        if (packing.each > 1) return pack_shuffled<Bytes>(rows, column, packing);
     }
-    const std::size_t reserve = (widest_vector + narrowest - 1) / narrowest;
+    if (column.width > widest_packed) return copy_column(rows, column);
+    constexpr auto units = std::make_index_sequence<widest_packed / packed_unit>();
+    pack_by_width<Vector>(rows, column, units);
+}
+
+// The rows whose strips can be read and written with what is too much: it is in the source, and at
+// the destination it is overwritten later.
+inline Rows packable(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+    std::size_t narrowest = widest_shuffled;
+    std::ptrdiff_t read = 0;  // bytes from the first column on
+    for (std::size_t i = 0; i < count; ++i) {
+        narrowest = std::min(narrowest, columns[i].width);
+        const std::size_t bytes = columns[i].width + widest_shuffled - 1;
+        read = std::max(read, columns[i].from - columns->from + static_cast<std::ptrdiff_t>(bytes));
+    }
+    const std::size_t reserve = (widest_shuffled + narrowest - 1) / narrowest;
     if (rows.count <= reserve) return some_of(rows, 0, 0);
-    return readable(some_of(rows, 0, rows.count - reserve), *last, end, widest_vector, 1);
+    return readable(some_of(rows, 0, rows.count - reserve), *columns, end, read, 1);
 }
 
 // Copy the columns in their order for so few rows that these stay in the first-level cache. No byte
 // of the source lies at `end` or beyond.
-template <class Bytes>
+template <class Vector>
 void pack_columns(const Rows& rows, const Column* columns, std::size_t count, const char* end,
                   std::size_t together) {
     Packing packings[most_packed];
     for (; count > 0;) {
         const std::size_t some = std::min(count, most_packed);
         for (std::size_t i = 0; i < some; ++i) {
-            packings[i] = packing_of<Bytes>(columns[i], rows.stride);
+            packings[i] = packing_of(columns[i], rows.stride);
         }
         const Rows inside = packable(rows, columns, some, end);
         for (std::size_t row = 0; row < inside.count; row += together) {
             const Rows near = some_of(inside, row, std::min(together, inside.count - row));
-            for (std::size_t i = 0; i < some; ++i) pack<Bytes>(near, columns[i], packings[i]);
+            for (std::size_t i = 0; i < some; ++i) pack<Vector>(near, columns[i], packings[i]);
         }
         copy_others(rows, inside, columns, some);
         columns += some;

@@ -55,10 +55,10 @@ void copy_near(const Rows& rows, const Column* columns, std::size_t count, const
         return copy_column(rows, *columns);  // which the compiler vectorises
     }
     const auto is_packed = [](const Column& column) { return column.step == column.width; };
-    const auto is_wider = [](const Column& column) { return column.width > widest_vector; };
+    const auto is_wider = [](const Column& column) { return column.width > widest_packed; };
     if (rows.count >= fewest_near_rows && count_while(columns, count, is_packed) == count &&
         count_while(columns, count, is_wider) != count) {
-        return pack_columns<typename Isa::Bytes>(rows, columns, count, end, together);
+        return pack_columns<typename Isa::Vector>(rows, columns, count, end, together);
     }
     for (std::size_t row = 0; row < rows.count; row += together) {
         const Rows some = some_of(rows, row, std::min(together, rows.count - row));
@@ -77,13 +77,13 @@ inline void copy_wide(const Rows& rows, const Column* columns, std::size_t count
 }
 
 // Copy some of the first columns, which are not wide, and return how many. `Isa` has a Vector for
-// transposes, `try_few` for columns that are too few for a transpose to be fastest, and Bytes to
-// pack the others. No byte of the source lies at `end` or beyond.
+// transposes and to pack the others, and `try_few` for columns that are too few for a transpose to
+// be fastest. No byte of the source lies at `end` or beyond.
 template <class Isa>
 std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
     const auto count_narrow = [&](std::size_t first) {
-        const bool narrow = columns[first].width <= medium;
+        const bool narrow = columns[first].width < medium;
         return narrow ? count_alike(columns + first, count - first) : 0;
     };
     const std::size_t alike = count_narrow(0);

@@ -40,15 +40,54 @@ struct Unsigned<8> {
     using type = std::uint64_t;
 };
 
-// As wide as the flags of the file allow.
-struct Vector {
-#ifdef __AVX2__
-    static constexpr std::size_t size = 32;
-#else
-    static constexpr std::size_t size = 16;
-#endif
-    static constexpr std::size_t lanes = size / 16;
+// So many bytes at a time.
+template <std::size_t bytes>
+struct Register {
+    static constexpr std::size_t size = bytes;
     typedef std::uint8_t type __attribute__((vector_size(size)));
+
+    static type load_whole(const void* from) {
+        type value;
+        std::memcpy(&value, from, size);
+        return value;
+    }
+
+    static void store(char* to, type value) { std::memcpy(to, &value, size); }
+
+#if defined(__AVX2__) || defined(__aarch64__)
+    static constexpr bool can_shuffle = true;
+
+    // Byte `places[i]` of the same lane for each byte i; zero where that is 0x80.
+    static type shuffle(type value, type places) {
+#ifdef __aarch64__
+        return reinterpret_cast<type>(vqtbl1q_u8(reinterpret_cast<uint8x16_t>(value),
+                                                 reinterpret_cast<uint8x16_t>(places)));
+#else
+        if constexpr (size == 32) {
+            return reinterpret_cast<type>(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(value),
+                                                              reinterpret_cast<__m256i>(places)));
+        } else {
+            return reinterpret_cast<type>(_mm_shuffle_epi8(reinterpret_cast<__m128i>(value),
+                                                           reinterpret_cast<__m128i>(places)));
+        }
+#endif
+    }
+#else
+    static constexpr bool can_shuffle = false;
+#endif
+};
+
+using Bytes = Register<16>;
+
+#ifdef __AVX2__
+constexpr std::size_t widest = 32;
+#else
+constexpr std::size_t widest = 16;
+#endif
+
+// As wide as the flags of the file allow.
+struct Vector : Register<widest> {
+    static constexpr std::size_t lanes = size / 16;
 
     // Lane number i is read from `from + i * apart`.
     static type load(const void* from, [[maybe_unused]] std::ptrdiff_t apart) {
@@ -63,14 +102,6 @@ struct Vector {
         return load_whole(from);
 #endif
     }
-
-    static type load_whole(const void* from) {
-        type value;
-        std::memcpy(&value, from, size);
-        return value;
-    }
-
-    static void store(char* to, type value) { std::memcpy(to, &value, size); }
 
 #ifdef __x86_64__
     static constexpr bool can_stream = true;
@@ -103,18 +134,6 @@ struct Vector {
         return interleave<width, 8 / width>(a, b, std::make_index_sequence<size / width>());
     }
 
-#if defined(__AVX2__) || defined(__aarch64__)
-    // Byte `places[i]` of the same lane for each byte i; zero where that is 0x80.
-    static type shuffle(type bytes, type places) {
-#ifdef __AVX2__
-        return reinterpret_cast<type>(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(bytes),
-                                                          reinterpret_cast<__m256i>(places)));
-#else
-        return vqtbl1q_u8(bytes, places);
-#endif
-    }
-#endif
-
   private:
     template <std::size_t width, std::size_t first, std::size_t... place>
     static type interleave(type a, type b, std::index_sequence<place...>) {
@@ -136,32 +155,6 @@ struct Vector {
     }
 };
 
-#if defined(__AVX2__) || defined(__aarch64__)
-// 16 bytes.
-struct ShuffledBytes {
-    typedef std::uint8_t type __attribute__((vector_size(16)));
-    static constexpr bool can_shuffle = true;
-
-    static type load(const void* from) {
-        type value;
-        std::memcpy(&value, from, sizeof value);
-        return value;
-    }
-
-    static void store(char* to, type value) { std::memcpy(to, &value, sizeof value); }
-
-    // Byte `places[i]` for each byte i.
-    static type shuffle(type bytes, type places) {
-#ifdef __AVX2__
-        return reinterpret_cast<type>(_mm_shuffle_epi8(reinterpret_cast<__m128i>(bytes),
-                                                       reinterpret_cast<__m128i>(places)));
-#else
-        return vqtbl1q_u8(bytes, places);
-#endif
-    }
-};
-#endif
-
 #else
 
 // For other compilers; written so that they recognise what their processor can interleave.
@@ -171,9 +164,9 @@ struct Vector {
     };
     static constexpr std::size_t size = 16, lanes = 1;
 
-    static type load(const char* from, std::ptrdiff_t) { return load_whole(from); }
+    static type load(const void* from, std::ptrdiff_t) { return load_whole(from); }
 
-    static type load_whole(const char* from) {
+    static type load_whole(const void* from) {
         type value;
         std::memcpy(value.bytes, from, 16);
         return value;
@@ -181,6 +174,7 @@ struct Vector {
 
     static void store(char* to, const type& value) { std::memcpy(to, value.bytes, 16); }
 
+    static constexpr bool can_shuffle = false;
     static constexpr bool can_stream = false;
     static void stream(char* to, const type& value) { store(to, value); }
     static void finish_streams() {}
@@ -207,6 +201,8 @@ struct Vector {
         return mixed;
     }
 };
+
+using Bytes = Vector;
 
 #endif
 
