@@ -1,8 +1,8 @@
 #!/bin/sh
 # Cross-compile the kernel for 64-bit Arm and run its tests on an emulated processor: they tell
-# whether results are right, not how long they take. Left out are random examples, which take an
-# hour, tests of processes, and non-temporal stores, which Arm's kernels don't have. All arguments
-# go to pytest. On Debian or Ubuntu, as root or with sudo, it installs what it needs of theirs; Arm's
+# whether results are right, not how long they take. Left out are random examples and tests
+# of processes, which take too long there, and non-temporal stores, which Arm's kernels don't have.
+# All arguments go to pytest. On Debian or Ubuntu, as root or with sudo, it installs what it needs of theirs; Arm's
 # Python, NumPy and pytest go below build/arm only. PYTHON is the interpreter whose pip is used;
 # cmake comes from PATH.
 set -eu

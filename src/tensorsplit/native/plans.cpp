@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,18 +29,19 @@ class Key {
     void add(std::int64_t number) {
         if (count_ == room_) grow();
         numbers_[count_++] = number;
+        // Mixed with its place and by itself: no multiplication waits for another.
+        const std::uint64_t mixed =
+            (static_cast<std::uint64_t>(number) + count_ * 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9;
+        hash_ += mixed ^ mixed >> 32;
     }
 
     const std::int64_t* begin() const { return numbers_; }
     const std::int64_t* end() const { return numbers_ + count_; }
 
-    std::uint64_t hash() const {
-        std::uint64_t hash = count_;
-        for (const std::int64_t number : *this) {
-            hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9E3779B97F4A7C15;
-            hash ^= hash >> 32;
-        }
-        return hash;
+    std::uint64_t hash() const { return hash_; }
+
+    bool is(const std::vector<std::int64_t>& numbers) const {
+        return std::equal(begin(), end(), numbers.begin(), numbers.end(), std::equal_to<>());
     }
 
     PyArray_Descr* type = nullptr;  // borrowed
@@ -57,6 +59,7 @@ class Key {
     std::vector<std::int64_t> many_;
     std::int64_t* numbers_ = few_.data();
     std::size_t count_ = 0, room_ = few_.size();
+    std::uint64_t hash_ = 0;
 };
 
 // Types are compared exactly, so that no subclass passes for what it is not: True is no integer
@@ -240,10 +243,7 @@ class Table {
         for (std::size_t at = hash;; ++at) {
             const Entry& entry = places_[at & (places_.size() - 1)];
             if (entry.plan == nullptr) return nullptr;
-            if (entry.hash != hash || !std::equal(key.begin(), key.end(), entry.numbers.begin(),
-                                                  entry.numbers.end())) {
-                continue;
-            }
+            if (entry.hash != hash || !key.is(entry.numbers)) continue;
             Owned plan(new_reference(entry.plan));
             if (key.type == nullptr) return plan.release();
             Owned type(new_reference(entry.type));
