@@ -59,7 +59,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 
-TRANSLATED = ("index", "quickstarts/", "operators/")
+TRANSLATED = ("index", "guides", "reference", "project", "quickstarts/", "operators/")
 """What is in Chinese too."""
 
 locale_dirs = ["locale"]
@@ -68,14 +68,16 @@ gettext_location = False  # catalogues change only where their texts do
 
 
 def report_untranslated(app: Sphinx, doctree: nodes.document) -> None:
-    """Warn of a page with texts whose translation is missing, fuzzy or out of date."""
+    """Warn of each text of a translated page whose translation is missing, fuzzy or out of date."""
     page = app.env.current_document.docname
     if app.config.language == "en" or not page.startswith(TRANSLATED):
         return
-    progress = doctree["translation_progress"]
-    if not progress["total"] or progress["translated"] < progress["total"]:
-        message = "%(translated)d of %(total)d texts are translated"
-        logging.getLogger(__name__).warning(message, progress, location=page)
+    texts = [node for node in doctree.findall(nodes.Element) if "translated" in node]
+    for node in texts or [doctree]:
+        caption = node.get("caption")  # of a toctree: translated, but not marked
+        if not node.get("translated") and caption == node.get("rawcaption"):
+            text = caption or node.astext()
+            logging.getLogger(__name__).warning("not translated: %.60s", text, location=page)
 
 
 def escape_stars(_: Sphinx, __: object, lines: list[str]) -> None:

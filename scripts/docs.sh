@@ -13,7 +13,7 @@ build() { sphinx-build --quiet --fail-on-warning --keep-going --fresh-env "$@"; 
 
 if [ "${1:-}" = translate ]; then
     build -b gettext docs build/gettext
-    (cd build/gettext && rm -rf pot && mkdir pot && mv index.pot quickstarts.pot operators.pot pot)
+    (cd build/gettext && rm -rf pot && mkdir pot && mv index.pot guides.pot reference.pot project.pot quickstarts.pot operators.pot pot)
     sphinx-intl update --locale-dir docs/locale --pot-dir build/gettext/pot --language zh_CN
     exit
 fi
