@@ -1,11 +1,14 @@
 """The documentation site; ``sh scripts/docs.sh`` builds it, in English and in Chinese."""
 
+import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.search import zh
 from sphinx.util import logging
 
 import tensorsplit
@@ -92,8 +95,26 @@ def show_examples(_: Sphinx, __: object, lines: list[str]) -> None:
         lines[:] = [".. code-block:: sh", "", *commands, ""]
 
 
+class SearchChinese(zh.SearchChinese):
+    """Search in Chinese by all pairs of neighbouring characters, which needs no dictionary."""
+
+    language_name = "English"  # of the stemmer: sphinx-doc/sphinx#14229
+    js_splitter_code = r"""
+var splitQuery = (query) =>
+  (query.match(/[a-zA-Z0-9_]+|[\u4e00-\u9fff]+/g) ?? []).flatMap((word) =>
+    word < "\u4e00" ? [word] : Array.from(word.slice(1), (next, index) => word[index] + next),
+  );
+"""
+
+    def split(self, input: str) -> list[str]:
+        """The words and pairs of a text."""
+        chinese = re.findall("[\u4e00-\u9fff]+", input)
+        return super().split(input) + ["".join(pair) for run in chinese for pair in pairwise(run)]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect what is our own."""
+    app.add_search_language(SearchChinese)
     app.connect("doctree-read", report_untranslated)
     app.connect("sphinx-click-process-options", escape_stars)
     app.connect("sphinx-click-process-epilog", show_examples)

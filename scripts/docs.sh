@@ -17,7 +17,7 @@ if [ "${1:-}" = translate ]; then
     sphinx-intl update --locale-dir docs/locale --pot-dir build/gettext/pot --language zh_CN
     exit
 fi
-rm -rf build/site
+rm -rf build/site build/doctrees
 build -b html docs build/site -d build/doctrees/en
 build -b html -D language=zh_CN docs build/site/zh -d build/doctrees/zh
 echo "build/site/index.html"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,3 +45,16 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(native, "kernel", None)
     elif native.kernel is None:
         pytest.skip("copies go through NumPy here")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium without a window, if there is one on the PATH."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), "")
+    if not chromium:
+        pytest.skip("there is no Chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()

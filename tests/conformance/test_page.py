@@ -1,12 +1,11 @@
 """The page of a run in a real browser: it filters, opens a case, and is usable by everyone.
 
-Needs Playwright and a Chromium, which is looked for on the PATH.
+Needs Playwright and a Chromium (the fixture `browser`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,23 +19,12 @@ from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-
 PHONE = {"width": 360, "height": 780}
 DESK = {"width": 1280, "height": 900}
 LINK = "https://example.org/issues/1"
 KNOWN = Deviation("openvino-strings", "openvino", "", ("wrong",), (), "Strings repeat.", LINK)
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
