@@ -121,3 +121,130 @@ def test_what_cannot_be_read_is_status_2(run: Command, right: Path, tmp_path: Pa
         assert ended.err.startswith("tensorsplit: error: ")
         assert f"[{code}]" in ended.err
         assert ended.err.count("\n") == 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two models that portable does not take, one of them deeper, and what is no model."""
+    split = node("Split", "x", "a b", name="s", num_outputs=2)
+    for place in (tmp_path / "models", tmp_path / "models" / "deep"):
+        place.mkdir()
+        save(place, split, X)
+    (tmp_path / "models" / "settings.xml").write_text("<settings/>")
+    return tmp_path / "models"
+
+
+def test_several_models_and_folders(run: Command, folder: Path, right: Path) -> None:
+    ended = run(folder, right)
+    assert ended == (0, "no findings in 3 split nodes of 3 models\n", "")
+    ended = run(right, right, folder, "--for", "portable")
+    assert ended.status == 1
+    assert f"{folder / 'deep' / 'm.onnx'}: graph/s (onnx.Split-18)\n  error [TS841]" in ended.out
+    assert ended.out.endswith("3 errors in 3 split nodes of 3 models\n")
+
+
+def test_a_model_of_several_that_cannot_be_read_hides_no_other(
+    run: Command, wrong: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.onnx").touch()
+    ended = run(tmp_path / "empty.onnx", wrong)
+    assert ended.status == 2
+    assert "error [TS305] num_outputs: " in ended.out
+    assert ended.err.startswith("tensorsplit: error: [TS501] ")
+
+
+def test_a_folder_without_models(run: Command, tmp_path: Path) -> None:
+    ended = run(tmp_path)
+    assert (ended.status, ended.out) == (2, "")
+    assert "holds no .onnx" in ended.err
+
+
+def test_quiet_prints_nothing_of_a_clean_model(run: Command, right: Path) -> None:
+    assert run(right, "-q") == (0, "", "")
+
+
+def test_quiet_prints_findings_alone(run: Command, wrong: Path) -> None:
+    assert run(wrong).out == run(wrong, "--quiet").out + "\n1 error in 1 split node\n"
+
+
+def test_codes_that_are_ignored(run: Command, wrong: Path) -> None:
+    ended = run(wrong, "--ignore", "ts305", "--ignore", "TS812")
+    assert ended == (0, "no findings in 1 split node\n", "")
+    ended = run(wrong, "--ignore", "TS999")
+    assert (ended.status, ended.out) == (2, "")
+    assert "'TS999' is not a code; tensorsplit rule lists them" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("", "no findings"),
+        ('for = "portable"', "error [TS841]"),
+        ('for = "portable"\nignore = ["TS841"]', "no findings"),
+        ("strict = 1", "strict"),
+        ("ingore = []", "unknown field `ingore`"),
+        ("strict = ", "pyproject.toml"),
+    ],
+)
+def test_settings_of_the_project(
+    run: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    said: str,
+) -> None:
+    (folder.parent / "pyproject.toml").write_text(f"[tool.tensorsplit]\n{table}\n")
+    (folder / "pyproject.toml").write_text("[tool.other]\n")
+    monkeypatch.chdir(folder / "deep")
+    ended = run("m.onnx")
+    assert said in ended.out + ended.err
+    assert ended.status == {"no findings": 0, "error [TS841]": 1}.get(said, 2)
+
+
+def test_warnings_count_where_the_project_says_so(
+    run: Command, warned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (warned.parent / "pyproject.toml").write_text("[tool.tensorsplit]\nstrict = true\n")
+    monkeypatch.chdir(warned.parent)
+    assert run(warned.name).status == 1
+
+
+def test_github(run: Command, wrong: Path) -> None:
+    first, *_ = run(wrong, "--format", "github").out.splitlines()
+    assert first.startswith(f"::error file={wrong},line=1,title=TS305 ")
+
+
+class TestFix:
+    def test_in_place(self, run: Command, folder: Path) -> None:
+        ended = run(folder, "--for", "portable", "--fix")
+        assert (ended.status, ended.out) == (0, "no findings in 2 split nodes of 2 models\n")
+        assert ended.err.count("1 node rewritten") == 2
+        for path in folder.rglob("*.onnx"):
+            (split,) = (n for n in onnx.load(path).graph.node if n.op_type == "Split")
+            assert len(split.input) == 2
+
+    def test_elsewhere(self, run: Command, folder: Path, tmp_path: Path) -> None:
+        path, out = folder / "m.onnx", tmp_path / "out.onnx"
+        before = path.read_bytes()
+        assert run(path, "--for", "portable", "--fix", "-o", out).status == 0
+        assert path.read_bytes() == before
+        assert run(out, "--for", "portable").status == 0
+
+    def test_what_cannot_be_fixed_stays(self, run: Command, wrong: Path) -> None:
+        before = wrong.read_bytes()
+        ended = run(wrong, "--for", "portable", "--fix")
+        assert ended.status == 1
+        assert "error [TS305]" in ended.out
+        assert "is not rewritten: [TS305]" in ended.err
+        assert wrong.read_bytes() == before
+
+    def test_what_does_not_go_together(self, run: Command, folder: Path) -> None:
+        for words, said in (
+            ((folder, "--fix"), "needs --for"),
+            ((folder, "-o", "out"), "needs --fix"),
+            ((folder, "--for", "portable", "--fix", "-o", "out"), "one MODEL"),
+            (("-", "--for", "portable", "--fix"), "needs -o OUT"),
+        ):
+            ended = run(*words)
+            assert (ended.status, ended.out) == (2, "")
+            assert said in ended.err

@@ -30,6 +30,7 @@ Refused = Callable[..., str]
 
 NEEDED = {
     "run": ["missing.onnx"],
+    "check": ["missing.onnx", "--for", "portable", "--fix"],
     "infer": ["missing.onnx"],
     "convert": ["missing.onnx", "--opset", "13"],
     "lower": ["missing.onnx", "--for", "openvino"],
@@ -57,7 +58,7 @@ def test_every_option_that_names_an_output_is_checked() -> None:
         if isinstance(option, click.Option) and option.opts[0].startswith(words)
     }
     assert named <= checked
-    assert len(checked) == 13
+    assert len(checked) == 14
     assert all(
         isinstance(main.commands[name.partition(" ")[0]], WritingCommand) for name in checked
     )

@@ -22,11 +22,13 @@ import click
 from tensorsplit import __version__, native
 from tensorsplit.cli.bench_command import bench
 from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
+from tensorsplit.cli.check_command import check
 from tensorsplit.cli.conformance_command import conformance
 from tensorsplit.cli.explaining import explain
 from tensorsplit.cli.file_splitting import split
-from tensorsplit.cli.model_commands import check, convert, infer, lower
+from tensorsplit.cli.model_commands import convert, infer, lower
 from tensorsplit.cli.operator_commands import diff, ops
+from tensorsplit.cli.rule_command import rule
 from tensorsplit.cli.running import run
 from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
@@ -215,6 +217,6 @@ def main(ctx: click.Context, version: bool, verbose: bool) -> None:
 
 for _command in (
     *(run, check, infer, convert, lower, split),
-    *(explain, ops, diff, bench, conformance),
+    *(explain, ops, diff, rule, bench, conformance),
 ):
     main.add_command(_command)

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
 import click
 import numpy as np
 
+from tensorsplit.cli.screen import is_terminal
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Brought, Content, Outputs
 
@@ -97,6 +98,18 @@ def reads(suffix: str = "") -> Callable[[click.Context, click.Parameter, Any], A
         return value
 
     return note
+
+
+def may_replace(model: str) -> None:
+    """Let an output replace a model that is read, if it is called as that is."""
+    known = outputs()
+    known.replaceable = next(path for path in known.reads if path == Path(model))
+
+
+def refuse_terminal(out: str | None) -> None:
+    """Refuse (TS703) to write a model onto a terminal."""
+    if out == PIPE and is_terminal(sys.stdout):
+        raise click.UsageError("-o - would write binary data to the terminal; pipe it, or -o OUT")
 
 
 def outputs() -> Outputs:

@@ -1,8 +1,7 @@
-"""The commands that read a model as a whole: ``check``, ``convert``, ``infer`` and ``lower``."""
+"""The commands that write a model: ``convert``, ``infer`` and ``lower``."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,36 +11,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tensorsplit import __version__
 from tensorsplit.cli.files import (
     PIPE,
     InputFile,
     Output,
     OutputFile,
     WritingCommand,
-    outputs,
+    may_replace,
     read_source,
     reads,
-    source_of,
+    refuse_terminal,
 )
 from tensorsplit.cli.input_files import INPUT_SHAPE_OPTION, read_input_shapes
 from tensorsplit.cli.screen import (
     FINDINGS,
+    Table,
     examples,
-    format_option,
-    is_terminal,
     note,
     progress_of,
     say,
     show,
-    write,
 )
 from tensorsplit.cli.verifying import Verification, verifies
 from tensorsplit.core.errors import count_of, printable
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
-    from rich.table import Table
 
     from tensorsplit.model.convert.conversion import ConversionReport
     from tensorsplit.model.graph.reading import OnnxModel
@@ -51,20 +46,12 @@ _Status = TypeVar("_Status", bound="int | None")
 
 _MOST_CHANGES = 40
 _MOST_NAMES = 6
-_STYLES = {
-    r"^\S.*": "bold",
-    "^  error": "bold red",
-    "^  warning": "yellow",
-    "^  note": "cyan",
-    "^    .*": "dim",
-}
-"""How the lines of the findings are shown: nodes and the summary, severities, and fixes."""
 
 
 def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
     """Let OUT be MODEL too, if that is an ONNX model as what is written."""
     if model != PIPE and Path(model).suffix.lower() != ".xml":
-        outputs().replaceable = next(path for path in outputs().reads if path == Path(model))
+        may_replace(model)
     return model
 
 
@@ -91,67 +78,11 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     ) -> _Status:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
-        if out == PIPE and is_terminal(sys.stdout):
-            raise click.UsageError(
-                "-o - would write binary data to the terminal; pipe it, or -o OUT"
-            )
+        refuse_terminal(out)
         output = Output(model, None if dry_run else out, copy_external_data)
         return command(model=model, output=output, **options)
 
     return with_output
-
-
-@click.command(
-    epilog=examples(
-        "check model.onnx",
-        "check model.onnx --for openvino",
-        "check model.onnx --format sarif > splits.sarif",
-        "check model.xml --strict",
-    )
-)
-@click.argument("model")
-@click.option(
-    "--for",
-    "target",
-    metavar="ENGINE",
-    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
-    " portable.",
-)
-@format_option("text", "json", "sarif", text="How to write the findings.")
-@click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")
-def check(model: str, target: str | None, style: str, strict: bool) -> int:
-    """Find what is wrong or odd with the splits of a model, ONNX or OpenVINO IR (.xml).
-
-    MODEL is a path, or - for an ONNX model on standard input. The exit status is 1 if there are
-    errors; 2 if the model can't be read at all.
-    """
-    from tensorsplit.model.check import findings as reports
-    from tensorsplit.model.check.checker import examine
-
-    with progress_of("checking"):
-        report = examine(source_of(model), target)
-    name = "stdin" if model == PIPE else model
-    if style == "json":
-        write(reports.as_json(report, name, target, __version__))
-    elif style == "sarif":
-        write(reports.as_sarif(report, name, __version__))
-    else:
-        _show_findings(reports.as_text(report))
-    counted = ("error", "warning") if strict else ("error",)
-    return FINDINGS if any(map(report.count, counted)) else 0
-
-
-def _show_findings(report: str) -> None:
-    lines = list(map(printable, report.splitlines()))
-    if not is_terminal(sys.stdout):
-        say(*lines)  # ten times as fast as rich
-        return
-    from rich.text import Text
-
-    text = Text("\n".join(lines))
-    for pattern, style in _STYLES.items():
-        text.highlight_regex(f"(?m){pattern}", style)
-    show(text, folds=False)
 
 
 @click.command(
@@ -377,13 +308,10 @@ def _say_verdict(output: Output, verdict: Sequence[str]) -> None:
 
 def _summary(before: ModelProto, after: ModelProto) -> Table:
     """A table of what a command changed: opsets, operators of the family, inputs, outputs."""
-    from rich.table import Table
-
-    table = Table("", "before", "after", box=None, pad_edge=False, header_style="bold")
     left, right = _facts(before), _facts(after)
-    for name in dict.fromkeys((*left, *right)):
-        table.add_row(*map(printable, (name, left.get(name, "-"), right.get(name, "-"))))
-    return table
+    names = dict.fromkeys((*left, *right))
+    rows = [(name, left.get(name, "-"), right.get(name, "-")) for name in names]
+    return Table([tuple(map(printable, row)) for row in rows], ("", "before", "after"))
 
 
 def _facts(model: ModelProto) -> Mapping[str, str]:

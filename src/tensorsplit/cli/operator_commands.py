@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
-from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
 
 from tensorsplit.cli.parsing import operator_named
-from tensorsplit.cli.screen import examples, format_option, show, write, write_json
+from tensorsplit.cli.screen import Table, examples, format_option, show, write, write_json
 from tensorsplit.core.differences import OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operators
@@ -21,7 +19,6 @@ from tensorsplit.pages.content import opsets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 _ABSENT = "-"
 
@@ -54,25 +51,21 @@ def ops(operator: str | None, opset: int | None, style: str) -> None:
 
 
 def _list(style: str) -> None:
-    from rich.table import Table
-
     if style == "json":
         write_json([asdict(page_of(record)) for record in operators.values()])
     elif style == "markdown":
         write(index())
     else:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for name in ("operator", "opsets", "lengths from", "with none given"):
-            table.add_column(name, no_wrap=name in ("operator", "opsets"))
         absent: dict[Rule | None, str] = {
             None: "refused",
             equal: "equal parts",
             ones: "parts of length 1",
         }
+        rows = []
         for record in operators.values():
             sources = " or ".join(f"{entry.kind} {entry.operand}" for entry in record.lengths)
-            table.add_row(record.id, opsets(record), sources, absent[record.absent])
-        show(table)
+            rows.append((record.id, opsets(record), sources, absent[record.absent]))
+        show(Table(rows, ("operator", "opsets", "lengths from", "with none given")))
 
 
 def _page(page: Page) -> Iterator[RenderableType]:
@@ -86,28 +79,18 @@ def _page(page: Page) -> Iterator[RenderableType]:
     )
     calls = (f"  {entry.call(page.id)}\n    = {entry.sizes}" for entry in page.examples)
     yield from (Text(page.id, style="bold"), page.summary, "")
-    yield _table((fact.name, fact.text) for fact in page.facts)
+    yield _plain(((fact.name, fact.text) for fact in page.facts), indent=2)
     for title, part in (
-        ("Attributes", _table(map(astuple, page.attributes))),
-        ("Inputs", _table(map(astuple, page.inputs))),
-        ("Outputs", _table(map(astuple, page.outputs))),
-        ("Types", _table(types)),
-        ("Where the lengths come from", _table((row.given, row.rule) for row in page.lengths)),
+        ("Attributes", _plain(map(astuple, page.attributes), indent=2)),
+        ("Inputs", _plain(map(astuple, page.inputs), indent=2)),
+        ("Outputs", _plain(map(astuple, page.outputs), indent=2)),
+        ("Types", _plain(types, indent=2)),
+        ("Where the lengths come from", _plain(map(astuple, page.lengths), indent=2)),
         ("Examples", Text("\n".join(calls))),
-        ("Behaviour", _table((note.name, note.text) for note in page.behaviour)),
-        ("Decisions, where the text is silent or contradicts itself", _table(decisions)),
+        ("Behaviour", _plain(((each.name, each.text) for each in page.behaviour), indent=2)),
+        ("Decisions, where the text is silent or contradicts itself", _plain(decisions, indent=2)),
     ):
         yield from ("", Text(title, style="bold"), part)
-
-
-def _table(rows: Iterable[Sequence[str]]) -> RenderableType:
-    """Rows as columns of text, indented."""
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for name, *texts in rows:
-        table.add_row(f"  {name}", *(text.replace("`", "") for text in texts))
-    return table if table.row_count else "  none"
 
 
 @click.command(
@@ -136,19 +119,14 @@ def diff(before: str, after: str, style: str) -> None:
 
 
 def _comparison(found: OperatorDiff) -> Table:
-    """A row for each change, in sections."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    """A row for each change."""
+    rows = [
+        (f"{change.aspect} {change.name}", change.before or _ABSENT, change.after or _ABSENT)
+        for change in found.rows
+    ]
+    return _plain(rows, ("", found.before.id, found.after.id))
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    table.add_column("")
-    table.add_column(found.before.id, ratio=1)
-    table.add_column(found.after.id, ratio=1)
-    for _, changes in groupby(found.rows, attrgetter("aspect")):
-        for change in changes:
-            cells = [side or _ABSENT for side in (change.before, change.after)]
-            table.add_row(
-                f"{change.aspect} {change.name}", *(cell.replace("`", "") for cell in cells)
-            )
-        table.add_section()
-    return table
+
+def _plain(rows: Iterable[Sequence[str]], heads: Sequence[str] = (), indent: int = 0) -> Table:
+    """A table of what is written in Markdown."""
+    return Table([[text.replace("`", "") for text in row] for row in rows], heads, indent)

@@ -6,7 +6,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ import click
 from tensorsplit.core.errors import printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,6 +24,7 @@ FINDINGS = 1
 """The exit status for findings of error level, a mismatch, or a case that is not as recorded."""
 
 _LONGEST_MESSAGE = 2000
+_GUTTER = 2
 
 
 def examples(*commands: str) -> str:
@@ -40,6 +42,66 @@ def format_option(*formats: str, text: str = "How to write it.") -> Callable[[Co
         show_default=True,
         help=text,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text for the console that they are shown on.
+
+    A column is at least as wide as its longest word, so that none is broken. Where that is too wide
+    for the console, each row becomes a block: its first cell, and the others on lines below it.
+
+    Attributes:
+        heads: What stands above the columns; empty for none.
+        indent: How many blanks stand before each row.
+    """
+
+    rows: Sequence[Sequence[str]]
+    heads: Sequence[str] = ()
+    indent: int = 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.cells import cell_len
+        from rich.padding import Padding
+        from rich.table import Table as RichTable
+
+        if not self.rows:
+            yield f"{'':{self.indent}}none"
+            return
+        lines = [*([self.heads] if self.heads else []), *self.rows]
+        least = [max(map(_longest_word, column)) for column in zip(*lines, strict=True)]
+        whole = max(cell_len(line[0]) for line in lines)
+        least[0] = whole if whole <= options.max_width // 2 else least[0]
+        if self.indent + sum(least) + _GUTTER * (len(least) - 1) > options.max_width:
+            yield from self._folded()
+            return
+        table = RichTable(
+            box=None,
+            pad_edge=False,
+            padding=(0, _GUTTER, 0, 0),
+            header_style="bold",
+            show_header=bool(self.heads),
+        )
+        for width, head in zip(least, self.heads or [""] * len(least), strict=True):
+            table.add_column(head, min_width=width)
+        for row in self.rows:
+            table.add_row(*row)
+        yield Padding(table, (0, 0, 0, self.indent))
+
+    def _folded(self) -> Iterator[RenderableType]:
+        from rich.padding import Padding
+        from rich.text import Text
+
+        for first, *cells in self.rows:
+            yield Text(" " * self.indent + first, "bold", no_wrap=True, overflow="ignore")
+            for head, cell in zip(self.heads[1:] or [""] * len(cells), cells, strict=True):
+                yield Padding(Text(f"{head}: {cell}" if head else cell), (0, 0, 0, self.indent + 2))
+
+
+def _longest_word(text: str) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, text.split()), default=0)
 
 
 def show(*renderables: RenderableType, folds: bool = True) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DOCUMENTATION = "https://tensorsplit.example/docs"
+"""Where the documentation is; as ``project.urls`` of ``pyproject.toml`` says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -20,6 +23,11 @@ class Kind:
     title: str
     meaning: str
     decisions: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """Its section of the documentation."""
+        return f"{DOCUMENTATION}/errors.html#{self.code.lower()}"
 
 
 KINDS: dict[str, Kind] = {}

@@ -6,14 +6,15 @@ import sys
 from pathlib import Path
 
 from tensorsplit.core.outputs import Outputs
-from tensorsplit.pages.markdown import errors_page, render_all
+from tensorsplit.pages.codes import codes_page
+from tensorsplit.pages.markdown import render_all
 
 
 def main(folder: str) -> None:
     """Write ``errors.md``, and in ``operators`` a page for each version and their index."""
     target = Path(folder)
     pages = {target / "operators" / name: text for name, text in render_all().items()}
-    Outputs(create_dirs=True).write({target / "errors.md": errors_page(), **pages})
+    Outputs(create_dirs=True).write({target / "errors.md": codes_page(), **pages})
 
 
 if __name__ == "__main__":

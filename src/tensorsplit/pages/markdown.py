@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tensorsplit.core.differences import diff
-from tensorsplit.core.errors import KINDS
 from tensorsplit.core.records import operators
-from tensorsplit.pages.content import DECISIONS, Page, opsets, page_of
+from tensorsplit.pages.content import Page, opsets, page_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 INDEX = "README.md"
 DIFFERENCES = "differences.md"
-
-_GROUPS = {
-    "TS1": "How the operator was called",
-    "TS2": "The tensor to split",
-    "TS3": "Lengths",
-    "TS4": "Buffers given as `out`",
-    "TS5": "Models",
-    "TS6": "Engines",
-    "TS7": "Files and the command line",
-}
 
 
 @cache
@@ -77,13 +66,3 @@ def differences() -> str:
 
 def _are_versions(before: str, after: str) -> bool:
     return operators[before].name == operators[after].name
-
-
-def errors_page() -> str:
-    """``docs/errors.md``: every kind of `SplitError`, in the order of the codes."""
-    groups = [
-        (_GROUPS[prefix], list(kinds))
-        for prefix, kinds in groupby(KINDS.values(), key=lambda kind: kind.code[:3])
-    ]
-    template = environment(__package__).get_template("errors.md.jinja")
-    return template.render(groups=groups, last_decision=DECISIONS[-1].id)

@@ -293,7 +293,7 @@ def test_damaged_models_give_findings_or_a_refusal(tmp_path: Path, seed: int) ->
         target = chance.choice([None, "openvino", "onnxruntime", "portable"])
         refusal = None
         try:
-            as_sarif(examine(path, target), "m.onnx", "0")
+            as_sarif({"m.onnx": examine(path, target)}, "0")
         except SplitError as error:
             refusal = error.code
         assert refusal in (None, "TS501")

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of their own
 import pytest
 
-from tensorsplit.core.errors import KINDS
+from tensorsplit.core.errors import DOCUMENTATION, KINDS
 from tensorsplit.model.check.checks import CHECKS, NOT_CALLED
-from tensorsplit.model.check.findings import CheckReport, as_json, as_sarif, as_text, of_check
+from tensorsplit.model.check.findings import (
+    CheckReport,
+    as_github,
+    as_json,
+    as_sarif,
+    as_text,
+    of_check,
+)
 from tests.model.build import FLOAT, graph, model, node, value
 from tests.model.check.untyped_outputs import examine
 
@@ -36,7 +44,7 @@ def report() -> CheckReport:
 
 
 def test_text_groups_the_findings_by_node(report: CheckReport) -> None:
-    assert as_text(report) == (
+    assert as_text({"m.onnx": report}) == (
         "graph/odd one (onnx.Split-2)\n"
         "  warning [TS821] axis: the axis is -2\n"
         "    give 0\n"
@@ -55,17 +63,18 @@ def test_text_groups_the_findings_by_node(report: CheckReport) -> None:
 
 
 def test_text_of_a_clean_model() -> None:
-    assert as_text(CheckReport((), 1)) == "no findings in 1 split node\n"
-    assert as_text(CheckReport((), 0)) == "no split nodes\n"
+    assert as_text({"m.onnx": CheckReport((), 1)}) == "no findings in 1 split node\n"
+    assert as_text({"m.onnx": CheckReport((), 0)}) == "no split nodes\n"
     assert CheckReport((of_check(NOT_CALLED, "graph", "m"),), 0).summary == "1 note; no split nodes"
 
 
 def test_json_has_the_documented_fields(report: CheckReport) -> None:
-    content = json.loads(as_json(report, "m.onnx", "portable", "1.2.3"))
+    content = json.loads(as_json({"m.onnx": report}, "portable", "1.2.3"))
     assert content | {"findings": content["findings"][:1]} == {
         "format": 1,
         "tool": {"name": "tensorsplit", "version": "1.2.3"},
         "model": "m.onnx",
+        "models": ["m.onnx"],
         "target": "portable",
         "summary": {"errors": 1, "warnings": 1, "notes": 2, "split_nodes": 3},
         "findings": [
@@ -73,12 +82,14 @@ def test_json_has_the_documented_fields(report: CheckReport) -> None:
                 "code": "TS821",
                 "severity": "warning",
                 "title": "negative axis where the text has none",
+                "model": "m.onnx",
                 "node": "graph/odd one",
                 "operator": "onnx.Split-2",
                 "parameter": "axis",
                 "message": "the axis is -2",
                 "fix": "give 0",
                 "decisions": ["D13"],
+                "url": "https://tensorsplit.example/docs/errors.html#ts821",
             }
         ],
     }
@@ -88,12 +99,12 @@ def test_json_has_the_documented_fields(report: CheckReport) -> None:
 @pytest.mark.parametrize("clean", [False, True])
 def test_sarif_holds_to_its_schema(report: CheckReport, schema: Path, clean: bool) -> None:
     written = CheckReport((), 3) if clean else report
-    content = json.loads(as_sarif(written, "m.onnx", "1.2.3"))
+    content = json.loads(as_sarif({"m.onnx": written}, "1.2.3"))
     jsonschema.validate(content, json.loads(schema.read_text("utf-8")))
 
 
 def sarif_run(report: CheckReport, name: str = "m.onnx") -> Any:
-    return json.loads(as_sarif(report, name, "1.2.3"))["runs"][0]
+    return json.loads(as_sarif({name: report}, "1.2.3"))["runs"][0]
 
 
 def test_sarif_rules_are_all_checks_and_all_refusals(report: CheckReport) -> None:
@@ -127,6 +138,59 @@ def test_sarif_paths_are_relative_where_they_can_be(
 
 
 def test_fingerprints_tell_findings_apart_and_stay(report: CheckReport) -> None:
-    prints = [r["partialFingerprints"]["node/v1"] for r in sarif_run(report)["results"]]
-    assert len(set(prints)) == len(prints)
-    assert prints == [r["partialFingerprints"]["node/v1"] for r in sarif_run(report)["results"]]
+    def prints() -> list[str]:
+        run = json.loads(as_sarif({"m.onnx": report, "n.onnx": report}, "1.2.3"))["runs"][0]
+        return [each["partialFingerprints"]["primaryLocationLineHash"] for each in run["results"]]
+
+    assert len(set(prints())) == len(prints()) == 8
+    assert prints() == prints()
+
+
+def test_github_ingests_it(report: CheckReport) -> None:
+    """What docs.github.com asks for beyond the schema, in "SARIF support for code scanning"."""
+    run = sarif_run(report)
+    driver = run["tool"]["driver"]
+    assert driver["informationUri"] == "https://tensorsplit.example/docs"
+    for rule in driver["rules"]:
+        assert len(rule["id"]) <= 255
+        for field in ("shortDescription", "fullDescription", "help"):
+            assert 0 < len(rule[field]["text"]) <= 1024
+        assert rule["helpUri"].startswith("https://")
+        assert rule["helpUri"].endswith(f"#{rule['id'].lower()}")
+        assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
+        assert len(rule["properties"]["tags"]) <= 20
+    for result in run["results"]:
+        assert result["message"]["text"]
+        (location,) = result["locations"]
+        place = location["physicalLocation"]
+        assert not place["artifactLocation"]["uri"].startswith("/")
+        assert place["region"]["startLine"] == 1
+        assert run["artifacts"][place["artifactLocation"]["index"]]["location"]["uri"] == "m.onnx"
+
+
+def test_several_models_in_one_report(report: CheckReport) -> None:
+    clean = CheckReport((), 2)
+    text = as_text({"m.onnx": report, "n.onnx": clean})
+    assert text.startswith("m.onnx: graph/odd one (onnx.Split-2)\n  warning [TS821] axis: ")
+    assert text.endswith("\n\n1 error, 1 warning, 2 notes in 5 split nodes of 2 models\n")
+    assert as_text({"m.onnx": clean, "n.onnx": clean}, summary=False) == ""
+    content = json.loads(as_json({"n.onnx": clean, "m.onnx": report}, None, "1.2.3"))
+    assert (content["model"], content["models"]) == (None, ["n.onnx", "m.onnx"])
+    assert {each["model"] for each in content["findings"]} == {"m.onnx"}
+    run = json.loads(as_sarif({"n.onnx": clean, "m.onnx": report}, "1.2.3"))["runs"][0]
+    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
+    assert {place["artifactLocation"]["index"] for place in places} == {1}
+
+
+def test_github_shows_the_findings_beside_the_commit(report: CheckReport) -> None:
+    first, *_ = as_github({"some, models/50%.onnx": report}).splitlines()
+    assert first == (
+        "::warning file=some%2C models/50%25.onnx,line=1,title=TS821 negative axis where the text"
+        " has none::graph/odd one: onnx.Split-2, axis: the axis is -2; give 0"
+        " (https://tensorsplit.example/docs/errors.html#ts821)"
+    )
+
+
+def test_the_documentation_is_where_the_project_says() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))
+    assert project["project"]["urls"]["Documentation"] == DOCUMENTATION

@@ -42,7 +42,7 @@ from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.message import has_type, lone_nodes, mended, shadowed_names
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, function_label, is_split, walk
-from tensorsplit.model.graph.reading import OnnxModel, read_model
+from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.splits import split_of
 from tensorsplit.model.profiles import Limitation, Profile, must_go
@@ -86,9 +86,7 @@ def check(
 
 
 @collector_paused()
-def examine(
-    model: str | os.PathLike[str] | ModelProto | onnx_ir.Model, target: str | None = None
-) -> CheckReport:
+def examine(model: Source, target: str | None = None) -> CheckReport:
     """As `check`, with how many split nodes were looked at."""
     profile = None if target is None else profiles.load(target)
     read: OnnxModel | None = None

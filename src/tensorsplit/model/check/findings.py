@@ -1,18 +1,18 @@
-"""What `check` finds in a model, and how it is written: as text, JSON or SARIF 2.1.0."""
+"""What `check` finds in models, and how it is written: as text, JSON, SARIF or for GitHub."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from tensorsplit.core.errors import SplitError, count_of
+from tensorsplit.core.errors import DOCUMENTATION, Kind, SplitError, count_of
 from tensorsplit.model.check.checks import (
     ERROR,
     NOTE,
@@ -92,6 +92,10 @@ class CheckReport:
         return f"{found or 'no findings'} in {count_of(self.split_nodes, 'split node')}"
 
 
+Reports: TypeAlias = Mapping[str, CheckReport]
+"""What was found in each model, by its path or what to call it."""
+
+
 def of_check(
     check: Check,
     node: str,
@@ -126,88 +130,136 @@ def gathered(findings: Iterable[Finding], split_nodes: int) -> CheckReport:
     return CheckReport(tuple(ordered), split_nodes)
 
 
-def as_text(report: CheckReport) -> str:
-    """The report for people: the findings of each node, then a summary line."""
+def totalled(reports: Reports) -> CheckReport:
+    """Everything that was found in all of the models."""
+    found = chain.from_iterable(report.findings for report in reports.values())
+    return CheckReport(tuple(found), sum(report.split_nodes for report in reports.values()))
+
+
+def as_text(reports: Reports, *, summary: bool = True) -> str:
+    """The reports for people: the findings of each node, then a line that sums them up."""
     blocks = []
-    for node, found in groupby(report.findings, key=lambda finding: finding.node):
-        findings = list(found)
-        operator = next((f.operator for f in findings if f.operator), None)
-        lines = [f"{node} ({operator})" if operator else node]
-        lines += [f"  {line}" for finding in findings for line in finding.lines]
-        blocks.append("\n".join(lines))
-    return "\n\n".join([*blocks, report.summary]) + "\n"
+    for model, report in reports.items():
+        for node, found in groupby(report.findings, key=lambda finding: finding.node):
+            findings = list(found)
+            operator = next((f.operator for f in findings if f.operator), None)
+            title = f"{node} ({operator})" if operator else node
+            lines = [f"{model}: {title}" if len(reports) > 1 else title]
+            lines += [f"  {line}" for finding in findings for line in finding.lines]
+            blocks.append("\n".join(lines))
+    if summary:
+        models = f" of {count_of(len(reports), 'model')}" if len(reports) > 1 else ""
+        blocks.append(f"{totalled(reports).summary}{models}")
+    return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def as_json(report: CheckReport, model: str, target: str | None, version: str) -> str:
-    """The report as JSON of the given version; ``docs/check.md`` describes its fields."""
+def as_json(reports: Reports, target: str | None, version: str) -> str:
+    """The reports as JSON of the given version; ``docs/check.md`` describes its fields."""
+    total = totalled(reports)
     content = {
         "format": JSON_VERSION,
         "tool": {"name": "tensorsplit", "version": version},
-        "model": model,
+        "model": next(iter(reports)) if len(reports) == 1 else None,
+        "models": list(reports),
         "target": target,
         "summary": {
-            "errors": report.count(ERROR),
-            "warnings": report.count(WARNING),
-            "notes": report.count(NOTE),
-            "split_nodes": report.split_nodes,
+            "errors": total.count(ERROR),
+            "warnings": total.count(WARNING),
+            "notes": total.count(NOTE),
+            "split_nodes": total.split_nodes,
         },
         "findings": [
             {
                 "code": finding.code,
                 "severity": finding.severity,
                 "title": REPORTED[finding.code].title,
+                "model": model,
                 "node": finding.node,
                 "operator": finding.operator,
                 "parameter": finding.parameter,
                 "message": finding.message,
                 "fix": finding.fix or None,
                 "decisions": list(REPORTED[finding.code].decisions),
+                "url": REPORTED[finding.code].url,
             }
+            for model, report in reports.items()
             for finding in report.findings
         ],
     }
     return json.dumps(content, indent=2) + "\n"
 
 
-def as_sarif(report: CheckReport, model: str, version: str) -> str:
-    """The report as SARIF 2.1.0; the model is a path, or what to call it."""
-    places = {code: index for index, code in enumerate(REPORTED)}
-    uri = _uri(model)
+def as_github(reports: Reports) -> str:
+    """The findings as commands of a GitHub workflow, which shows them beside the commit."""
+    lines = []
+    for model, report in reports.items():
+        for finding in report.findings:
+            kind = REPORTED[finding.code]
+            level = {NOTE: "notice"}.get(finding.severity, finding.severity)
+            values = {"file": str(_path(model)), "line": "1", "title": f"{kind.code} {kind.title}"}
+            said = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in values.items())
+            text = f"{finding.node}: {_described(finding)} ({kind.url})"
+            lines.append(f"::{level} {said}::{_escaped(text)}\n")
+    return "".join(lines)
+
+
+def _escaped(text: str, others: str = "") -> str:
+    """Text as a workflow command takes it."""
+    for char in f"%\r\n{others}":
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text
+
+
+def as_sarif(reports: Reports, version: str) -> str:
+    """The reports as SARIF 2.1.0, with what GitHub asks for."""
+    rules = {code: index for index, code in enumerate(REPORTED)}
+    uris = [_uri(model) for model in reports]
+    driver = {
+        "name": "tensorsplit",
+        "version": version,
+        "informationUri": DOCUMENTATION,
+        "rules": [_rule(kind) for kind in REPORTED.values()],
+    }
     run = {
-        "tool": {"driver": {"name": "tensorsplit", "version": version, "rules": _rules()}},
-        "artifacts": [{"location": {"uri": uri}, "roles": ["analysisTarget"]}],
+        "tool": {"driver": driver},
+        "artifacts": [{"location": {"uri": uri}, "roles": ["analysisTarget"]} for uri in uris],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(f, places[f.code], uri) for f in report.findings],
+        "results": [
+            _result(finding, rules[finding.code], {"uri": uri, "index": index})
+            for index, (uri, report) in enumerate(zip(uris, reports.values(), strict=True))
+            for finding in report.findings
+        ],
     }
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rules() -> list[dict[str, Any]]:
-    """Every check and every refusal as a rule; their severities are SARIF's own levels."""
-    return [
-        {
-            "id": kind.code,
-            "shortDescription": {"text": kind.title},
-            "fullDescription": {"text": kind.meaning},
-            "defaultConfiguration": {"level": kind.severity if isinstance(kind, Check) else ERROR},
-            "properties": {"tags": list(kind.decisions)},
-        }
-        for kind in REPORTED.values()
-    ]
+def _rule(kind: Kind) -> dict[str, Any]:
+    """A check or a refusal; their severities are SARIF's own levels."""
+    return {
+        "id": kind.code,
+        "shortDescription": {"text": kind.title},
+        "fullDescription": {"text": kind.meaning},
+        "help": {"text": kind.meaning, "markdown": f"{kind.meaning} [{kind.code}]({kind.url})"},
+        "helpUri": kind.url,
+        "defaultConfiguration": {"level": kind.severity if isinstance(kind, Check) else ERROR},
+        "properties": {"tags": list(kind.decisions), "precision": "very-high"},
+    }
 
 
-def _result(finding: Finding, rule: int, uri: str) -> dict[str, Any]:
-    where = ", ".join(filter(None, (finding.operator, finding.parameter)))
-    text = f"{where}: {finding.message}" if where else finding.message
-    identity = "\0".join((finding.code, finding.node, finding.parameter or ""))
+def _result(finding: Finding, rule: int, artifact: dict[str, Any]) -> dict[str, Any]:
+    identity = (artifact["uri"], finding.code, finding.node, finding.parameter or "")
+    fingerprint = hashlib.sha256("\0".join(identity).encode()).hexdigest()
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,
         "level": finding.severity,
-        "message": {"text": f"{text}; {finding.fix}" if finding.fix else text},
+        "message": {"text": _described(finding)},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": uri, "index": 0}},
+                "physicalLocation": {
+                    "artifactLocation": artifact,
+                    "region": {"startLine": 1},  # a model has no lines, and GitHub asks for one
+                },
                 "logicalLocations": [
                     {
                         "name": finding.node.rsplit("/", 1)[-1] or finding.node,
@@ -216,13 +268,24 @@ def _result(finding: Finding, rule: int, uri: str) -> dict[str, Any]:
                 ],
             }
         ],
-        "partialFingerprints": {"node/v1": hashlib.sha256(identity.encode()).hexdigest()},
+        "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:1"},
     }
+
+
+def _described(finding: Finding) -> str:
+    """What is wrong or odd and what would be right, without the node, in one line."""
+    where = ", ".join(filter(None, (finding.operator, finding.parameter)))
+    text = f"{where}: {finding.message}" if where else finding.message
+    return f"{text}; {finding.fix}" if finding.fix else text
 
 
 def _uri(model: str) -> str:
     """A path as a URI reference: relative where it lies below the current folder."""
+    path = _path(model)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix(), safe="/~!$&'()*+,;=@")
+
+
+def _path(model: str) -> Path:
+    """A path relative to the current folder where it lies below that, else an absolute one."""
     path = Path(os.path.relpath(model)) if Path(model).is_absolute() else Path(model)
-    if ".." in path.parts:
-        return Path(model).absolute().as_uri()
-    return quote(path.as_posix(), safe="/~!$&'()*+,;=@")
+    return Path(model).absolute() if ".." in path.parts else path

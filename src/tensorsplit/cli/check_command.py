@@ -1,0 +1,237 @@
+"""``tensorsplit check``: what is wrong or odd with the splits of models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tensorsplit import __version__
+from tensorsplit.cli.files import (
+    PIPE,
+    InputFile,
+    Output,
+    OutputFile,
+    WritingCommand,
+    may_replace,
+    outputs,
+    read_source,
+    refuse_terminal,
+    source_of,
+)
+from tensorsplit.cli.rule_command import kind_of
+from tensorsplit.cli.screen import (
+    FINDINGS,
+    complain,
+    examples,
+    format_option,
+    is_terminal,
+    note,
+    progress_of,
+    say,
+    show,
+    write,
+)
+from tensorsplit.core.errors import UNREADABLE_MODEL, SplitError, count_of, printable
+
+if TYPE_CHECKING:
+    from tensorsplit.model.check.findings import CheckReport
+
+UNREADABLE = 2
+_SUFFIXES = (".onnx", ".xml")
+_STYLES = {
+    r"^\S.*": "bold",
+    "^  error": "bold red",
+    "^  warning": "yellow",
+    "^  note": "cyan",
+    "^    .*": "dim",
+}
+"""How the lines of the findings are shown: nodes and the summary, severities, and fixes."""
+
+
+@click.command(
+    cls=WritingCommand,
+    epilog=examples(
+        "check model.onnx",
+        "check models/ --for openvino --ignore TS825",
+        "check model.onnx --for openvino --fix",
+        "check model.onnx --format sarif > splits.sarif",
+        "check model.xml --strict",
+    ),
+)
+@click.argument("models", metavar="MODEL...", nargs=-1, type=InputFile(allow_dash=True))
+@click.option(
+    "--for",
+    "target",
+    metavar="ENGINE",
+    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
+    " portable.",
+)
+@click.option(
+    "--ignore", metavar="CODE", multiple=True, help="Leave out findings of this code; repeatable."
+)
+@click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings, and no line that sums them up.")
+@format_option("text", "json", "sarif", "github", text="How to write the findings.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Rewrite what ENGINE does not run, as `lower` does, which changes no result: in place, or"
+    " to OUT. What is left is reported.",
+)
+@click.option(
+    *("-o", "--output", "out"),
+    metavar="OUT",
+    type=OutputFile(allow_dash=True),
+    help="Where --fix writes the model; - for a pipe.",
+)
+def check(
+    *,
+    models: Sequence[str],
+    target: str | None,
+    ignore: Sequence[str],
+    strict: bool,
+    quiet: bool,
+    style: str,
+    fix: bool,
+    out: str | None,
+) -> int:
+    """Find what is wrong or odd with the splits of models, ONNX or OpenVINO IR (.xml).
+
+    MODEL is a path, a folder, of which all models are checked, or - for an ONNX model on standard
+    input. What [tool.tensorsplit] of the nearest pyproject.toml says counts too: for, ignore and
+    strict. `tensorsplit rule CODE` explains a code. The exit status is 1 if there are errors; 2 if
+    a model can't be read at all.
+    """
+    from tensorsplit.cli.settings import read_settings
+    from tensorsplit.model.check import findings as reported
+
+    settings = read_settings(Path.cwd())
+    target = target or settings.target
+    ignored = {kind_of(word).code for word in (*settings.ignore, *ignore)}
+    if not models:
+        raise click.UsageError("there is no MODEL; give the path of a model or folder, or -")
+    paths = list(_files(models))
+    _check_fix(fix, target, out, paths)
+    reports: dict[str, CheckReport] = {}
+    status = 0
+    for path in paths:
+        try:
+            report = _fixed(path, target or "", out or path) if fix else _examined(path, target)
+        except SplitError as error:
+            if len(paths) == 1 or error.kind is not UNREADABLE_MODEL:
+                raise
+            complain(str(error))
+            status = UNREADABLE
+            continue
+        found = tuple(each for each in report.findings if each.code not in ignored)
+        reports["stdin" if path == PIPE else path] = replace(report, findings=found)
+    if style == "json":
+        shown = reported.as_json(reports, target, __version__)
+    elif style == "sarif":
+        shown = reported.as_sarif(reports, __version__)
+    elif style == "github":
+        shown = reported.as_github(reports)
+    else:
+        shown = reported.as_text(reports, summary=not quiet)
+    if out == PIPE:
+        note(*shown.splitlines())
+    elif style == "text":
+        _show_findings(shown)
+    else:
+        write(shown)
+    counted = ("error", "warning") if strict or settings.strict else ("error",)
+    total = reported.totalled(reports)
+    return status or (FINDINGS if any(map(total.count, counted)) else 0)
+
+
+def _files(models: Sequence[str]) -> Iterator[str]:
+    """The files that are meant, each once; of a folder all models in it, and below."""
+    for model in dict.fromkeys(models):
+        if model == PIPE or not Path(model).is_dir():
+            yield model
+            continue
+        found = (path for path in Path(model).rglob("*") if path.suffix.lower() in _SUFFIXES)
+        inside = sorted(path for path in found if _is_model(path))
+        if not inside:
+            problem = f"the folder {model} holds no .onnx, and no .xml with its .bin"
+            raise SplitError(UNREADABLE_MODEL, problem, "give a model", parameter="model")
+        outputs().reads += inside
+        yield from map(str, inside)
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a file of a folder is meant: any .onnx, and an .xml beside its weights."""
+    return path.is_file() and (path.suffix.lower() == ".onnx" or path.with_suffix(".bin").exists())
+
+
+def _check_fix(fix: bool, target: str | None, out: str | None, paths: Sequence[str]) -> None:
+    """Refuse options that don't go together, and let --fix replace what it rewrites."""
+    if not fix:
+        if out is not None:
+            raise click.UsageError("-o OUT needs --fix")
+        return
+    if target is None:
+        raise click.UsageError("--fix needs --for ENGINE: it rewrites what that does not run")
+    if out is None and PIPE in paths:
+        raise click.UsageError("--fix of standard input needs -o OUT, or -o - for a pipe")
+    if out is not None and len(paths) != 1:
+        raise click.UsageError("-o OUT takes one MODEL; without it each is rewritten in place")
+    refuse_terminal(out)
+
+
+def _examined(model: str, target: str | None) -> CheckReport:
+    from tensorsplit.model.check.checker import examine
+
+    with progress_of("checking"):
+        return examine(source_of(model), target)
+
+
+def _fixed(model: str, target: str, out: str) -> CheckReport:
+    """Rewrite a model as `lower` does, where that is possible; what is left to be found."""
+    from tensorsplit.model.check.checker import examine
+    from tensorsplit.model.graph.reading import open_model
+    from tensorsplit.model.lower import lower_graph
+
+    source = read_source(model)
+    try:
+        with progress_of("lowering"):
+            opened = open_model(source)
+            report = lower_graph(opened, target)
+            made = opened.proto(bool(report.changes))
+    except SplitError as error:
+        note(f"{model} is not rewritten: {error}")
+        return examine(source, target)
+    left = examine(replace(opened, original=made), target)
+    if out == model:
+        may_replace(model)
+    if report.changes or out != model:
+        Output(model, out, copy_weights=True).write(opened, made)
+    note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
+    note(f"{model}: {count_of(len(report.changes), 'node')} rewritten")
+    return left
+
+
+def _show_findings(report: str) -> None:
+    lines = list(map(printable, report.splitlines()))
+    if not is_terminal(sys.stdout):
+        say(*lines)  # ten times as fast as rich
+        return
+    from rich.text import Text
+
+    text = Text("\n".join(lines))
+    for pattern, style in _STYLES.items():
+        text.highlight_regex(f"(?m){pattern}", style)
+    text.highlight_regex(r"(?<=\[)TS\d{3}(?=\])", _link)
+    show(text, folds=False)
+
+
+def _link(code: str) -> Any:
+    """The style of a code on a terminal: a link to its section of the documentation."""
+    from rich.style import Style
+
+    return Style(link=kind_of(code).url)

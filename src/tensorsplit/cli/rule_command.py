@@ -1,0 +1,62 @@
+"""``tensorsplit rule``: what the codes of errors and findings stand for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from tensorsplit.cli.screen import Table, examples, format_option, say, show, write, write_json
+from tensorsplit.core.errors import USAGE, Kind, SplitError
+from tensorsplit.core.errors import show as quoted
+
+if TYPE_CHECKING:
+    from tensorsplit.pages.codes import CodePage
+
+
+@click.command(epilog=examples("rule", "rule TS304", "rule TS825 --format markdown"))
+@click.argument("code", required=False)
+@format_option("text", "json", "markdown")
+def rule(code: str | None, style: str) -> None:
+    """List the codes of errors and findings, or print the page of one."""
+    from tensorsplit.model.check.checks import REPORTED
+    from tensorsplit.pages.codes import codes_page, page_of_code, section
+
+    if code is None:
+        if style == "json":
+            write_json([asdict(page_of_code(kind)) for kind in REPORTED.values()])
+        elif style == "markdown":
+            write(codes_page())
+        else:
+            show(Table([(kind.code, kind.title) for kind in REPORTED.values()]))
+        return
+    page = page_of_code(kind_of(code))
+    if style == "json":
+        write_json(asdict(page))
+    elif style == "markdown":
+        write(section(page))
+    else:
+        _show(page)
+
+
+def kind_of(word: str) -> Kind:
+    """The kind of refusal or check that a code stands for; TS703 for what is no code."""
+    from tensorsplit.model.check.checks import REPORTED
+
+    if word.upper() in REPORTED:
+        return REPORTED[word.upper()]
+    raise SplitError(
+        USAGE, f"{quoted(word)} is not a code", "tensorsplit rule lists them", parameter="code"
+    )
+
+
+def _show(page: CodePage) -> None:
+    from rich.text import Text
+
+    title = Text.assemble((page.code, "bold"), f"  {page.title}  ", (page.severity, "dim"))
+    show(title, "", page.meaning.replace("`", ""))
+    if page.decisions:
+        say("")
+        show(Table([(note.name, note.text.replace("`", "")) for note in page.decisions]))
+    say("", page.url)  # whole, however narrow the terminal is

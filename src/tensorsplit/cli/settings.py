@@ -1,0 +1,43 @@
+"""What ``[tool.tensorsplit]`` in ``pyproject.toml`` says of ``check``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tensorsplit.core.errors import USAGE, SplitError
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={"target": "for"}):
+    """The table; all of it is optional.
+
+    Attributes:
+        target: The engine that ``--for`` names, written ``for``.
+        ignore: Codes that are not reported, as by ``--ignore``.
+        strict: Whether warnings count as errors.
+    """
+
+    target: str | None = None
+    ignore: tuple[str, ...] = ()
+    strict: bool = False
+
+
+def read_settings(folder: Path) -> Settings:
+    """The table of the nearest file above a folder that has one; TS703 for one that is wrong."""
+    for path in _above(folder):
+        try:
+            tables = tomllib.loads(path.read_text("utf-8")).get("tool", {})
+            if "tensorsplit" in tables:
+                return msgspec.convert(tables["tensorsplit"], Settings)
+        except (OSError, ValueError, TypeError) as error:  # of TOML, UTF-8 and msgspec
+            fix = "[tool.tensorsplit] may have for = 'ENGINE', ignore = ['CODE'], strict = true"
+            raise SplitError(USAGE, f"{path}: {error}", fix) from None
+    return Settings()
+
+
+def _above(folder: Path) -> Iterator[Path]:
+    paths = (each / "pyproject.toml" for each in (folder, *folder.parents))
+    return (path for path in paths if path.is_file())

@@ -1,0 +1,51 @@
+"""``tensorsplit rule``: every code has a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tensorsplit.core.errors import KINDS
+from tensorsplit.model.check.checks import CHECKS
+from tensorsplit.pages.codes import codes_page
+from tests.cli.conftest import Command
+
+PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+
+
+def test_the_page_of_a_refusal(tensorsplit: Command) -> None:
+    assert tensorsplit("rule", "ts304").out == (
+        "TS304  num_outputs leaves a negative last part  error\n"
+        "\n"
+        "All parts but the last have ceil(d/n) elements; they must not need more than d\n"
+        "together.\n"
+        "\n"
+        "D1  A count n that would leave a negative last part (ceil(d/n) * (n-1) > d) is\n"
+        "    refused.\n"
+        "\n"
+        "https://tensorsplit.example/docs/errors.html#ts304\n"
+    )
+
+
+def test_the_page_of_a_check_as_json(tensorsplit: Command) -> None:
+    page = json.loads(tensorsplit("rule", "TS825", "--format", "json").out)
+    assert (page["code"], page["severity"]) == ("TS825", "note")
+    assert [note["name"] for note in page["decisions"]] == ["D1", "D3", "D6"]
+
+
+def test_the_list_has_every_code(tensorsplit: Command) -> None:
+    lines = tensorsplit("rule").out.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("TS")] == [*KINDS, *CHECKS]
+
+
+def test_what_is_no_code(refused: Callable[..., str]) -> None:
+    assert "'TS1' is not a code" in refused("TS703", "rule", "TS1")
+
+
+def test_the_documentation_is_what_the_command_prints(tensorsplit: Command) -> None:
+    page = PAGE.read_text("utf-8")
+    assert page == codes_page(), "run python -m tensorsplit.pages docs"
+    assert tensorsplit("rule", "TS304", "--format", "markdown").out in page
+    for code in (*KINDS, *CHECKS):
+        assert f"\n### {code}\n" in page
