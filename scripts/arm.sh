@@ -60,4 +60,5 @@ export PYTHONPATH="$root/site" PYTHONDONTWRITEBYTECODE=1
 "$emulated" -c "from tensorsplit import native; assert native.in_use == 'neon', native"
 exec "$emulated" -m pytest tests/native/test_arguments.py tests/native/test_buffers.py \
     tests/native/test_fuzz.py tests/native/test_mixtures.py -m "not hypothesis" \
-    -k "not temporal and not measured" -p no:cacheprovider -n auto --maxprocesses 8 "$@"
+    -k "not temporal and not measured" -p no:cacheprovider \
+    -n auto --maxprocesses 8 --max-worker-restart 0 "$@"
