@@ -11,6 +11,7 @@ import pytest
 import tensorsplit as ts
 
 torch = pytest.importorskip("torch")
+torch.set_num_threads(1)  # other tests run at the same time
 
 PLAN = ts.plan("onnx.Split-18", ("N",), num_outputs=3)
 Split = Callable[[Any], list[Any]]
@@ -108,27 +109,117 @@ class TestCalls:
         refused("TS302", lambda: ts.split(torch.ones(78, 3), [70, 7]))
 
 
+def poisoned(like: Any, dtype: Any) -> Any:
+    """A tensor of the bytes of another one, which holds something else."""
+    return (like ^ 255).view(dtype)
+
+
 class TestCopies:
-    @pytest.mark.parametrize("kernel_from", [0, 1 << 40])
-    def test_every_element_type(self, kernel_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tensorsplit.arrays.torch._KERNEL_FROM", kernel_from)
-        size = 64
-        data = (torch.arange(3 * size) % 5 == 1).to(torch.uint8).reshape(3, size)
+    @pytest.mark.parametrize("size", [64, 1 << 17])
+    def test_every_element_type(self, size: int) -> None:
+        data = torch.randint(0, 2, (2, size), dtype=torch.uint8)
+        wanted = [data[:, :16], data[:, 16:]]
         dtypes = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
         for dtype in (each for each in dtypes if not str(each).startswith(("torch.q", "torch.uq"))):
-            x = data.view(dtype)
-            lengths = [1, x.shape[1] - 1]
-            wanted = [data[:, : dtype.itemsize], data[:, dtype.itemsize :]]
-            out = [part.clone().zero_().view(dtype) for part in wanted]
-            for parts in (
-                ts.variadic_split(x, 1, lengths),
-                ts.variadic_split(x, 1, lengths, copy=True),
-                ts.variadic_split(x, 1, lengths, out=out),
-                ts.variadic_split(x, 1, lengths, out=ts.BufferPool(1 << 24)),
-            ):
-                assert [part.dtype for part in parts] == [dtype] * 2
-                for part, expected in zip(parts, wanted, strict=True):
-                    assert part.view(torch.uint8).equal(expected)
+            x, first = data.view(dtype), 16 // dtype.itemsize
+            lengths = [first, x.shape[1] - first]
+            out = [poisoned(part, dtype) for part in wanted]
+            for options in ({}, {"copy": True}, {"out": out}, {"out": ts.BufferPool(1 << 24)}):
+                for _ in range(2):  # the second time, the call is remembered
+                    parts = ts.variadic_split(x, 1, lengths, **options)
+                    assert [part.dtype for part in parts] == [dtype] * 2
+                    for part, expected in zip(parts, wanted, strict=True):
+                        assert part.view(torch.uint8).equal(expected)
+
+    def test_types_of_the_same_size_are_not_mixed_up(self) -> None:
+        x = torch.arange(8, dtype=torch.int8)
+        for dtype in (torch.uint8, torch.bool, torch.int4, torch.int7, torch.float8_e5m2):
+            out = [torch.zeros(4, dtype=torch.int8).view(dtype) for _ in range(2)]
+            for _ in range(2):
+                refused("TS403", lambda: ts.variadic_split(x, 0, [4, 4], out=out))  # noqa: B023
+                refused("TS403", lambda: ts.variadic_split(out[0], 0, [2, 2], out=[x[:2], x[2:4]]))  # noqa: B023
+
+    def test_a_plan_that_knows_a_tensor_refuses_others(self) -> None:
+        plan = ts.plan("onnx.Split-18", (4, 4), [1, 3])
+        x = torch.randn(4, 4)
+        for _ in range(2):
+            assert plan(x)[1].equal(x[1:])
+        assert plan(x.double())[1].equal(x[1:].double())
+        refused("TS206", lambda: plan(torch.randn(4, 5)))
+        refused("TS204", lambda: plan(x.to_sparse()))
+        refused("TS204", lambda: plan(torch.nested.nested_tensor([x])))
+        refused("TS201", lambda: plan(x.to(torch.float8_e5m2)))
+
+    @pytest.mark.parametrize("size", [8, 1 << 17])
+    def test_under_inference_mode(self, size: int) -> None:
+        x = torch.randn(size)
+        with torch.inference_mode():
+            out = [torch.empty(size // 2), torch.empty(size // 2)]
+        for _ in range(2):
+            with torch.inference_mode():
+                for parts in (
+                    ts.split(x, num_outputs=2, out=out),
+                    ts.split(x * 1, num_outputs=2, copy=True),
+                ):
+                    assert torch.cat(parts).equal(x)
+            refused("TS404", lambda: ts.split(x, num_outputs=2, out=out))
+
+    @pytest.mark.parametrize("size", [4, 1 << 17])
+    def test_negative_and_conjugate_views(self, size: int) -> None:
+        x = torch.randn(2 * size, dtype=torch.complex64)
+        wanted = -x.imag.clone()
+        negative = x.conj().imag
+        buffers = torch.zeros(2 * size, dtype=torch.complex64)
+        out = list(buffers.conj().imag.split(size))
+        for _ in range(2):
+            assert torch.cat(ts.split(negative, num_outputs=2, copy=True)).equal(wanted)
+            assert torch.cat(ts.split(negative, num_outputs=2, out=out)).equal(wanted)
+            assert buffers.imag.equal(-wanted)
+            assert torch.cat(
+                ts.variadic_split(x.conj(), 0, [size, size], out=list(buffers.split(size)))
+            ).equal(x.conj().resolve_conj())
+
+    def test_what_watches_sees_what_is_done(self) -> None:
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Log(TorchDispatchMode):  # type: ignore[misc]
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                seen.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        seen: list[str] = []
+        x = torch.randn(1 << 17)
+        out = [torch.empty(1 << 16), torch.empty(1 << 16)]
+        for _ in range(2):
+            with Log():
+                ts.split(x, num_outputs=2, copy=True)
+                ts.split(x, num_outputs=2, out=out)
+        assert seen.count("copy_.default") == 4
+        assert any(name.startswith("split_with_sizes_copy") for name in seen)
+
+    @pytest.mark.parametrize("size", [4, 1 << 16])
+    def test_buffers_that_are_not_contiguous(self, size: int) -> None:
+        x, held = torch.randn(2, size), torch.zeros(size, 2)
+        for _ in range(2):
+            ts.split(x, num_outputs=2, out=[held.t()[:1], held.t()[1:]])
+        assert held.equal(x.t())
+
+    def test_parts_share_nothing_and_live_as_long_as_needed(self) -> None:
+        pool, x = ts.BufferPool(0), torch.randn(2, 1 << 16)
+        wanted = x.clone()
+        for _ in range(3):
+            parts = ts.split(x, num_outputs=2, copy=True)
+            pooled = ts.split(x, num_outputs=2, out=pool)
+            kept = [part[0, 7:9] for part in (*parts, *pooled)]
+            x.zero_()
+            del parts, pooled
+            for part, row in zip(kept, [0, 1, 0, 1], strict=True):
+                assert part.equal(wanted[row, 7:9])
+            del kept, part
+            assert pool.in_use_bytes == 0
+            x.copy_(wanted)
 
     def test_gradients_flow_through_copies_and_into_buffers(self) -> None:
         for size in (8, 1 << 18):

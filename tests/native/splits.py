@@ -59,7 +59,7 @@ def prepared(kernel: Any, array: Array, *division: Any) -> Callable[..., Any]:
         return "asked"
 
     plan = kernel.Prepared()
-    plan._accept(array.dtype, array.shape, *division)
+    plan._accept(array, array.shape, *division)
     names = ("plan", "data", "copy", "out")
     return partial(kernel.Call(ask, names, 2, (False, None), None, object), plan)
 

@@ -42,7 +42,7 @@ def test_refused(kernel: Any, arguments: tuple[Any, ...]) -> None:
         lambda: kernel.copies(*arguments),
         lambda: kernel.copy_into(*arguments, [np.zeros((6, 4), np.int32)]),
         lambda: kernel.Blocks(0).copies(*arguments),
-        lambda: kernel.Prepared()._accept(DATA.dtype, shape, *division),
+        lambda: kernel.Prepared()._accept(DATA, shape, *division),
     ]
     for call in calls:
         with pytest.raises((TypeError, ValueError, OverflowError)):
@@ -92,7 +92,7 @@ def test_anything_else_is_asked_of_python(kernel: Any, other: Any) -> None:
 @pytest.mark.parametrize("shape", [[6, 4], None, (6.0, 4), (6, None), (1 << 70,), 6])
 def test_a_shape_is_a_tuple_of_integers(kernel: Any, shape: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
-        kernel.Prepared()._accept(DATA.dtype, shape, 0, (6,), True)
+        kernel.Prepared()._accept(DATA, shape, 0, (6,), True)
     with pytest.raises((TypeError, OverflowError)):
         kernel.Blocks(0).empty(shape, np.dtype("f4"))
 

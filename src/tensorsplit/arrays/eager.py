@@ -53,8 +53,7 @@ class _Memo:
         if len(self.plans) >= _MOST_PLANS or self._parts + count > _MOST_PARTS:
             self.plans.clear()
             self._parts = 0
-        if type(array) is ndarray:
-            plan.accept(array.dtype)
+        plan.accept(array)
         self.plans.add(array, arguments, plan)
         self._parts += count
 

@@ -15,7 +15,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.remembered import at_once, compiled_as
 from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
-from tensorsplit.core.dimensions import Dim, Shape, as_shape, show_shape
+from tensorsplit.core.dimensions import Dim, Shape, are_known, as_shape, show_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import operators
@@ -87,18 +87,19 @@ class PreparedSplit(SplitPlan, Prepared):
             self.operator, library.element_type(data), self.element_types, self._data
         )
         shape = library.shape(data)
-        if library is numpy_arrays and shape == self.input_shape:
-            self.accept(data.dtype)
+        if shape == self.input_shape:
+            self.accept(data)
         plan = self.for_shape(shape, library.unknown)
         if plan is not self:
             plan = PreparedSplit(**vars(plan), intent=self.intent)
         return arrays.execute(plan, data, library, copy=copy, out=out)
 
-    def accept(self, dtype: Any) -> None:
-        """Split NumPy's arrays of the planned shape and this type without a second look."""
-        object.__setattr__(self, "_seen", dtype)
-        if native.kernel is not None:
-            self._accept(dtype, self.input_shape, self.axis, self.sizes, self.keepdims)
+    def accept(self, array: Any) -> None:
+        """Split arrays like this one, of the planned shape, without a second look."""
+        if type(array) is ndarray:
+            object.__setattr__(self, "_seen", array.dtype)
+        if native.kernel is not None and are_known(self.input_shape):
+            self._accept(array, self.input_shape, self.axis, self.sizes, self.keepdims)
 
     def for_shape(self, shape: Shape, unknown: str | None = None) -> SplitPlan:
         """The plan for a shape that agrees with the numbers of the planned one (TS206)."""

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from tensorsplit import native
-from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import check_buffers
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.arrays.pool import BufferPool
@@ -33,7 +32,6 @@ Tensor: TypeAlias = Any
 unknown: str | None = None
 """Torch decides what holds while it traces."""
 
-_UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SHELLS = frozenset(
     getattr(torch, f"{kind}{bits}")
@@ -41,11 +39,12 @@ _SHELLS = frozenset(
     for bits in range(1, 8)
     if hasattr(torch, f"{kind}{bits}")
 )
-if native.kernel is not None:
-    for _type in _PLAIN:
-        native.kernel.remember(_type)
-_KERNEL_FROM = 1 << 21
-"""Fewer bytes are copied by torch's own operation: what leads to the kernel takes longer."""
+_SAME_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+"""Element types of NumPy that torch knows, by their size."""
+
+_KERNEL_FROM = 1 << 18
+"""Fewer bytes are copied to new tensors by torch's own operation: what leads to the kernel takes
+longer."""
 
 
 def is_array(value: object) -> bool:
@@ -86,7 +85,7 @@ def type_name(dtype: Any) -> str:
 
 def shape(array: Tensor) -> Shape:
     """The shape; the dimensions of a traced tensor may be ``torch.SymInt``."""
-    if torch.jit.is_tracing():  # they are tensors, and the trace holds for this shape
+    if _is_tracing():  # they are tensors, and the trace holds for this shape
         return tuple(map(int, array.shape))
     return tuple(array.shape)
 
@@ -120,12 +119,9 @@ def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
     """The parts as the outputs of one node of ONNX."""
-    count, around = (
-        len(plan.sizes),
-        (plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]),
-    )
+    count, intent = len(plan.sizes), getattr(plan, "intent", None)
+    before, after = plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]
     inputs, attributes = [array], {"axis": plan.axis}
-    intent = getattr(plan, "intent", None)
     if not are_known(plan.sizes) and intent is not None and intent.rule is ceil:
         attributes["num_outputs"] = count
     else:
@@ -135,7 +131,7 @@ def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
         inputs,
         attributes,
         dtypes=[array.dtype] * count,
-        shapes=[(*around[0], size, *around[1]) for size in plan.sizes],
+        shapes=[(*before, size, *after) for size in plan.sizes],
         version=18,
     )
     return list(parts) if plan.keepdims else [part.squeeze(plan.axis) for part in parts]
@@ -153,10 +149,6 @@ def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
     """The parts as new contiguous tensors that share no memory with the tensor."""
     if array.dtype in _SHELLS:
         return [part.view(array.dtype) for part in copies(array.view(torch.uint8), plan)]
-    if array.nbytes >= _KERNEL_FROM:
-        memory = _memory(array)
-        if memory is not None:
-            return _as_tensors(numpy_arrays.copies(memory, plan), array)
     if plan.keepdims:
         return list(torch.split_with_sizes_copy(array, plan.sizes, plan.axis))
     return list(torch.unbind_copy(array, plan.axis))
@@ -164,9 +156,6 @@ def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
     """The parts as contiguous tensors in the memory of a pool."""
-    memory = _memory(array)
-    if memory is not None:
-        return _as_tensors(numpy_arrays.pooled(memory, plan, pool), array)
     if type(array) not in _PLAIN or not array.is_cpu or _is_transformed():
         raise SplitError(
             OUT_TYPE,
@@ -176,9 +165,9 @@ def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
             operator=plan.operator,
             parameter="out",
         )
-    dtype = np.dtype(f"V{array.element_size()}")
+    dtype = _SAME_SIZE[array.element_size()]
     memories = [pool.empty(part, dtype) for part in plan.output_shapes]
-    return copies_into(array, plan, _as_tensors(memories, array))
+    return copies_into(array, plan, [torch.from_numpy(each).view(array.dtype) for each in memories])
 
 
 def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
@@ -188,20 +177,13 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
     """
     try:
         _check_buffers(array, plan, out)
-        memory = _memory(array)
-        memories = [] if memory is None else list(map(_memory, out))
-        if memory is not None and not any(each is None for each in memories):
-            numpy_arrays.copies_into(memory, plan, memories)
-            tracked = [buffer for buffer in out if not buffer.is_inference()]
-            torch.autograd.graph.increment_version(tracked)
-        else:
-            if not _is_transformed():
-                check_buffers(_addresses(array), plan, list(map(_addresses, out)))
-            for buffer, part in zip(map(_bytes, out), views(_bytes(array), plan), strict=True):
-                buffer.copy_(part)
+        if not _is_transformed():
+            check_buffers(_addresses(array), plan, list(map(_addresses, out)))
     except SplitError as error:
         error.parameter = "out"
         raise error.located(operator=plan.operator) from None
+    for buffer, part in zip(map(_bytes, out), views(_bytes(array), plan), strict=True):
+        buffer.copy_(part)
     parts: list[Tensor] = out
     return parts
 
@@ -234,43 +216,23 @@ def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
             raise SplitError(OUT_READ_ONLY, problem, "write it under `torch.inference_mode()`")
 
 
-def _memory(array: Tensor) -> Any:
-    """The memory of a tensor as a NumPy array of unsigned integers of its elements' size.
-
-    None where torch has to know what is done: other devices and classes, gradients, transforms.
-    """
-    if (
-        type(array) not in _PLAIN
-        or not array.is_cpu
-        or (array.requires_grad and torch.is_grad_enabled())
-        or array.is_conj()
-        or array.is_neg()
-        or _is_transformed()
-    ):
-        return None
-    return array.detach().view(_UNSIGNED.get(array.element_size(), array.dtype)).numpy()
+# Torch tells these in no other way; looked up once, since small copies ask each time.
+_modes = torch._C._len_torch_dispatch_stack  # noqa: SLF001
+_function_modes = torch._C._len_torch_function_stack  # noqa: SLF001
+_transform = torch._C._functorch.peek_interpreter_stack  # noqa: SLF001
+_is_tracing = torch._C._is_tracing  # noqa: SLF001
+_forward_ad = torch.autograd.forward_ad
 
 
 def _is_transformed() -> bool:
     """Whether a mode, a trace, a transform of functorch or forward AD watches what is done."""
     return bool(
-        torch._C._len_torch_dispatch_stack()  # noqa: SLF001 - torch tells it in no other way
-        or torch._C._len_torch_function_stack()  # noqa: SLF001 - as above
-        or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001 - as above
-        or torch.autograd.forward_ad._current_level >= 0  # noqa: SLF001 - as above
-        or torch.jit.is_tracing()
+        _modes()
+        or _function_modes()
+        or _transform() is not None
+        or _is_tracing()
+        or _forward_ad._current_level >= 0  # noqa: SLF001 - as above
     )
-
-
-def _as_tensors(memories: list[Any], array: Tensor) -> list[Tensor]:
-    """NumPy arrays as tensors of the element type of another one."""
-    dtype = array.dtype
-    return [torch.from_numpy(_unsigned(memory)).view(dtype) for memory in memories]
-
-
-def _unsigned(memory: Any) -> Any:
-    """Elements of no type as integers."""
-    return memory.view(f"u{memory.itemsize}") if memory.dtype.kind == "V" else memory
 
 
 class _Memory:
@@ -295,3 +257,21 @@ def _addresses(array: Tensor) -> Any:
 def _bytes(array: Tensor) -> Tensor:
     """A tensor that can be copied: torch knows no copy of types of less than a byte."""
     return array.view(torch.uint8) if array.dtype in _SHELLS else array
+
+
+if native.kernel is not None:
+    native.kernel.use_torch(
+        *_PLAIN,
+        torch.strided,
+        _SHELLS,
+        torch.split_with_sizes,
+        torch.unbind,
+        torch.split_with_sizes_copy,
+        torch.unbind_copy,
+        torch.is_grad_enabled,
+        torch.is_inference_mode_enabled,
+        _is_transformed,
+        torch.autograd.graph.increment_version,
+        _KERNEL_FROM,
+        getattr(torch.Tensor, "__dlpack_c_exchange_api__", None),  # from torch 2.10 on
+    )

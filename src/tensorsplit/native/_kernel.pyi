@@ -46,7 +46,7 @@ class Plans:
 class Prepared:
     def _accept(
         self,
-        dtype: np.dtype[Any],
+        array: Any,
         shape: tuple[Any, ...],
         axis: int,
         sizes: tuple[Any, ...],
@@ -65,7 +65,6 @@ def copy_into(
     out: Sequence[Any],
     /,
 ) -> bool: ...
-def remember(type: type, /) -> None: ...
 def use(name: str, /) -> str: ...
 def use_threads(count: int, /) -> None: ...
 def use_non_temporal_from(bytes: int, /) -> None: ...
@@ -73,3 +72,20 @@ def cache() -> tuple[int, str, int]: ...
 def choices() -> list[
     tuple[bool, bool, int, int, tuple[bool, int, float], tuple[bool, int, float]]
 ]: ...
+def use_torch(
+    tensor: type,
+    parameter: type,
+    strided: object,
+    shells: frozenset[Any],
+    split: Callable[..., Any],
+    unbind: Callable[..., Any],
+    split_copy: Callable[..., Any],
+    unbind_copy: Callable[..., Any],
+    is_grad_enabled: Callable[[], bool],
+    is_inference_mode_enabled: Callable[[], bool],
+    is_transformed: Callable[[], bool],
+    increment_version: Callable[[list[Any]], None],
+    kernel_from: int,
+    dlpack: object,
+    /,
+) -> None: ...

@@ -9,6 +9,7 @@
 #include "plans.hpp"
 #include "prepared.hpp"
 #include "python.hpp"
+#include "tensors.hpp"
 
 #include <structmember.h>
 
@@ -71,8 +72,10 @@ bool match(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyO
     return true;
 }
 
-// The parts written to buffers or memory of a pool; null, maybe without an exception.
-PyObject* split_into(const PyCall& call, const Request& request, PyObject* out) {
+// The parts of an array or a tensor, written to buffers or memory of a pool; null, maybe without an
+// exception.
+template <class Parts>
+PyObject* split_into(const PyCall& call, const Parts& request, PyObject* out) {
     if (PyList_CheckExact(out) || PyTuple_CheckExact(out)) {
         Owned buffers(PySequence_List(out));  // which nobody else can change
         PyObject* own = buffers.get();
@@ -90,6 +93,13 @@ PyObject* split_into(const PyCall& call, const Request& request, PyObject* out) 
     return parts;
 }
 
+template <class Parts>
+PyObject* split(const PyCall& call, const Parts& request, PyObject* copy, PyObject* out) {
+    return out != Py_None    ? split_into(call, request, out)
+           : copy == Py_True ? list_copies(request, nullptr)
+                             : list_views(request);
+}
+
 // The parts; null, maybe without an exception, if a closer look is needed.
 PyObject* split_at_once(const PyCall& call, PyObject* const* arguments, Py_ssize_t count,
                         PyObject* names) {
@@ -98,8 +108,8 @@ PyObject* split_at_once(const PyCall& call, PyObject* const* arguments, Py_ssize
     const bool has_plans = call.plans != Py_None;
     PyObject* data = matched[has_plans ? 0 : 1];
     // The place where the class of the array is looked at: all others are Python's concern.
-    if (!is_plain_array(data)) return nullptr;
-    auto* array = reinterpret_cast<PyArrayObject*>(data);
+    const bool is_array = is_plain_array(data);
+    if (!is_array && !is_tensor(data)) return nullptr;
     const Py_ssize_t last = call.parameters - 1;
     Owned plan(has_plans ? find_plan(call.plans, data, matched + 1, last - 2)
                                : new_reference(matched[0]));
@@ -107,16 +117,19 @@ PyObject* split_at_once(const PyCall& call, PyObject* const* arguments, Py_ssize
         return nullptr;
     }
     const Ready* ready = ready_of(plan.get());
-    if (ready == nullptr || !has_shape_of(*ready, array)) return nullptr;
-    if (!has_plans && ready->type != PyArray_DESCR(array)) return nullptr;
-    const Request request{array, ready->division};
-    PyObject *copy = matched[last - 1], *out = matched[last];
-    if (copy != Py_True && copy != Py_False) return nullptr;
-    PyObject* parts = nullptr;
+    PyObject *copy = matched[last - 1], *out = matched[last], *parts = nullptr;
+    if (ready == nullptr || (copy != Py_True && copy != Py_False)) return nullptr;
+    auto* array = reinterpret_cast<PyArrayObject*>(data);
+    if (is_array) {
+        if (!has_shape_of(*ready, array)) return nullptr;
+        const auto* type = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
+        if (!has_plans && ready->type != type) return nullptr;
+    } else if (!has_plans && !fits(*ready, data)) {
+        return nullptr;
+    }
     plan.keep_during([&] {
-        parts = out != Py_None    ? split_into(call, request, out)
-                : copy == Py_True ? list_copies(request, nullptr)
-                                  : list_views(request);
+        parts = is_array ? split(call, Request{array, ready->division}, copy, out)
+                         : split(call, TensorRequest{data, *ready}, copy, out);
     });
     return parts;
 }

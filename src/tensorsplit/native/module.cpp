@@ -13,6 +13,7 @@
 #include "pool.hpp"
 #include "prepared.hpp"
 #include "python.hpp"
+#include "tensors.hpp"
 #include "ways.hpp"
 
 namespace tensorsplit {
@@ -123,7 +124,8 @@ PyMethodDef methods[] = {
 
 int execute(PyObject* module) {
     const bool done = PyArray_ImportNumPyAPI() == 0 && add_blocks_type(module) &&
-                      add_plans_type(module) && add_prepared_type(module) && add_call_type(module);
+                      add_plans_type(module) && add_prepared_type(module) && add_call_type(module) &&
+                      add_tensor_functions(module);
     return done ? 0 : -1;
 }
 

@@ -12,6 +12,7 @@
 
 #include "arrays.hpp"
 #include "python.hpp"
+#include "tensors.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -161,14 +162,6 @@ bool is_its_number(PyArray_Descr* type) {
     return known == type;
 }
 
-// The types of arrays of other libraries whose calls are remembered; they live as long as we do.
-constexpr std::size_t most_types = 8;
-std::array<PyTypeObject*, most_types> types{};
-
-bool is_remembered(PyObject* object) {
-    return std::find(types.begin(), types.end(), Py_TYPE(object)) != types.end();
-}
-
 void add_numpy(PyArrayObject* array, Key& key) {
     PyArray_Descr* type = PyArray_DESCR(array);
     if (!is_its_number(type)) key.type = type;
@@ -177,19 +170,18 @@ void add_numpy(PyArrayObject* array, Key& key) {
     for (int i = 0; i < PyArray_NDIM(array); ++i) key.add(PyArray_DIM(array, i));
 }
 
-// An array of another library, whose element types and layouts are objects that live for ever.
-bool add_other(PyObject* object, Key& key) {
+bool add_tensor(PyObject* tensor, Key& key) {
+    const TensorFacts facts(tensor);
+    if (!facts) return false;
+    PyObject* shape = facts.shape.get();
+    const Py_ssize_t rank = PyTuple_Size(shape);
     key.add(-2);
-    for (const char* name : {"dtype", "layout"}) {
-        const Owned value(PyObject_GetAttrString(object, name));
-        if (!value) return false;
-        key.add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(value.get())));
+    for (PyObject* object : {facts.type.get(), facts.layout.get()}) {
+        key.add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(object)));
     }
-    const Owned shape(PyObject_GetAttrString(object, "shape"));
-    if (!shape || !PyTuple_Check(shape.get())) return false;
-    key.add(PyTuple_Size(shape.get()));
-    for (Py_ssize_t i = 0; i < PyTuple_Size(shape.get()); ++i) {
-        PyObject* length = PyTuple_GetItem(shape.get(), i);
+    key.add(rank);
+    for (Py_ssize_t i = 0; i < rank; ++i) {
+        PyObject* length = PyTuple_GetItem(shape, i);
         if (!PyLong_CheckExact(length) || !add_integer(length, key)) return false;
     }
     return true;
@@ -198,9 +190,9 @@ bool add_other(PyObject* object, Key& key) {
 bool read_key(PyObject* object, PyObject* const* arguments, Py_ssize_t count, Key& key) {
     if (is_plain_array(object)) {
         add_numpy(reinterpret_cast<PyArrayObject*>(object), key);
-    } else if (!is_remembered(object)) {
+    } else if (!is_tensor(object)) {
         return false;
-    } else if (!add_other(object, key)) {
+    } else if (!add_tensor(object, key)) {
         PyErr_Clear();
         return false;
     }
@@ -385,24 +377,6 @@ PyObject* values(PyObject* self, PyObject*) {
 
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(table_of(self).size()); }
 
-PyObject* remember(PyObject*, PyObject* type) {
-    const auto free = std::find(types.begin(), types.end(), static_cast<PyTypeObject*>(nullptr));
-    if (!PyType_Check(type) || free == types.end()) {
-        refuse(PyExc_ValueError, "no type, or too many of them");
-        return nullptr;
-    }
-    *free = reinterpret_cast<PyTypeObject*>(new_reference(type));
-    Py_RETURN_NONE;
-}
-
-PyMethodDef functions[] = {
-    {"remember", remember, METH_O,
-     "remember(type, /)\n--\n\n"
-     "Remember the calls on arrays of a type, too: its `shape` is a tuple, and its `dtype` and"
-     " `layout` are objects that live for ever."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 PyMethodDef methods[] = {
     {"find", as_method(find), METH_FASTCALL,
      "find($self, array, arguments, /)\n--\n\n"
@@ -444,8 +418,7 @@ PyObject* find_plan(PyObject* plans, PyObject* array, PyObject* const* arguments
 
 bool add_plans_type(PyObject* module) {
     Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    return type && PyModule_AddFunctions(module, functions) == 0 &&
-           PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
+    return type && PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
 }
 
 }  // namespace tensorsplit

@@ -10,14 +10,19 @@
 namespace tensorsplit {
 
 // What a plan was found to fit, and how that is divided. But for the type nothing of it changes.
+// Objects are owned.
 struct Ready {
     std::vector<npy_intp> shape;
     Division division;
-    PyArray_Descr* type;  // owned; of the array that was looked at last
+    PyObject *axis, *sizes;  // as they came
+    PyObject* type;          // of the array that was looked at last
 };
 
 // Whether the array has that shape, so that the division is one of its own.
 bool has_shape_of(const Ready& ready, PyArrayObject* array);
+
+// Whether it is a tuple of these numbers.
+bool is_shape_of(const Ready& ready, PyObject* shape);
 
 // What is ready of an object of the type, or of one derived from it; null if nothing is.
 const Ready* ready_of(PyObject* prepared);

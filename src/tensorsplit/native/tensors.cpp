@@ -1,0 +1,315 @@
+#include "tensors.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "arrays.hpp"
+#include "parts.hpp"
+#include "python.hpp"
+
+namespace tensorsplit {
+namespace {
+
+// What we need of DLPack's interface in C, version 1: https://dmlc.github.io/dlpack/latest/c_api.html
+struct DLDataType {
+    std::uint8_t code, bits;
+    std::uint16_t lanes;
+};
+
+struct DLTensor {
+    void* data;
+    std::int32_t device_type, device_id;
+    std::int32_t ndim;
+    DLDataType dtype;
+    std::int64_t *shape, *strides;  // in elements
+    std::uint64_t byte_offset;
+};
+
+struct DLManagedTensorVersioned {
+    std::uint32_t major, minor;
+    void* manager_ctx;
+    void (*deleter)(DLManagedTensorVersioned* self);
+    std::uint64_t flags;
+    DLTensor dl_tensor;
+};
+
+struct DLPackExchangeAPI {
+    std::uint32_t major, minor;
+    const DLPackExchangeAPI* previous;
+    void (*allocator)();
+    void (*managed_tensor_from_py_object_no_sync)();
+    int (*managed_tensor_to_py_object_no_sync)(DLManagedTensorVersioned* tensor, void** object);
+    int (*dltensor_from_py_object_no_sync)(void* object, DLTensor* tensor);
+};
+
+constexpr std::int32_t cpu = 1;
+constexpr std::uint8_t unsigned_code = 1, complex_code = 5;  // signed integers have code 0
+
+// What torch is asked for; all of it lives as long as we do, and nothing is there before `use_torch`.
+struct Torch {
+    PyObject *tensor, *parameter;  // types
+    PyObject* strided;             // the layout
+    PyObject* shells;              // the types of less than a byte, as a frozenset
+    PyObject *split, *unbind, *split_copy, *unbind_copy;
+    PyObject *is_grad_enabled, *is_inference_mode_enabled;
+    PyObject* is_transformed;     // whether something watches what is done
+    PyObject* increment_version;  // of a list of tensors that were written
+    Py_ssize_t kernel_from;       // fewer bytes are copied to new tensors by torch
+    const DLPackExchangeAPI* memory;  // null if this torch has none
+};
+
+Torch torch{};
+
+// The names of attributes, as Python has them.
+struct Names {
+    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference;
+};
+
+Names names{};
+
+// Whether something says that it is so; true with an exception set if it fails.
+bool is_true(PyObject* answer) {
+    const Owned owner(answer);
+    return answer != Py_False;
+}
+
+bool is_true_of(PyObject* tensor, PyObject* method) {
+    return is_true(PyObject_CallMethodObjArgs(tensor, method, nullptr));
+}
+
+bool is_true_now(PyObject* function) {
+    return is_true(PyObject_CallFunctionObjArgs(function, nullptr));
+}
+
+// What torch would have to know of: nothing that is read or written may be part of it.
+struct Watching {
+    bool anything = is_true_now(torch.is_transformed);
+    bool gradients = is_true_now(torch.is_grad_enabled);
+    bool inference = is_true_now(torch.is_inference_mode_enabled);
+};
+
+// Whether elements have less than a byte, which DLPack is not told of; true with an exception set if
+// that fails.
+bool is_shell(PyObject* tensor) {
+    const Owned type(PyObject_GetAttr(tensor, names.dtype));
+    return !type || PySet_Contains(torch.shells, type.get()) != 0;
+}
+
+// The memory of a tensor on the CPU as an array of elements of the same size; null, maybe without
+// an exception, if it can't be told, or if torch watches what is done to it.
+PyObject* array_of(PyObject* tensor, const Watching& watching, DLDataType& type) {
+    DLTensor seen{};
+    if (!is_tensor(tensor)) return nullptr;
+    if (torch.memory->dltensor_from_py_object_no_sync(tensor, &seen) != 0) {
+        PyErr_Clear();  // an element type that DLPack has not
+        return nullptr;
+    }
+    if (seen.device_type != cpu || seen.strides == nullptr || seen.ndim > NPY_MAXDIMS) return nullptr;
+    type = seen.dtype;
+    if ((watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad))) ||
+        is_true_of(tensor, names.is_neg) ||
+        (type.code == complex_code && is_true_of(tensor, names.is_conj))) {
+        return nullptr;
+    }
+    if (type.bits == 8 && type.code <= unsigned_code && is_shell(tensor)) return nullptr;
+    const int kind = type.bits == 8     ? NPY_UINT8
+                     : type.bits == 16  ? NPY_UINT16
+                     : type.bits == 32  ? NPY_UINT32
+                     : type.bits == 64  ? NPY_UINT64
+                     : type.bits == 128 ? NPY_COMPLEX128
+                                        : NPY_NOTYPE;
+    if (kind == NPY_NOTYPE || type.lanes != 1) return nullptr;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    for (int i = 0; i < seen.ndim; ++i) {
+        shape[i] = seen.shape[i];
+        strides[i] = seen.strides[i] * (type.bits / 8);
+    }
+    static char nothing = 0;  // NumPy would take new memory for a null pointer
+    char* data = seen.data == nullptr ? &nothing : static_cast<char*>(seen.data) + seen.byte_offset;
+    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(kind), seen.ndim, shape,
+                                strides, data, NPY_ARRAY_WRITEABLE, nullptr);
+}
+
+// The memory of an array for a tensor, and the shape that it has there.
+struct Lent {
+    DLManagedTensorVersioned managed{};
+    std::vector<std::int64_t> shape, strides;
+    PyObject* array;  // owned
+};
+
+// Called when the tensor and all views of it are gone, by any thread.
+void give_back(DLManagedTensorVersioned* managed) {
+    const std::unique_ptr<Lent> lent(static_cast<Lent*>(managed->manager_ctx));
+    if (Py_IsInitialized() == 0) return;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(lent->array);
+    PyGILState_Release(state);
+}
+
+// A tensor in the memory of an array, whose elements are of the same size; null with an exception
+// set.
+PyObject* tensor_of(PyObject* owner, const DLDataType& type) {
+    auto* array = reinterpret_cast<PyArrayObject*>(owner);
+    const int rank = PyArray_NDIM(array);
+    auto lent = std::make_unique<Lent>();
+    lent->shape.assign(PyArray_DIMS(array), PyArray_DIMS(array) + rank);
+    for (int i = 0; i < rank; ++i) {
+        lent->strides.push_back(PyArray_STRIDE(array, i) / PyArray_ITEMSIZE(array));
+    }
+    lent->array = new_reference(owner);
+    DLManagedTensorVersioned* managed = &lent->managed;
+    managed->major = torch.memory->major;
+    managed->manager_ctx = lent.get();
+    managed->deleter = give_back;
+    managed->dl_tensor = {PyArray_DATA(array), cpu, 0, rank, type, lent->shape.data(),
+                          lent->strides.data(), 0};
+    void* tensor = nullptr;
+    static_cast<void>(lent.release());
+    if (torch.memory->managed_tensor_to_py_object_no_sync(managed, &tensor) != 0) return nullptr;
+    return static_cast<PyObject*>(tensor);
+}
+
+bool is_large(PyObject* tensor) {
+    const Owned bytes(PyObject_GetAttr(tensor, names.nbytes));
+    const Py_ssize_t size = bytes ? PyLong_AsSsize_t(bytes.get()) : -1;
+    if (size < 0) PyErr_Clear();
+    return size >= torch.kernel_from;
+}
+
+// What torch makes, in its graph of gradients, and under whatever watches.
+PyObject* ask_torch(const TensorRequest& request, PyObject* split, PyObject* unbind) {
+    const Ready& ready = request.ready;
+    const Owned parts(
+        ready.division.keepdims
+            ? PyObject_CallFunctionObjArgs(split, request.tensor, ready.sizes, ready.axis, nullptr)
+            : PyObject_CallFunctionObjArgs(unbind, request.tensor, ready.axis, nullptr));
+    return parts ? PySequence_List(parts.get()) : nullptr;
+}
+
+// Read DLPack's interface, if it is of the version that we know; false with an exception set.
+bool read_interface(PyObject* capsule) {
+    if (capsule == Py_None) return true;
+    const void* pointer = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    const auto* interface = static_cast<const DLPackExchangeAPI*>(pointer);
+    while (interface != nullptr && interface->major != 1) interface = interface->previous;
+    if (interface != nullptr && interface->dltensor_from_py_object_no_sync != nullptr) {
+        torch.memory = interface;
+    }
+    return pointer != nullptr;
+}
+
+PyObject* use_torch(PyObject*, PyObject* arguments) {
+    if (torch.tensor != nullptr) Py_RETURN_NONE;
+    Torch given{};
+    PyObject* capsule;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOnO", &given.tensor, &given.parameter,
+                          &given.strided, &given.shells, &given.split, &given.unbind, &given.split_copy,
+                          &given.unbind_copy, &given.is_grad_enabled,
+                          &given.is_inference_mode_enabled, &given.is_transformed,
+                          &given.increment_version, &given.kernel_from, &capsule)) {
+        return nullptr;
+    }
+    names = {PyUnicode_InternFromString("dtype"),         PyUnicode_InternFromString("layout"),
+             PyUnicode_InternFromString("shape"),         PyUnicode_InternFromString("nbytes"),
+             PyUnicode_InternFromString("requires_grad"), PyUnicode_InternFromString("is_conj"),
+             PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference")};
+    if (names.is_inference == nullptr || !read_interface(capsule)) return nullptr;
+    given.memory = torch.memory;
+    torch = given;
+    static_cast<void>(new_reference(arguments));  // and so all that it holds
+    Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"use_torch", use_torch, METH_VARARGS,
+     "use_torch(tensor, parameter, strided, shells, split, unbind, split_copy, unbind_copy,"
+     " is_grad_enabled, is_inference_mode_enabled, is_transformed, increment_version, kernel_from,"
+     " dlpack, /)\n--\n\n"
+     "Split tensors, too, by what torch has of these names;"
+     " shells are its types of less than a byte, in a frozenset. From how many bytes on the kernel"
+     " copies to new tensors; and DLPack's interface in C, or None."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool is_tensor(PyObject* object) {
+    const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+    return type == torch.tensor || type == torch.parameter;
+}
+
+TensorFacts::TensorFacts(PyObject* tensor)
+    : type(PyObject_GetAttr(tensor, names.dtype)),
+      layout(PyObject_GetAttr(tensor, names.layout)),
+      shape(PyObject_GetAttr(tensor, names.shape)) {}
+
+TensorFacts::operator bool() const {
+    return type && layout && shape && PyTuple_Check(shape.get());
+}
+
+bool fits(const Ready& ready, PyObject* tensor) {
+    const TensorFacts facts(tensor);
+    if (!facts) PyErr_Clear();
+    return facts && facts.type.get() == ready.type && facts.layout.get() == torch.strided &&
+           is_shape_of(ready, facts.shape.get());
+}
+
+PyObject* list_views(const TensorRequest& request) {
+    return ask_torch(request, torch.split, torch.unbind);
+}
+
+PyObject* list_copies(const TensorRequest& request, const std::shared_ptr<Blocks>& blocks) {
+    PyObject* tensor = request.tensor;
+    const Ready& ready = request.ready;
+    if (!blocks && (torch.memory == nullptr || !is_large(tensor))) {
+        PyObject* parts = ask_torch(request, torch.split_copy, torch.unbind_copy);
+        // It copies no elements of less than a byte; Python knows how.
+        if (parts == nullptr && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear();
+        return parts;
+    }
+    const Watching watching;
+    if (torch.memory == nullptr || watching.anything) return nullptr;
+    DLDataType type{};
+    Owned array(array_of(tensor, watching, type));
+    auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
+    if (!array || !has_shape_of(ready, memory)) return nullptr;
+    PyObject* parts = nullptr;
+    array.keep_during([&] { parts = list_copies(Request{memory, ready.division}, blocks); });
+    Owned made(parts);
+    for (Py_ssize_t i = 0; made && i < PyList_Size(parts); ++i) {
+        PyObject* part = tensor_of(PyList_GetItem(parts, i), type);
+        if (part == nullptr || PyList_SetItem(parts, i, part) < 0) return nullptr;
+    }
+    return made.release();
+}
+
+bool copy_to_own(const TensorRequest& request, PyObject* list) {
+    const Ready& ready = request.ready;
+    const Watching watching;
+    if (torch.memory == nullptr || watching.anything) return false;
+    DLDataType type{}, same{};
+    Owned array(array_of(request.tensor, watching, type)), arrays(PyList_New(0));
+    auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
+    if (!array || !arrays || !has_shape_of(ready, memory)) return false;
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+        PyObject* buffer = PyList_GetItem(list, i);
+        const Owned written(array_of(buffer, watching, same));
+        if (!written || same.code != type.code || PyList_Append(arrays.get(), written.get()) < 0 ||
+            (!watching.inference && is_true_of(buffer, names.is_inference))) {
+            return false;
+        }
+    }
+    PyObject* buffers = arrays.get();
+    bool done = false;
+    array.keep_during([&] {
+        arrays.keep_during([&] { done = copy_to_own(Request{memory, ready.division}, buffers); });
+    });
+    return done && Owned(PyObject_CallFunctionObjArgs(torch.increment_version, list, nullptr));
+}
+
+bool add_tensor_functions(PyObject* module) {
+    return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace tensorsplit
