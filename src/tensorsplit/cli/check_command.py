@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit import __version__
+from tensorsplit.cli.completing import codes, completes, target_names
 from tensorsplit.cli.files import (
     PIPE,
     InputFile,
@@ -68,11 +69,16 @@ _STYLES = {
     "--for",
     "target",
     metavar="ENGINE",
+    shell_complete=completes(target_names, files=True),
     help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
     " portable.",
 )
 @click.option(
-    "--ignore", metavar="CODE", multiple=True, help="Leave out findings of this code; repeatable."
+    "--ignore",
+    metavar="CODE",
+    multiple=True,
+    shell_complete=completes(codes),
+    help="Leave out findings of this code; may be repeated.",
 )
 @click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings, and no line that sums them up.")

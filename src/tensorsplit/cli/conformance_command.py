@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tensorsplit.cli.completing import completes
 from tensorsplit.cli.files import (
     InputFile,
     OutputFile,
@@ -53,6 +54,12 @@ _FILE: dict[str, Any] = {"metavar": "FILE", "type": OutputFile(path_type=Path)}
 _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path)}
 
 
+def _subjects() -> Iterable[str]:
+    from tensorsplit.conformance.subjects import SUBJECTS
+
+    return SUBJECTS
+
+
 @click.command(
     cls=WritingCommand,
     epilog=examples(
@@ -66,6 +73,7 @@ _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path
 @click.option(
     *("--engine", "-e", "engines"),
     metavar="NAME",
+    shell_complete=completes(_subjects, ALL, files=True),
     multiple=True,
     callback=reads(".py"),
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"

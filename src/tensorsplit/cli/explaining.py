@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit.arrays.arguments import bind_values
+from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import (
     PIPE,
     InputFile,
@@ -86,7 +87,12 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "explain model.onnx --svg splits.svg",
     ),
 )
-@click.argument("target", metavar="OPERATOR|MODEL", type=InputFile(allow_dash=True))
+@click.argument(
+    "target",
+    metavar="OPERATOR|MODEL",
+    type=InputFile(allow_dash=True),
+    shell_complete=completes(operator_names, files=True),
+)
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
 @click.option("--shape", help="The shape of the data, such as 7,4 or N,4; ? is unknown.")
 @_operand_options

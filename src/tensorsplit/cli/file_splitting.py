@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import InputFile, WritingCommand, outputs
 from tensorsplit.cli.parsing import operator_named, parse_bytes, parse_lengths
 from tensorsplit.cli.screen import examples, note, progress_of, show
@@ -36,7 +37,12 @@ _MOST_PARTS = 8
 @click.option("--split", "lengths", metavar="L,L", help="The length of each part.")
 @click.option("--num-outputs", type=int, metavar="N", help="How many parts.")
 @click.option("--chunk", type=int, metavar="L", help="The length of each part but the last.")
-@click.option("--operator", metavar="OPERATOR", help="The operator version that is followed.")
+@click.option(
+    "--operator",
+    metavar="OPERATOR",
+    shell_complete=completes(operator_names),
+    help="The operator version that is followed.",
+)
 @click.option("--opset", type=int, help="The opset that selects the version.")
 @click.option(
     "--names",

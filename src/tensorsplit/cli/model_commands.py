@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tensorsplit.cli.completing import completes, engine_names, target_names
 from tensorsplit.cli.files import (
     PIPE,
     InputFile,
@@ -144,6 +145,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     "engines",
     metavar="ENGINE",
     multiple=True,
+    shell_complete=completes(engine_names),
     help="With --verify, run both models with this engine too, beside our own operators; may be"
     " repeated.",
 )
@@ -228,6 +230,7 @@ def _counted(nodes: Sequence[str]) -> str:
     "target",
     metavar="ENGINE",
     required=True,
+    shell_complete=completes(target_names, files=True),
     callback=reads(".json"),
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
     " lengths, axes from the front).",

@@ -19,6 +19,7 @@ import click
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.cli.completing import completes, engine_names
 from tensorsplit.cli.files import (
     Array,
     InputFile,
@@ -67,6 +68,7 @@ _LONGEST_LINE = 400
 @click.option(
     "--engine",
     metavar="ENGINE",
+    shell_complete=completes(engine_names, "auto"),
     default="auto",
     show_default=True,
     help="What runs it: numpy, onnx-reference, onnxruntime, openvino; or auto, which is numpy, but"
@@ -75,6 +77,7 @@ _LONGEST_LINE = 400
 @click.option(
     "--compare",
     metavar="ENGINE",
+    shell_complete=completes(engine_names),
     multiple=True,
     help="Run this engine too and say where it differs; may be repeated.",
 )

@@ -1,0 +1,55 @@
+"""What shells offer for a word that is begun, by the protocol of their completion scripts."""
+
+from __future__ import annotations
+
+import pytest
+from click.shell_completion import BashComplete
+
+from tensorsplit.cli import main
+from tests.cli.conftest import process
+
+
+def offered(*words: str) -> list[str]:
+    """What is offered for the last word; ``FILE`` stands for the names of files."""
+    completing = BashComplete(main, {}, "tensorsplit", "_TENSORSPLIT_COMPLETE")
+    found = completing.get_completions(list(words[:-1]), words[-1])
+    return ["FILE" if item.type == "file" else item.value for item in found]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("che", ["check"]),
+        ("check ", ["FILE"]),
+        ("check m.onnx --for o", ["FILE", "onnxruntime", "openvino"]),
+        ("check m.onnx --format g", ["github"]),
+        ("check --ignore TS82", [f"TS82{number}" for number in range(1, 10)]),
+        ("lower --for port", ["FILE", "portable"]),
+        ("convert m.onnx --verify --engine onnx-", ["onnx-reference"]),
+        ("run m.onnx --engine a", ["auto"]),
+        ("run m.onnx --compare op", ["openvino"]),
+        ("explain onnx.Split-1", ["FILE", *(f"onnx.Split-{number}" for number in (1, 11, 13, 18))]),
+        ("ops openvino.S", ["openvino.Split-1"]),
+        ("diff onnx.Split-2 SplitTo", ["SplitToSequence"]),
+        ("rule TS51", ["TS510", "TS511", "TS512", "TS513"]),
+        ("bench att", ["attention"]),
+        ("bench --peer num", ["numpy"]),
+        ("conformance --engine al", ["FILE", "all"]),
+    ],
+)
+def test_what_is_offered(words: str, wanted: list[str]) -> None:
+    assert offered(*words.split(" ")) == wanted
+
+
+@pytest.mark.parametrize(
+    ("shell", "word", "wanted"),
+    [
+        ("bash", "2", "plain,TS304\n"),
+        ("zsh", "2", "plain\nTS304\n_\n"),
+        ("fish", "TS304", "plain,TS304\n"),
+    ],
+)
+def test_the_scripts_ask_the_command(shell: str, word: str, wanted: str) -> None:
+    variables = {"COMP_WORDS": "tensorsplit rule TS304", "COMP_CWORD": word}
+    ended = process(env={"_TENSORSPLIT_COMPLETE": f"{shell}_complete", **variables})
+    assert ended == (0, wanted, "")
