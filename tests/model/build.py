@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,15 @@ FLOAT, INT64, BOOL, STRING = (
 def known(*opsets: int) -> list[int]:
     """Those opsets that the installed onnx knows, for its own operators."""
     return [opset for opset in opsets if opset <= defs.onnx_opset_version()]
+
+
+@cache
+def node_tests() -> tuple[Any, ...]:
+    """The node tests of onnx, which take seconds to make; they are for all tests, as they are."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings(action="ignore"):  # of their own arithmetic
+        return tuple(collect_testcases(None))
 
 
 Shape = Sequence[int | str | None] | None

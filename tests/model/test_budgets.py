@@ -7,6 +7,7 @@ takes.
 from __future__ import annotations
 
 import functools
+import re
 import resource
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
 import tensorsplit as ts
@@ -214,57 +216,36 @@ def test_inlined_functions_compute_the_same() -> None:
 @limited
 def test_constants_that_double() -> None:
     ways = {
-        "Concat": [node("Concat", "c c", "d", axis=0)],
-        "Tile": [node("Tile", "c two", "d")],
-        "Expand": [
-            node("Unsqueeze", "c zero", "r"),
-            node("Expand", "r column", "e"),
-            node("Reshape", "e flat", "d"),
-        ],
+        "Concat": ["d = Concat<axis = 0>(c, c)"],
+        "Tile": ["d = Tile(c, two)"],
+        "Expand": ["r = Unsqueeze(c, zero)", "e = Expand(r, column)", "d = Reshape(e, flat)"],
         "ConstantOfShape": [
-            node("Shape", "c", "s"),
-            node("Mul", "s two", "t"),
-            node("ConstantOfShape", "t", "d", value=tensor("", [1])),
+            *("s = Shape(c)", "t = Mul(s, two)"),
+            "d = ConstantOfShape<value = int64[1] {1}>(t)",
         ],
-        "Pad": [
-            node("Shape", "c", "s"),
-            node("Concat", "zero s", "t", axis=0),
-            node("Pad", "c t", "d"),
-        ],
-        "Resize": [node("Resize", "c _ scale", "d", mode="nearest")],
+        "Pad": ["s = Shape(c)", "t = Concat<axis = 0>(zero, s)", "d = Pad(c, t)"],
+        "Resize": ['d = Resize<mode = "nearest">(c, , scale)'],
         "Range": [
-            node("Shape", "c", "s"),
-            node("Mul", "s two", "t"),
-            node("Squeeze", "t", "u"),
-            node("Range", "start u step", "d"),
+            *("s = Shape(c)", "t = Mul(s, two)", "u = Squeeze(t)"),
+            "d = Range(start, u, step)",
         ],
-        "OneHot": [node("OneHot", "c two pair", "o"), node("Reshape", "o flat", "d")],
-        "Gather": [
-            node("Concat", "c c", "e", axis=0),
-            node("Mul", "e zero", "f"),
-            node("Gather", "c f", "d"),
-        ],
+        "OneHot": ["o = OneHot(c, two, pair)", "d = Reshape(o, flat)"],
+        "Gather": ["e = Concat<axis = 0>(c, c)", "f = Mul(e, zero)", "d = Gather(c, f)"],
         "GatherND": [
-            node("Concat", "c c", "e", axis=0),
-            node("Mul", "e zero", "f"),
-            node("Unsqueeze", "f one", "g"),
-            node("GatherND", "c g", "d"),
+            *("e = Concat<axis = 0>(c, c)", "f = Mul(e, zero)"),
+            *("g = Unsqueeze(f, one)", "d = GatherND(c, g)"),
         ],
         "Mul": [
-            node("Unsqueeze", "c zero", "r"),
-            node("Unsqueeze", "c one", "s"),
-            node("Mul", "r s", "t"),
-            node("Reshape", "t flat", "d"),
+            *("r = Unsqueeze(c, zero)", "s = Unsqueeze(c, one)"),
+            *("t = Mul(r, s)", "d = Reshape(t, flat)"),
         ],
         "SequenceInsert": [
-            node("SequenceConstruct", "c", "s"),
-            node("SequenceInsert", "s c", "t"),
-            node("ConcatFromSequence", "t", "d", axis=0),
+            *("s = SequenceConstruct(c)", "t = SequenceInsert(s, c)"),
+            "d = ConcatFromSequence<axis = 0>(t)",
         ],
         "SplitToSequence": [
-            node("Concat", "c c", "e", axis=0),
-            node("SplitToSequence", "e step", "s", axis=0),
-            node("ConcatFromSequence", "s", "d", axis=0),
+            *("e = Concat<axis = 0>(c, c)", "s = SplitToSequence<axis = 0>(e, step)"),
+            "d = ConcatFromSequence<axis = 0>(s)",
         ],
     }
     constants = [
@@ -279,16 +260,9 @@ def test_constants_that_double() -> None:
     for name, way in ways.items():
         nodes, levels = [], 18 if name == "SplitToSequence" else 34
         for level in range(levels):
-            for each in way:
-                copy = onnx.NodeProto()
-                copy.CopyFrom(each)
-                for names in (copy.input, copy.output):
-                    for index, end in enumerate(names):
-                        if end in ("c", "d"):
-                            names[index] = f"c{level + (end == 'd')}"
-                        elif end and all(end != entry.name for entry in constants):
-                            names[index] = f"{end}{level}"
-                nodes.append(copy)
+            for each in way:  # names of one letter are other values at each level
+                text = re.sub(r"\b([a-ce-z])\b", rf"\g<1>{level}", each)
+                nodes.append(onnx.parser.parse_node(re.sub(r"\bd\b", f"c{level + 1}", text)))
         nodes.append(node("SplitToSequence", f"x c{levels}", "q", axis=0))
         nodes.append(node("SequenceLength", "q", "y"))
         try_all(model(graph(nodes, [value("x", FLOAT, ["N"])], ["y"], constants)), 3)

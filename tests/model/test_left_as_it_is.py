@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from onnx.backend.test.case.node import collect_testcases
 
 import tensorsplit as ts
 from tensorsplit import SplitError, backend
@@ -27,6 +26,7 @@ from tests.model.build import (
     linked,
     model,
     node,
+    node_tests,
     tensor,
     value,
 )
@@ -132,9 +132,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
 
 def test_node_tests(request: pytest.FixtureRequest) -> None:
     """One in 32; ``--seed`` tells which."""
-    with warnings.catch_warnings(action="ignore"):
-        cases = list(collect_testcases(None))[request.config.getoption("seed") % 32 :: 32]
-    for case in cases:
+    for case in node_tests()[request.config.getoption("seed") % 32 :: 32]:
         assert case.model is not None
         for inputs, _ in case.data_sets or ():
             fed = zip(case.model.graph.input, map(plain, inputs), strict=False)
