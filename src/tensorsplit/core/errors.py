@@ -281,6 +281,13 @@ WITHIN_BYTE = _kind(
     "a part would end within a byte",
     "Elements of less than a byte are packed; where a part begins or ends, a byte must too.",
 )
+CLUSTER = _kind(
+    "TS710",
+    "the cluster can't do it",
+    "Workers have other versions or see other storage than this process, none of them is there any"
+    " more, or the scheduler does not answer. What was there before is there still; running it"
+    " again sweeps what was left.",
+)
 
 
 class SplitError(ValueError):

@@ -184,8 +184,8 @@ class Executor(AbstractContextManager["Executor"], Protocol):
 
     memory: int
 
-    def check(self, draft: str) -> None:
-        """Refuse to run where not all who run tasks see the draft."""
+    def check(self, draft: str, reads: Sequence[Path]) -> None:
+        """Refuse (TS710) to run where not all who run tasks see the draft and what is read."""
 
     def run(
         self,

@@ -87,7 +87,7 @@ class SplitJob:
                     "give a path on a larger disk",
                 )
             self.writing.prepare(str(draft))
-            executor.check(str(draft))
+            executor.check(str(draft), self.reads)
             executor.run(self.writing.tasks(), progress)
             self.writing.finish()
             if verify:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
+from pathlib import Path
 from typing import Any, Self
 
 from tensorsplit import native
@@ -40,7 +41,7 @@ class LocalThreads:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def check(self, _draft: str) -> None:
+    def check(self, _draft: str, _reads: Sequence[Path]) -> None:
         """All threads see the same files."""
 
     def run(

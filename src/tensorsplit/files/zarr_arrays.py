@@ -52,7 +52,7 @@ def store_at(url: str, *, read_only: bool = True) -> Store:
     return GuardedStore(path, read_only=read_only)
 
 
-class GuardedStore(LocalStore):
+class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
     """A folder out of which no link is followed."""
 
     async def get(
@@ -81,7 +81,7 @@ class GuardedStore(LocalStore):
             return None
         if not stat.S_ISREG(found.st_mode):
             raise _unreadable(str(path), "it is no regular file")
-        return found.st_size
+        return int(found.st_size)
 
 
 @lru_cache(maxsize=1024)
@@ -96,7 +96,7 @@ def size_of(store: Store, key: str) -> int | None:
     if isinstance(store, GuardedStore):
         return store.size(key)
     try:
-        return sync(store.getsize(key))
+        return int(sync(store.getsize(key)))
     except FileNotFoundError:
         return None
 
@@ -269,7 +269,8 @@ class StoredArray:
     def _decoded(self, data: Buffer) -> Array:
         (decoded,) = sync(self._pipeline.decode([(data, self._spec)]))
         assert decoded is not None  # noqa: S101 - for the type checker
-        return decoded.as_numpy_array()
+        elements: Array = decoded.as_numpy_array()
+        return elements
 
     def empty(self, dtype: np.dtype[Any]) -> Array:
         """The elements of a chunk that is missing."""

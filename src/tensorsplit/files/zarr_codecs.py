@@ -60,7 +60,7 @@ def bounded_pipeline(metadata: Metadata, place: StorePath, memory: int) -> Codec
 
 def chunk_shape(metadata: Metadata) -> tuple[int, ...]:
     """The shape of what is stored under one key: a chunk, or a shard with its chunks."""
-    return tuple(metadata.chunk_grid.chunk_shape)  # type: ignore[attr-defined]
+    return tuple(metadata.chunk_grid.chunk_shape)
 
 
 def keeps_values(metadata: Metadata) -> bool:
@@ -96,7 +96,7 @@ def _limit(shape: tuple[int, ...], metadata: Metadata, memory: int) -> int:
         if isinstance(metadata, ArrayV2Metadata)
         else any(isinstance(each, ArrayArrayCodec) for each in metadata.codecs)
     )
-    return prod(shape) * dtype.itemsize * (_WIDEST if has_filters else 1) + _SLACK
+    return prod(shape) * int(dtype.itemsize) * (_WIDEST if has_filters else 1) + _SLACK
 
 
 def _bounded(
@@ -115,7 +115,7 @@ def _bounded(
 
 
 @dataclass(frozen=True)
-class _BoundedCodec(BytesBytesCodec):
+class _BoundedCodec(BytesBytesCodec):  # type: ignore[misc]  # it has no types
     """A codec of zarr 3, with a bound."""
 
     codec: BytesBytesCodec
@@ -123,7 +123,7 @@ class _BoundedCodec(BytesBytesCodec):
     is_fixed_size = False
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        return self.codec.compute_encoded_size(input_byte_length, chunk_spec)
+        return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
         described: Any = self.codec.to_dict()

@@ -1,0 +1,312 @@
+"""Running tasks on the workers of a Dask cluster.
+
+Workers read and write the storage themselves, and return counts. Before anything is written, all of
+them and the scheduler are asked which versions they have, and to read a token beside the draft; a
+worker that joins later is asked by its first task. Dask runs the tasks of a worker that dies on
+another one; they are written so that they may run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from itertools import islice
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Condition
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from uuid import uuid4
+
+from fsspec.core import url_to_fs
+
+import tensorsplit
+from tensorsplit.core.errors import CLUSTER, LIBRARY, TOO_LARGE, SplitError, show, show_int
+from tensorsplit.files.formats import WriteTask
+from tensorsplit.files.threads import BASE
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+PATIENCE = 60.0
+"""The seconds without any worker after which a run ends."""
+
+_LIBRARIES = ("numpy", "safetensors", "zarr", "numcodecs", "fsspec")
+_BESIDE = ".tensorsplit-token"
+_SETTLING = 10.0
+_LOOK = 1.0
+_AHEAD = 3
+
+
+Versions: TypeAlias = "tuple[tuple[str, str | None], ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """What a worker has to have and see before it runs a task.
+
+    Attributes:
+        token: The path or URL of a file beside the draft.
+        text: What it holds.
+        versions: The versions of this package and of the libraries that read and write files.
+    """
+
+    token: str
+    text: str
+    versions: Versions
+
+    def check(self) -> None:
+        """Refuse (TS710) a process that has other versions, or does not see the draft."""
+        _check_versions(self.versions)
+        try:
+            fs, path = url_to_fs(self.token)
+            text = fs.cat_file(path).decode()
+        except (OSError, ValueError):
+            text = ""
+        if text != self.text:
+            problem = f"it does not see what was written to {self.token}"
+            raise _refusal(problem, "give a path that all workers share")
+
+
+def _check_versions(versions: Versions) -> None:
+    """Refuse (TS710) other versions than those here."""
+    differing = [
+        f"{name} {theirs or 'is missing'}, not {ours}"
+        for (name, ours), (_, theirs) in zip(versions, _versions(), strict=True)
+        if ours != theirs
+    ]
+    if differing:
+        raise _refusal(f"it has {', '.join(differing)}", "install the same versions everywhere")
+
+
+def _check_worker(gate: _Gate, reads: Sequence[Path]) -> None:
+    """Refuse (TS710) a worker that has other versions, or does not see what is read or written."""
+    gate.check()
+    for path in reads:
+        if not path.exists():
+            raise _refusal(f"it does not see {path}", "give a path that all workers share")
+
+
+@cache
+def _versions() -> Versions:
+    """The versions of this package and of the libraries that read and write files."""
+    found: list[tuple[str, str | None]] = [("tensorsplit", tensorsplit.__version__)]
+    for name in _LIBRARIES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append((name, None))
+    return tuple(found)
+
+
+class _Running:
+    """How many tasks run in this process."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = Condition()
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a task during the block."""
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    def _add(self, count: int) -> None:
+        with self._changed:
+            self._count += count
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until none runs, but not for ever."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == 0, _SETTLING)
+
+
+_running = _Running()
+
+
+def _settle() -> None:
+    _running.wait()
+
+
+def _run(gate: _Gate, task: WriteTask, memory: int, verify: bool) -> int:
+    """Run a task on a worker; without its token it is not run, as its draft may be gone."""
+    with _running.counted():
+        gate.check()
+        return task.verify(memory) if verify else task.write(memory)
+
+
+class DaskCluster:
+    """Runs tasks on a Dask cluster: one that is there, or one of processes on this machine.
+
+    Args:
+        memory: The memory that each process of the cluster takes at most.
+        least: What one task needs at least (TS707).
+        address: Where the scheduler is, such as ``tcp://10.0.0.1:8786``; None to start processes.
+        workers: How many processes are started.
+        patience: After so many seconds without a worker the run ends (TS710).
+    """
+
+    def __init__(
+        self,
+        memory: int,
+        least: int,
+        *,
+        address: str | None = None,
+        workers: int = 1,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._whole, self._least = memory - BASE, least
+        self._address, self._workers = address, workers
+        self._patience = patience
+        self._closing = contextlib.ExitStack()
+        self._count, self._looked, self._seen = 0, 0.0, time.monotonic()
+        self.memory = 0
+
+    def __enter__(self) -> Self:
+        try:
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            problem = f"Dask can't be imported: {error}"
+            raise SplitError(LIBRARY, problem, "pip install 'tensorsplit[files]'") from None
+        with contextlib.ExitStack() as closing:
+            closing.enter_context(_silence())
+            where: Any = self._address
+            if where is None:
+                where = closing.enter_context(
+                    LocalCluster(
+                        n_workers=self._workers,
+                        threads_per_worker=1,
+                        memory_limit=None,
+                        dashboard_address=None,
+                        silence_logs=logging.CRITICAL,
+                    )
+                )
+            try:
+                client = Client(where, timeout=self._patience, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise _refusal(f"no scheduler answers: {show(error)}", "give its address") from None
+            self._client: Client = closing.enter_context(client)
+            while not self._threads():
+                time.sleep(_LOOK / 10)
+            threads = max(self._client.nthreads().values(), default=1)
+            self.memory = self._whole // threads
+            if self.memory < self._least:
+                raise SplitError(
+                    TOO_LARGE,
+                    f"a task needs {show_int(self._least)} bytes, and with {threads} threads in a"
+                    f" worker each has {show_int(max(self.memory, 0))}",
+                    f"give at least {show_int(BASE + threads * self._least)}",
+                    parameter="memory",
+                )
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def check(self, draft: str, reads: Sequence[Path]) -> None:
+        """Refuse (TS710) if a worker or the scheduler has other versions, or sees other storage."""
+        folder = draft.rstrip("/").rpartition("/")[0]
+        self._gate = _Gate(f"{folder}/{_BESIDE}", uuid4().hex, _versions())
+        fs, path = url_to_fs(self._gate.token)
+        fs.pipe_file(path, self._gate.text.encode())
+        try:
+            self._client.run_on_scheduler(_check_versions, self._gate.versions)
+        except Exception as error:  # noqa: BLE001 - it may not even know this function
+            raise _refused_by("the scheduler", error) from None
+        answers = self._client.run(_check_worker, self._gate, reads, on_error="return")
+        alive = self._client.nthreads()
+        for worker, answer in sorted(answers.items()):
+            if answer is not None and worker in alive:
+                raise _refused_by(f"the worker at {worker}", answer)
+
+    def run(
+        self,
+        tasks: Iterator[WriteTask],
+        progress: Callable[[int], object],
+        *,
+        verify: bool = False,
+    ) -> None:
+        """Run the tasks, a few for each thread of the cluster at a time (TS710)."""
+        done: SimpleQueue[Future[int]] = SimpleQueue()
+        waiting: set[Future[int]] = set()
+        try:
+            while True:
+                for task in islice(tasks, max(_AHEAD * self._threads() - len(waiting), 0)):
+                    future = self._client.submit(
+                        _run, self._gate, task, self.memory, verify, pure=False
+                    )
+                    waiting.add(future)
+                    future.add_done_callback(done.put)
+                if not waiting:
+                    break
+                with contextlib.suppress(Empty):
+                    future = done.get(timeout=_LOOK)
+                    progress(_result(future))
+                    waiting.discard(future)
+        finally:
+            if waiting:  # whatever still writes into a draft that is about to be removed
+                self._client.cancel(list(waiting), force=True)
+                with contextlib.suppress(Exception):
+                    self._client.run(_settle)
+
+    def _threads(self) -> int:
+        """How many threads the cluster has now; refused (TS710) after a while without any."""
+        now = time.monotonic()
+        if now - self._looked >= _LOOK:
+            try:
+                self._count = sum(self._client.nthreads().values())
+            except OSError as error:
+                raise _refusal(f"the scheduler does not answer: {show(error)}") from None
+            self._looked = time.monotonic()
+            if self._count:
+                self._seen = self._looked
+            elif self._looked - self._seen > self._patience:
+                problem = f"there was no worker for {self._patience:g} seconds"
+                raise _refusal(problem, "start workers, and run it again")
+        return self._count
+
+
+def _result(future: Future[int]) -> int:
+    """What a task gave."""
+    from distributed import KilledWorker
+
+    try:
+        return int(future.result())
+    except KilledWorker:
+        raise _refusal(
+            "each worker that ran one of the tasks died", "give them more memory"
+        ) from None
+    except CancelledError:
+        raise _refusal("the scheduler lost a task", "run it again") from None
+
+
+def _refused_by(who: str, error: BaseException) -> SplitError:
+    if isinstance(error, SplitError):
+        return _refusal(f"{who}: {error.problem}", error.fix)
+    problem = f"{who}: it can't run tensorsplit: {show(error)}"
+    return _refusal(problem, "install it there, in the same version")
+
+
+def _refusal(problem: str, fix: str = "") -> SplitError:
+    return SplitError(CLUSTER, problem, fix, parameter="scheduler")
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep what Dask logs off standard error, as each refusal is one line there."""
+    with contextlib.ExitStack() as restoring:
+        for handler in logging.getLogger("distributed").handlers:
+            restoring.callback(handler.setLevel, handler.level)
+            handler.setLevel(logging.CRITICAL + 1)
+        yield
