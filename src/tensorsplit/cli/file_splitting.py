@@ -73,8 +73,10 @@ _MOST_PARTS = 8
     metavar="SIZE",
     default="256MiB",
     show_default=True,
-    help="The most memory that is taken, such as 1GiB.",
+    help="The most memory that a process takes, such as 1GiB.",
 )
+@click.option("--workers", type=int, metavar="N", help="Split in N processes, as a Dask cluster.")
+@click.option("--scheduler", metavar="ADDRESS", help="Split on a Dask cluster, by its scheduler.")
 @click.option("--verify", is_flag=True, help="Read everything back, and compare it.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it is there.")
 def split(
@@ -93,6 +95,8 @@ def split(
     max_shard_size: str | None,
     dry_run: bool,
     memory: str,
+    workers: int | None,
+    scheduler: str | None,
     verify: bool,
     overwrite: bool,
 ) -> None:
@@ -105,7 +109,6 @@ def split(
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.rule_files import chosen_rules
     from tensorsplit.files.split_job import plan_job
-    from tensorsplit.files.threads import LocalThreads
 
     version = None if operator is None else operator_named(operator, opset).id
     operands = SplitOperands(
@@ -131,7 +134,7 @@ def split(
         raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
     total = job.nbytes * (2 if verify else 1)
     with (
-        LocalThreads(parse_bytes(memory), job.writing.least_memory) as executor,
+        job.executor(parse_bytes(memory), workers=workers, scheduler=scheduler) as executor,
         progress_of("splitting", total, in_bytes=True) as progress,
     ):
         job.run(executor, outputs(), overwrite=overwrite, verify=verify, progress=progress)

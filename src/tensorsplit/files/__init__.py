@@ -29,13 +29,16 @@ def split(
     rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     max_shard_size: int | None = None,
     memory: int = MEMORY,
+    workers: int | None = None,
+    scheduler: str | None = None,
     verify: bool = False,
     overwrite: bool = False,
 ) -> None:
     """Split tensors in files, without loading any of them as a whole.
 
     Args:
-        source: An ``.npy``; a ``.safetensors``, or a folder of these with their index.
+        source: An ``.npy``; a ``.safetensors``, or a folder of these with their index; a zarr array
+            or group, at a path or URL.
         target: The folder, or ``.safetensors``, that is written; it is whole, or not there.
         split: The length of each part.
         axis: The axis, in [-rank, rank-1]; by default that of the operator version.
@@ -49,7 +52,11 @@ def split(
         array: Which tensors of the source are split; by default all.
         rules: A TOML file of rules, or what such a file holds, in the place of all of the above.
         max_shard_size: The most bytes of tensors in a file, of formats that hold several.
-        memory: The bytes of memory that the process takes at most.
+        memory: The bytes of memory that each process takes at most.
+        workers: How many processes of this machine split, as a Dask cluster; by default threads of
+            this one do.
+        scheduler: The address of a Dask scheduler whose workers split, such as
+            ``tcp://10.0.0.1:8786``.
         verify: Read everything back, and compare it with the source.
         overwrite: Whether `target` may be there already, and is replaced.
 
@@ -58,7 +65,7 @@ def split(
 
     Raises:
         SplitError: TS101 to TS309 for what is no split; TS702 if the target can't be written, and
-            TS705 to TS709; nothing is left behind then.
+            TS705 to TS710; nothing is left behind then.
 
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
@@ -68,7 +75,6 @@ def split(
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.rule_files import chosen_rules
     from tensorsplit.files.split_job import plan_job
-    from tensorsplit.files.threads import LocalThreads
 
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
     job = plan_job(
@@ -80,5 +86,5 @@ def split(
     )
     for pattern in job.unmatched:
         warnings.warn(f"{show(pattern)} matches no tensor", SplitWarning, stacklevel=2)
-    with LocalThreads(memory, job.writing.least_memory) as executor:
+    with job.executor(memory, workers=workers, scheduler=scheduler) as executor:
         job.run(executor, Outputs(), overwrite=overwrite, verify=verify)

@@ -38,6 +38,7 @@ PATIENCE = 60.0
 
 _LIBRARIES = ("numpy", "safetensors", "zarr", "numcodecs", "fsspec")
 _BESIDE = ".tensorsplit-token"
+_CONNECTING = 15.0
 _SETTLING = 10.0
 _LOOK = 1.0
 _AHEAD = 3
@@ -152,7 +153,7 @@ class DaskCluster:
         memory: The memory that each process of the cluster takes at most.
         least: What one task needs at least (TS707).
         address: Where the scheduler is, such as ``tcp://10.0.0.1:8786``; None to start processes.
-        workers: How many processes are started.
+        workers: How many processes are started; one for each processor by default.
         patience: After so many seconds without a worker the run ends (TS710).
     """
 
@@ -162,7 +163,7 @@ class DaskCluster:
         least: int,
         *,
         address: str | None = None,
-        workers: int = 1,
+        workers: int | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self._whole, self._least = memory - BASE, least
@@ -187,12 +188,13 @@ class DaskCluster:
                         n_workers=self._workers,
                         threads_per_worker=1,
                         memory_limit=None,
-                        dashboard_address=None,
+                        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                         silence_logs=logging.CRITICAL,
                     )
                 )
             try:
-                client = Client(where, timeout=self._patience, set_as_default=False)
+                patience = min(self._patience, _CONNECTING)
+                client = Client(where, timeout=patience, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise _refusal(f"no scheduler answers: {show(error)}", "give its address") from None
             self._client: Client = closing.enter_context(client)
@@ -242,7 +244,8 @@ class DaskCluster:
         waiting: set[Future[int]] = set()
         try:
             while True:
-                for task in islice(tasks, max(_AHEAD * self._threads() - len(waiting), 0)):
+                most = max(_AHEAD * self._threads(), 1)  # so that none waits only at the end
+                for task in islice(tasks, max(most - len(waiting), 0)):
                     future = self._client.submit(
                         _run, self._gate, task, self.memory, verify, pure=False
                     )

@@ -27,6 +27,7 @@ from tensorsplit.files.formats import (
     open_source,
 )
 from tensorsplit.files.rule_files import RuleSet
+from tensorsplit.files.threads import LocalThreads
 
 _MOST_NAMES = 10
 
@@ -53,6 +54,25 @@ class SplitJob:
     def nbytes(self) -> int:
         """The bytes of elements that are written."""
         return self.writing.nbytes
+
+    def executor(
+        self, memory: int, *, workers: int | None = None, scheduler: str | None = None
+    ) -> Executor:
+        """What runs the tasks: threads here, so many processes here, or a cluster.
+
+        Raises:
+            SplitError: TS703 for both `workers` and `scheduler`, TS704 without Dask, TS707 if one
+                task does not fit the memory. On entering it, TS710 if the cluster does not answer.
+        """
+        least = self.writing.least_memory
+        if workers is None and scheduler is None:
+            return LocalThreads(memory, least)
+        if workers is not None and (scheduler is not None or workers < 1):
+            problem = "give one of workers, at least 1, and scheduler"
+            raise SplitError(USAGE, problem, parameter="workers")
+        from tensorsplit.files.cluster import DaskCluster
+
+        return DaskCluster(memory, least, workers=workers, address=scheduler)
 
     def run(
         self,
@@ -108,7 +128,7 @@ def plan_job(
         SplitError: TS101 to TS309 for what is no split, TS703 for rules that contradict each other,
             TS705 for a source that can't be read, TS706 for names that collide.
     """
-    opened = open_source(source)
+    opened = open_source(source if "://" in source else str(Path(source).absolute()))
     for name in arrays:
         if name not in opened.tensors:
             known = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))

@@ -42,6 +42,8 @@ Found: TypeAlias = "zarr.Array[Any] | zarr.Group"
 
 _DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 _LARGEST_DOCUMENT = 64 << 20
+_UNFINISHED = ".partial"
+"""How zarr calls files until they are whole."""
 
 
 def store_at(url: str, *, read_only: bool = True) -> Store:
@@ -319,12 +321,18 @@ def _has_other_bits(elements: Array, value: Any) -> bool:
 def _copy_file(source: Path, target: Path, size: int) -> None:
     """Copy a file; whoever else makes the same copy at the same time does no harm."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f"{target.name}.{os.urandom(8).hex()}")
+    draft = target.with_name(f"{target.name}.{os.urandom(8).hex()}{_UNFINISHED}")
     with contextlib.ExitStack() as cleaning:
         draft.touch(exist_ok=False)
         cleaning.callback(draft.unlink, missing_ok=True)
         RangeCopies((ByteRange(str(source), 0, str(draft), 0, size),)).write(1 << 20)
         draft.replace(target)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the files that processes were writing when they were killed."""
+    for path in folder.rglob(f"*{_UNFINISHED}"):
+        path.unlink(missing_ok=True)
 
 
 def _unreadable(source: str, problem: str) -> SplitError:

@@ -42,6 +42,7 @@ from tensorsplit.files.zarr_arrays import (
     join,
     open_array,
     open_part,
+    remove_unfinished,
     store_at,
 )
 
@@ -218,20 +219,18 @@ class _Cut:
 
 def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: ArrayPlace) -> _Cut:
     """Which elements of an array a new one is made of (TS310 where the axis is dropped)."""
-    plan, chunks = division.plan, array.shards or array.chunks
-    if plan is None:
-        whole = ((0, array.shape[0]),)
-        return _Cut(place, array.shape[0], 0, whole, array.shape, chunks)
-    if not plan.keepdims:
+    plan = division.plan
+    if plan is None or not plan.keepdims:
         raise SplitError(
             CANNOT_EXPRESS,
             "the chunks of a zarr array keep all of its axes",
             "split it with keepdims=1",
-            operator=plan.operator,
             parameter="keepdims",
         )
     pieces = tuple((plan.offsets[each], plan.sizes[each]) for each in output.parts)
-    return _Cut(place, array.shape[plan.axis], plan.axis, pieces, output.shape, chunks)
+    return _Cut(
+        place, array.shape[plan.axis], plan.axis, pieces, output.shape, array.shards or array.chunks
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +299,9 @@ class ZarrWriting:
             store = store_at(join(self._draft, part.name), read_only=False)
             for name, document in part.documents.items():
                 sync(store.set(name, _described(name, document, part.cut.shape)))
-        if local_path(self._draft) is not None:
+        path = local_path(self._draft)
+        if path is not None:
+            remove_unfinished(path)
             os.sync()
 
 
