@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -25,7 +25,6 @@ from uuid import uuid4
 
 from fsspec.core import url_to_fs
 
-import tensorsplit
 from tensorsplit.core.errors import CLUSTER, LIBRARY, TOO_LARGE, SplitError, show, show_int
 from tensorsplit.files.formats import WriteTask
 from tensorsplit.files.threads import BASE
@@ -96,7 +95,9 @@ def _check_worker(gate: _Gate, reads: Sequence[Path]) -> None:
 @cache
 def _versions() -> Versions:
     """The versions of this package and of the libraries that read and write files."""
-    found: list[tuple[str, str | None]] = [("tensorsplit", tensorsplit.__version__)]
+    found: list[tuple[str, str | None]] = [
+        ("tensorsplit", import_module("tensorsplit").__version__)
+    ]
     for name in _LIBRARIES:
         try:
             found.append((name, metadata.version(name)))
