@@ -106,7 +106,7 @@ def _versions() -> Versions:
     return tuple(found)
 
 
-class _Running:
+class _TaskCount:
     """How many tasks run in this process."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class _Running:
             self._changed.wait_for(lambda: self._count == 0, _SETTLING)
 
 
-_running = _Running()
+_running = _TaskCount()
 
 
 def _settle() -> None:
