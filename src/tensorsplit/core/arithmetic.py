@@ -81,7 +81,7 @@ def as_number(dim: Dim) -> Number:
 
 
 def as_dim(number: Number) -> Dim:
-    """A number that is no formula as a dimension."""
+    """A number, but not a formula, as a dimension."""
     return number.dim if type(number) is Symbol else number
 
 

@@ -83,7 +83,7 @@ def _as_dim(item: object, shape: Shape) -> Dim:
 
 
 def as_index(value: object) -> int | None:
-    """An integer of any kind as ``int``; None for what is no integer, as booleans are not."""
+    """An integer of any kind as ``int``; None for anything else, booleans too."""
     if isinstance(value, bool):
         return None
     try:

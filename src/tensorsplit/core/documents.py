@@ -46,8 +46,8 @@ def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
     """The content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:
-        SplitError: TS703 for what can't be read or is no JSON, of 256 MiB at most, in which no name
-            comes twice in an object, and every number is one.
+        SplitError: TS703 for what can't be read or is not JSON, of 256 MiB at most, in which no
+            name comes twice in an object, and every number is one.
     """
     try:
         octets = read_file(path, _MOST_BYTES)

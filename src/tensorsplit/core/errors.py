@@ -180,7 +180,9 @@ OUT_OVERLAP = _kind(
 
 # Codes TS5xx, models
 UNREADABLE_MODEL = _kind(
-    "TS501", "not a readable model", "The file is no ONNX model or OpenVINO IR, or is truncated."
+    "TS501",
+    "not a readable model",
+    "The file is not an ONNX model or OpenVINO IR, or is truncated.",
 )
 MALFORMED_MODEL = _kind(
     "TS502",

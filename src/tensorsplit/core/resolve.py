@@ -182,7 +182,7 @@ def _source(operator: Operator, known: Known) -> Lengths | None:
         )
         raise SplitError(
             CONFLICTING_OPERANDS,
-            f"both are given: {seen}" if given else "the lengths are given by no operand",
+            f"both are given: {seen}" if given else "no lengths are given",
             f"give {ways}, {'at most' if operator.absent else 'exactly'} one",
             parameter=operator.lengths[0].operand,
         )

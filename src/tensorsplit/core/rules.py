@@ -65,7 +65,7 @@ Rule: TypeAlias = Callable[[Number, Numbers], Sizes]
 
 
 def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chunks:
-    """A rule of dimensions of any kind; an expression or None stands for what is no number."""
+    """A rule of dimensions of any kind; an expression or None stands for what is not a number."""
     are_integers = is_known(dim) and are_known(given)
     if not are_integers:
         dim, given = as_number(dim), tuple(map(as_number, given))

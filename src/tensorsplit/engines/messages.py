@@ -122,7 +122,7 @@ def receive(pipe: Connection, most: int = sys.maxsize) -> Any:
     """Receive a value that takes so many bytes of memory at most, more or less.
 
     Tuples have become lists, and arrays are writable. EOFError or OSError if the other end is gone;
-    TooLarge, before anything of that size is read; any other exception for what is no message.
+    TooLarge, before anything of that size is read; any other exception for what is not a message.
     """
     reader = _Reader(pipe, most)
     return _decoded(json.loads(reader.octets(_PER_CHARACTER)), reader)
@@ -161,7 +161,7 @@ class _Reader:
 
 
 def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
-    """A value as JSON; what is no plain value becomes an object with one key, which tells it."""
+    """A value as JSON; all but plain values become objects, whose one key is their kind."""
     if isinstance(value, (list, tuple)):
         return [_encoded(item, pieces) for item in value]
     if isinstance(value, Mapping):
@@ -173,7 +173,7 @@ def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
         return _encoded_array(np.asarray(value), pieces)
     if isinstance(value, _PLAIN):
         return value
-    raise TypeError(f"a value of type {type(value).__name__} is no array, number or text")
+    raise TypeError(f"a value of type {type(value).__name__} is not an array, number or text")
 
 
 def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]) -> Any:
@@ -181,7 +181,7 @@ def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]
         items = [_encoded(item, pieces) for item in array.reshape(-1).tolist()]
         return {"objects": [list(array.shape), items]}
     if array.dtype.hasobject:
-        raise TypeError(f"an array of {array.dtype} is no array of numbers or texts")
+        raise TypeError(f"an array of {array.dtype} is not an array of numbers or texts")
     name = array.dtype.name if array.dtype.isbuiltin == 2 else array.dtype.str  # 2: of ml_dtypes
     pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return {"array": [name, list(array.shape)]}

@@ -442,7 +442,7 @@ def _search_path() -> str:
 
 
 def timeout() -> float:
-    """How many seconds an engine may take for one call; SplitError TS703 for what is no number."""
+    """How many seconds an engine may take for a call; TS703 for anything but a number."""
     text = os.environ.get(TIMEOUT_VARIABLE, DEFAULT_TIMEOUT)
     try:
         seconds = float(text)

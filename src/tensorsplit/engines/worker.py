@@ -72,7 +72,7 @@ def perform(adapter: str, request: Iterable[Any]) -> Any:
 def _start_keeper(lifeline: int) -> None:
     """Start the process that kills this one, and all that it starts, when the caller's is gone.
 
-    An engine may be past noticing that by itself. The keeper is no child of this process, which
+    An engine may be past noticing that by itself. The keeper is not a child of this process, which
     might wait for all of them.
     """
     group, mark = os.getpid(), os.environ[MARK]

@@ -82,7 +82,7 @@ def axis_split(
 ) -> AxisSplit:
     """What an intent makes of a tensor; what can be refused is (TS2xx, TS3xx).
 
-    ``lengths`` and ``axis`` hold what is no constant.
+    ``lengths`` and ``axis`` hold what is not a constant.
     """
     _check_data(intent, data)
     at: Number = intent.axis or 0

@@ -24,7 +24,7 @@ _FAMILY = {record.name: record for record in operators.values() if record.vendor
 
 
 def record_of(layer: Any) -> Operator | None:
-    """The operator version of a layer; None if it is no split."""
+    """The operator version of a layer; None if it is not a split."""
     return _FAMILY.get(layer.get_type_name())
 
 

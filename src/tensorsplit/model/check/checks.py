@@ -83,7 +83,7 @@ DEAD_OUTPUT = _check(
     "TS812",
     NOTE,
     "unused part",
-    "No node reads the output, and it is no output of the graph.",
+    "No node reads the output, and it is not an output of the graph.",
 )
 NOT_CALLED = _check(
     "TS813",

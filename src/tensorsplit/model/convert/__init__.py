@@ -45,7 +45,7 @@ def convert(
     Raises:
         SplitError: TS101 for an opset that does not exist, TS1xx to TS3xx for split nodes that
             are wrong, TS310 and TS201 for those not expressible at the opset, TS512 for other
-            operators that are not, TS501, TS502 for what is no well-formed model.
+            operators that are not, TS501, TS502 for a model that is not well-formed.
     """
     opened, report = open_converted(model, opset, variadic=variadic)
     return opened.back(report.is_changed)

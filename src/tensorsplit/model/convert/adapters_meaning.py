@@ -264,7 +264,7 @@ def _sequence_asked_for(node: NodeConversion) -> None:
 def _cast_name_up(node: NodeConversion) -> None:
     name = str(node.take("to")).upper()
     if name not in ir.DataType.__members__:
-        raise node.refusal(f"it casts to {name!r}, which is no element type")
+        raise node.refusal(f"it casts to {name!r}, which is not an element type")
     node.put(to=ir.DataType[name].value)
 
 
@@ -276,7 +276,7 @@ def _cast_to(node: NodeConversion) -> ir.DataType:
     number = node.attribute("to")
     found = element_type_of(number)
     if found is None:
-        raise node.refusal(f"it casts to {number!r}, which is no element type")
+        raise node.refusal(f"it casts to {number!r}, which is not an element type")
     return found
 
 

@@ -85,7 +85,7 @@ class Conversion:
     def started(self, ref: NodeRef) -> NodeConversion:
         """The model's own node; a wrong one is refused.
 
-        Not so in a body or function, where it may never run, and then is no mistake (D22).
+        Not so in a body or function, where it may never run, and then is not a mistake (D22).
         """
         if ref.scope is self.model.graph and ref.path in self._wrong:
             raise self._wrong[ref.path]

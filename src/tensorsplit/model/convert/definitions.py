@@ -24,7 +24,7 @@ def replace_by_definition(node: NodeConversion) -> bool:
     proto.output[:] = [name for name in formal if name in produced]
     try:
         function = ir.serde.deserialize_function(proto)
-    except ir.serde.SerdeError:  # some definitions are no well-formed functions
+    except ir.serde.SerdeError:  # some definitions are not well-formed functions
         return False
     moved = list(function)
     if any(any(bodies(inner)) for inner in moved):

@@ -58,7 +58,7 @@ def open_converted(
 
 
 def _checked(opset: object) -> int:
-    """An opset that models can be converted to (TS101 for what is none)."""
+    """An opset that models can be converted to (TS101 for anything else)."""
     number = as_index(opset)
     if number is None or not 1 <= number <= _NEWEST:
         raise SplitError(

@@ -48,7 +48,7 @@ _MANY = 1 << 24
 GRAPH_TYPES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 LARGEST_CONSTANT = 1 << 16
-"""Constants of more elements are no operands of anything; their data is not read."""
+"""Constants of more elements are not operands of anything; their data is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
 
 
 def own_fault(problem: str, error: Exception) -> SplitError:
-    """The refusal of what this package fails at, and which is no fault of the model (TS512)."""
+    """The refusal of what this package fails at, and which is not a fault of the model (TS512)."""
     reason = f"{type(error).__name__}: {show(str(error))}"
     return SplitError(NO_ADAPTER, f"{problem} ({reason})", "please report it, with the model")
 

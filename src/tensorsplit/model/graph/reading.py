@@ -352,7 +352,7 @@ def open_model(source: Source) -> OnnxModel:
     What was read before is not parsed again. Large weights stay in the file of a model.
 
     Raises:
-        SplitError: TS501 for what is no ONNX model; TS502 for a graph that contradicts itself.
+        SplitError: TS501 for what is not an ONNX model; TS502 for a graph that contradicts itself.
     """
     begin("reading")
     read = read_model(source, without_weights=True)

@@ -89,7 +89,7 @@ def check_tensor(tensor: TensorProto) -> None:
 
     Raises:
         SplitError: TS502 for an unknown element type or impossible dimensions, TS504 for external
-            data whose position is no number.
+            data whose position is not a number.
     """
     _checked_shape(tensor.name, tensor)
     for entry in tensor.external_data:

@@ -122,7 +122,8 @@ def _elementwise(rule: Callable[..., Dim], node: Node, output: Tensor) -> Elemen
     arrays = [_objects(fact) for fact in node.inputs]
     if not arrays or any(array is None for array in arrays):
         return None
-    made = np.frompyfunc(rule, len(arrays), 1)(*arrays)
+    with np.errstate(all="ignore"):  # NumPy warns of flags that the arithmetic of a rule leaves
+        made = np.frompyfunc(rule, len(arrays), 1)(*arrays)
     return tuple(_fitting(entry, output) for entry in np.ravel(np.asarray(made, object)).tolist())
 
 

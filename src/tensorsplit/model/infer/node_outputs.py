@@ -40,7 +40,7 @@ def infer_outputs(
     opsets: Mapping[str, int],
     attributes: Attributes | None = None,
 ) -> list[Fact]:
-    """A fact for each output of a node that is no split; nothing is known where onnx refuses.
+    """A fact for each output of a node other than a split; nothing is known where onnx refuses.
 
     Bodies that the node may have are left out.
 
@@ -256,7 +256,7 @@ def _tensor_proto(kind: ir.DataType, shape: Shape | None) -> onnx.TypeProto:
 
 
 def _names(inputs: tuple[Fact | None, ...]) -> dict[str, Dim]:
-    """The dimensions and elements that are no numbers, by the names that onnx gets for them."""
+    """The dimensions and elements that are not numbers, by the names that onnx gets for them."""
     found: dict[str, Dim] = {}
     for fact in inputs:
         dims: Shape | None = None

@@ -157,7 +157,7 @@ def _position(inputs: list[Fact], index: int) -> int | None:
 
 
 def integer(node: ir.Node, name: str, default: int | None) -> int | None:
-    """An attribute of a node; None where it is no integer, or only calls of a function tell."""
+    """An attribute of a node; None where it is not an integer, or only calls of a function tell."""
     attribute = node.attributes.get(name)
     if attribute is None:
         return default

@@ -169,7 +169,7 @@ def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitErr
     """What contradicts the types that a node takes, that its bodies pass on, or that are declared.
 
     Args:
-        ref: A node that is no split, with as many operands as it has to have.
+        ref: A node other than a split, with as many operands as it has to have.
         schema: The ``onnx.defs.OpSchema``; None for an operator that onnx does not know.
         fact_of: What is known of a value.
     """

@@ -77,7 +77,7 @@ def lower_graph(opened: OnnxModel, target: str) -> LoweringReport:
 
 def _first_wrong(opened: OnnxModel) -> SplitError | None:
     """The first thing that makes a model malformed, if anything does; it may be half lowered."""
-    with suppress(Exception):  # what fails here too is no fault of the model
+    with suppress(Exception):  # what fails here too is not a fault of the model
         read = replace(opened)
         for wrong in contradictions(read):
             if wrong.kind is MALFORMED_MODEL:

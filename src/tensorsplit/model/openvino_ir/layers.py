@@ -98,7 +98,7 @@ def read_network(path: Path) -> Element:
     except OSError as error:
         raise _unreadable(path, str(error.strerror), "give a file that can be read") from None
     except (ParseError, ValueError, LookupError) as error:
-        raise _unreadable(path, f"it is no XML: {str(error)[:100]}", "save it again") from None
+        raise _unreadable(path, f"it is not XML: {str(error)[:100]}", "save it again") from None
     version = root.get("version", "")
     if root.tag != "net":
         raise _unreadable(path, f"its root element is <{root.tag[:40]}>", "an IR file has <net>")

@@ -86,7 +86,7 @@ def read_ir(file: Path) -> IrFile:
             are read, and those that tell a split layer its axis and lengths.
 
     Raises:
-        SplitError: TS501 for a file that is no IR 10 or 11, TS502 for a graph that is not
+        SplitError: TS501 for a file that is not IR 10 or 11, TS502 for a graph that is not
             well-formed, TS503 for XML with a document type, TS504 for a ``.bin`` that is missing,
             is a link that leads out of the folder, or does not hold what the ``.xml`` says.
     """

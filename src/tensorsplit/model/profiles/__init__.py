@@ -142,7 +142,7 @@ def load(engine: str, version: str | None = None) -> Profile:
 
 
 def _order(version: str) -> Version:
-    """What a version is compared by; one that is no version, such as a target's, is the oldest."""
+    """What a version is compared by; what is not one, such as a target's, is the oldest."""
     try:
         return Version(version)
     except InvalidVersion:

@@ -62,7 +62,7 @@ def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
 
     def run_version(inputs: Sequence[Any]) -> list[Any]:
         if not all(isinstance(value, np.ndarray) for value in inputs if value is not None):
-            raise node_failed("an input is no tensor", "give tensors")
+            raise node_failed("an input is not a tensor", "give tensors")
         return version(_Call(step, inputs, attributes, made))
 
     return run_version
@@ -388,7 +388,7 @@ def _sequence_insert(inputs: Sequence[Any]) -> Any:
     """SequenceInsert: the sequence with a tensor before a position, by default at the end."""
     sequence, tensor = _sequence(inputs[0]), inputs[1]
     if not isinstance(tensor, np.ndarray):
-        raise node_failed("what is to be inserted is no tensor", "give a tensor")
+        raise node_failed("what is to be inserted is not a tensor", "give a tensor")
     if sequence and element_type(sequence[0]) != element_type(tensor):
         raise node_failed(
             f"a tensor of {element_type(tensor)} can't join one of {element_type(sequence[0])}",
