@@ -134,3 +134,20 @@ def test_no_differences(tensorsplit: Command) -> None:
 )
 def test_refusals_of_diff(refused: Refused, code: str, words: list[str]) -> None:
     refused(code, "diff", *words)
+
+
+@pytest.mark.parametrize("width", [30, 40, 80])
+def test_tables_fold_and_break_no_identifier(
+    tensorsplit: Command, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    listed = tensorsplit("ops").out
+    for record in operators.values():
+        assert record.id in listed.split()
+        for word in ("attribute", "split_lengths", "refused", "num_outputs"):
+            assert word in listed.split()
+    compared = tensorsplit("diff", "onnx.SplitToSequence-24", "openvino.VariadicSplit-1").out
+    assert "openvino.VariadicSplit-1" in compared
+    assert all(
+        word in compared for word in ("split_lengths", "keepdims", "onnx.SplitToSequence-24")
+    )

@@ -11,7 +11,7 @@ import click
 from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import InputFile, WritingCommand, outputs
 from tensorsplit.cli.parsing import operator_named, parse_bytes, parse_lengths
-from tensorsplit.cli.screen import examples, note, progress_of, show
+from tensorsplit.cli.screen import Table, examples, note, progress_of, show
 from tensorsplit.core.errors import printable
 from tensorsplit.core.errors import show as shown
 
@@ -142,22 +142,17 @@ def split(
 
 def _show_plan(job: SplitJob) -> None:
     """The plan as a table: what is split, and in one line what is carried over."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("tensor", "shape", "parts"):
-        table.add_column(name, overflow="fold")
-    table.add_column("bytes", justify="right", no_wrap=True)
+    rows = []
     kept = [each for each in job.divisions if not _is_changed(each)]
     for each in job.divisions:
         if _is_changed(each):
             tensor = each.tensor
             name = printable(tensor.name)
-            table.add_row(name, _shape(tensor.shape), _parts(each), f"{tensor.nbytes:,}")
+            rows.append((name, _shape(tensor.shape), _parts(each), f"{tensor.nbytes:,}"))
     if kept:
         size = sum(each.tensor.nbytes for each in kept)
-        table.add_row(f"{len(kept)} more", "", "carried over", f"{size:,}")
-    show(table)
+        rows.append((f"{len(kept)} more", "", "carried over", f"{size:,}"))
+    show(Table(rows, ("tensor", "shape", "parts", "bytes")))
 
 
 def _is_changed(division: Division) -> bool:

@@ -119,7 +119,7 @@ def rendered(*renderables: RenderableType, soft_wrap: bool = False, **console: A
     made = Console(highlight=False, markup=False, emoji=False, **console)
     with made.capture() as captured:
         for renderable in renderables:
-            made.print(renderable, soft_wrap=soft_wrap)
+            made.print(renderable, soft_wrap=soft_wrap, crop=False)
     lines = [line.rstrip() for line in captured.get().splitlines()]
     return "\n".join(lines).strip("\n") + "\n"
 

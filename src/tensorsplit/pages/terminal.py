@@ -67,7 +67,7 @@ def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Text
     draw = _across if is_across(plan) else _down
     blocks: list[Iterable[Text]] = [notes]
     if stretches(plan, _MOST_ROWS):
-        blocks = [draw(plan, width), notes, _table(plan)]
+        blocks = [draw(plan, width), notes, _table(plan, width)]
     for block in filter(None, map(list, blocks)):
         drawn += [Text(), *block]
     for line in drawn:
@@ -163,14 +163,20 @@ def _block_label(stretch: Stretch) -> str:
     return f"{name}  {shape_text(stretch.shape)}{'  empty' if stretch.empty else ''}"
 
 
-def _table(plan: Plan) -> Iterator[Text]:
+def _table(plan: Plan, width: int) -> Iterator[Text]:
+    """A row for each part; the columns that have no room beside the others go on lines below."""
     run = stretches(plan, _MOST_ROWS)
-    rows = table_rows(run)
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    styles = [(_STRONG, _STRONG), *((_style(stretch), "") for stretch in run)]
-    for row, (first, rest) in zip(rows, styles, strict=True):
-        part, *cells = map(set_cell_size, row, widths)
-        yield Text.assemble((part, first), ("  " + "  ".join(cells), rest))
+    heads, *rows = table_rows(run)
+    widths = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]
+    ends = list(accumulate(width + 2 for width in widths))
+    beside = max(1, sum(end - 2 <= width for end in ends))
+    styles = ((_style(stretch), "") for stretch in run)
+    for row, (first, rest) in zip((heads, *rows), ((_STRONG, _STRONG), *styles), strict=True):
+        part, *cells = map(set_cell_size, row[:beside], widths)
+        yield Text.assemble((part, first), *(("  " + cell, rest) for cell in cells))
+        if row is not heads:
+            below = zip(heads[beside:], row[beside:], strict=True)
+            yield from (Text(f"  {head} {cell}") for head, cell in below if cell)
 
 
 def _style(stretch: Stretch) -> str:

@@ -38,7 +38,7 @@ class Matrix:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         summary = self.summary
-        yield from _deviations(summary.groups)
+        yield from _deviations(summary.groups, piped=not console.is_terminal)
         for subjects in _pieces(summary, max(options.max_width, _LEAST_WIDTH)):
             yield _table(summary, subjects)
             yield Text("")
@@ -94,7 +94,7 @@ def _cell(counts: Counts) -> Text:
     return cell
 
 
-def _deviations(groups: Sequence[Group]) -> Iterator[RenderableType]:
+def _deviations(groups: Sequence[Group], *, piped: bool) -> Iterator[RenderableType]:
     """The deviations of the worst outcomes, and the new ones of any."""
     shown = [group for group in groups if group.outcome in WORST or group.news]
     for outcome, subjects in by_outcome(shown):
@@ -105,18 +105,25 @@ def _deviations(groups: Sequence[Group]) -> Iterator[RenderableType]:
         for subject, same in subjects:
             yield Text(f"  {printable(f'{subject.name} {subject.version}')}".rstrip(), "bold")
             for group in same[:most]:
-                yield from _group(group)
+                yield from _group(group, piped=piped)
             left = sum(len(group.results) for group in same[most:])
             if left:
                 yield Text(f"    and {left:,} more cases of other kinds", "dim")
         yield Text("")
 
 
-def _group(group: Group) -> Iterator[RenderableType]:
-    """The first case of a group by its id, its outcome, and how many more are like it."""
+def _group(group: Group, *, piped: bool) -> Iterator[RenderableType]:
+    """The first case of a group by its id, its outcome, and how many more are like it.
+
+    The id stays whole where no terminal shows it.
+    """
     result = group.results[0]
     new = Text("  new", "bold red") if group.news else Text("")
-    yield Padding(Text(printable(result.case), overflow="fold").append(new), (0, 0, 0, 4))
+    case = Text(printable(result.case), overflow="fold").append(new)
+    if piped:
+        yield Text("    ", no_wrap=True, overflow="ignore").append(case)
+    else:
+        yield Padding(case, (0, 0, 0, 4))
     signal = f"{result.signal}: " if result.signal and result.signal not in result.detail else ""
     detail = f"      {printable(signal + observation(result))}"
     yield Text(detail, "dim", no_wrap=True, overflow="ellipsis")
