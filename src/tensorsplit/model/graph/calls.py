@@ -15,10 +15,12 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
+from onnx_ir._cloner import Cloner
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.nodes import (
+    GRAPH_TYPES,
     NodeRef,
     bodies,
     change_inputs,
@@ -293,26 +295,27 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
     if len(call.inputs) > len(function.inputs) or len(call.outputs) > len(function.outputs):
         problem = f"it has more inputs or outputs than the {function_label(function)}"
         raise malformed(problem, "give it as many as the function has", ref.path)
-    made = _specialised(function, passed_to(function, call.attributes), function.name)
-    inner = [each.node for each in walk_function(made)]
-    for value, given in zip_longest(made.inputs, call.inputs):
-        for reader, position in tuple(value.uses()):
-            change_inputs(reader, {position: given})
-    given_out = dict(zip_longest(made.inputs, call.inputs))
-    outputs = list(made.outputs)
-    nodes = list(made)
-    made.remove(nodes)
-    made.outputs.clear()
-    for node in inner:
+    passed = passed_to(function, call.attributes)
+    if any(entry.type in GRAPH_TYPES for entry in passed.values()):
+        for each in walk_function(function):
+            check_references(each.node, passed, each.path)
+    inner: list[ir.Node] = []
+
+    def name(node: ir.Node) -> None:
+        inner.append(node)
         node.name = names.fresh(node.name or node.op_type)
         inputs = (value for _, body in bodies(node) for value in body.inputs)
         for value in (*inputs, *node.outputs):
             value.name = value.name and names.fresh(value.name)
+
+    given = dict(zip_longest(function.inputs, call.inputs))
+    made: dict[ir.Value, ir.Value | None] = dict(given)
+    nodes = _copied(function, passed, made, name)
     taken: set[ir.Value] = set()
     replaced: list[tuple[ir.Value, ir.Value]] = []
-    for old, value in zip(call.outputs, outputs, strict=False):
-        new = given_out.get(value, value)
-        if new is not None and (value in given_out or new in taken):
+    for old, value in zip(call.outputs, function.outputs, strict=False):
+        new = made[value]
+        if new is not None and (value in given or new in taken):
             nodes.append(ir.Node("", "Identity", [new], name=names.fresh("Identity")))
             (new,) = nodes[-1].outputs
         if new is None:
@@ -328,3 +331,31 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
     ref.scope.insert_before(call, nodes)
     edits.retire(call)
     return inner
+
+
+def _copied(
+    function: ir.Function,
+    passed: Attributes,
+    values: dict[ir.Value, ir.Value | None],
+    each: Callable[[ir.Node], None],
+) -> list[ir.Node]:
+    """Copies of the nodes of a function for a call that passes these attributes.
+
+    Args:
+        function: The function.
+        passed: The attributes.
+        values: What stands for its inputs; what stands for its other values is added.
+        each: What is done with each copy, also those in bodies.
+    """
+    cloner = Cloner(
+        attr_map=passed,
+        value_map=values,
+        metadata_props={},
+        post_process=each,
+        resolve_ref_attrs=True,
+    )
+    try:
+        return list(map(cloner.clone_node, function))
+    except (RuntimeError, ValueError):  # what onnx-ir says has pages
+        problem = "a node reads a value that nothing produces, or that only a later node does"
+        raise malformed(problem, "repair the model", function_label(function)) from None
