@@ -115,6 +115,12 @@ def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphPr
 
 
 _BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+_NUMBERS_AND_TEXT = frozenset(
+    (
+        *(AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING),
+        *(AttributeProto.FLOATS, AttributeProto.INTS, AttributeProto.STRINGS),
+    )
+)
 
 
 def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
@@ -181,6 +187,8 @@ def _tensors(graph: GraphProto | FunctionProto) -> Iterator[TensorProto]:
 def _held(node: NodeProto) -> Iterator[TensorProto | SparseTensorProto]:
     """The tensors among the attributes of a node."""
     for attribute in node.attribute:
+        if attribute.type in _NUMBERS_AND_TEXT:
+            continue
         if attribute.HasField("t"):
             yield attribute.t
         if attribute.HasField("sparse_tensor"):
@@ -206,36 +214,43 @@ def check_text(model: ModelProto) -> None:
     Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is too.
     """
     waiting: list[Any] = [model]
+    texts: list[object] = []
     while waiting:
         message = waiting.pop()
-        for name, is_list, is_text in _text_fields(message.DESCRIPTOR):
-            if is_text:
-                value = getattr(message, name)
-                for text in value if is_list else (value,):
-                    if type(text) is not str:
-                        problem = f"the name {show(text)} is not UTF-8"
-                        fix = "give a model whose names are"
-                        raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
-            elif is_list:
-                waiting += getattr(message, name)
-            elif message.HasField(name):
-                waiting.append(getattr(message, name))
+        if isinstance(message, TensorProto):  # whose data would be copied
+            texts.append(message.name)
+            waiting += message.external_data
+            continue
+        for field, value in message.ListFields():
+            kind = _kind_of(field)
+            if kind == _TEXT:
+                texts.append(value)
+            elif kind == _TEXTS:
+                texts += value
+            elif kind == _MESSAGE:
+                waiting.append(value)
+            elif kind == _MESSAGES:
+                waiting += value
+    for text in texts if {*map(type, texts)} != {str} else ():
+        if type(text) is not str:
+            problem = f"the name {show(text)} is not UTF-8"
+            fix = "give a model whose names are"
+            raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
     for _ in node_lists(model):
         pass
 
 
-@cache
-def _text_fields(descriptor: Any) -> list[tuple[str, bool, bool]]:
-    """The fields of a message that hold names or further messages.
+_TEXT, _TEXTS, _MESSAGE, _MESSAGES, _OTHER = range(5)
 
-    Each with whether it is a list, and whether it holds text.
-    """
-    return [
-        (field.name, not field.has_presence, field.message_type is None)
-        for field in descriptor.fields
-        if field.name not in _FREE_TEXT
-        and (field.message_type is not None or field.type == field.TYPE_STRING)
-    ]
+
+@cache
+def _kind_of(field: Any) -> int:
+    """Whether a field holds a name or names, a message or messages, or something else."""
+    is_text = field.message_type is None
+    if field.name in _FREE_TEXT or (is_text and field.type != field.TYPE_STRING):
+        return _OTHER
+    one, many = (_TEXT, _TEXTS) if is_text else (_MESSAGE, _MESSAGES)
+    return one if field.has_presence else many
 
 
 def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
@@ -353,6 +368,9 @@ def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
 
 def _repeated(node: NodeProto) -> Iterator[tuple[AttributeProto, SplitError]]:
     """The attributes of a node that it has had already, each with its refusal."""
+    names = [attribute.name for attribute in node.attribute]
+    if len(set(names)) == len(names):
+        return
     seen: set[str] = set()
     for attribute in node.attribute:
         if attribute.name in seen:
