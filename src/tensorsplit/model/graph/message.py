@@ -41,6 +41,7 @@ from tensorsplit.model.graph.nodes import (
     node_paths,
     restore_outputs,
     scopes,
+    tensors,
 )
 from tensorsplit.model.graph.tensors import (
     ELEMENT_TYPES,
@@ -79,6 +80,16 @@ class NodeList:
     def paths(self) -> list[str]:
         """The paths of the nodes, which most models are never asked for."""
         return node_paths(self.path, self.graph.node)
+
+    @cached_property
+    def tensors(self) -> list[tuple[int | None, TensorProto | SparseTensorProto]]:
+        """Its constants, and what its nodes hold; each with the index of the node."""
+        nodes = enumerate(self.graph.node)
+        found = [(index, held) for index, node in nodes for held in _held(node)]
+        if isinstance(self.graph, FunctionProto):
+            return [*found]
+        constants = *self.graph.initializer, *self.graph.sparse_initializer
+        return [*((None, held) for held in constants), *found]
 
 
 def node_lists(model: ModelProto) -> Iterator[NodeList]:
@@ -168,20 +179,15 @@ def graphs(model: ModelProto) -> Iterator[GraphProto]:
 def tensors_outside(model: ModelProto) -> Iterator[TensorProto]:
     """Every tensor with external data, wherever it stands; it may be replaced in the model."""
     for listed in node_lists(model):
-        for tensor in _tensors(listed.graph):
+        yield from _outside(listed)
+
+
+def _outside(listed: NodeList) -> Iterator[TensorProto]:
+    for _, held in listed.tensors:
+        parts = (held,) if isinstance(held, TensorProto) else (held.values, held.indices)
+        for tensor in parts:
             if tensor.data_location == TensorProto.EXTERNAL:
                 yield tensor
-
-
-def _tensors(graph: GraphProto | FunctionProto) -> Iterator[TensorProto]:
-    held: list[TensorProto | SparseTensorProto] = []
-    if isinstance(graph, GraphProto):
-        held += [*graph.initializer, *graph.sparse_initializer]
-    for tensor in chain(held, *map(_held, graph.node)):
-        if isinstance(tensor, TensorProto):
-            yield tensor
-        else:
-            yield from (tensor.values, tensor.indices)
 
 
 def _held(node: NodeProto) -> Iterator[TensorProto | SparseTensorProto]:
@@ -264,19 +270,25 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
         Exception: SplitErrors for names that contradict each other and impossible tensors; those
             of many kinds tell what else onnx-ir refuses.
     """
-    for contradiction in contradictions(model):
+    lists = list(node_lists(model))
+    for contradiction in contradictions(model, lists):
         raise contradiction.error
-    if not any(True for listed in node_lists(model) for _ in _adaptations(listed, folder)):
-        return ir.serde.deserialize_model(model)
-    source = ModelProto()
-    source.CopyFrom(model)
-    for listed in node_lists(source):
-        for adapt in list(_adaptations(listed, folder)):
-            adapt()
-    made = ir.serde.deserialize_model(source)
-    made.meta[ADAPTED] = True
-    for listed, scope in zip(node_lists(model), scopes(made), strict=True):
-        _fill_sparse(listed.graph, scope, folder)
+    if any(True for listed in lists for _ in _adaptations(listed, folder)):
+        source = ModelProto()
+        source.CopyFrom(model)
+        for listed in node_lists(source):
+            for adapt in list(_adaptations(listed, folder)):
+                adapt()
+        made = ir.serde.deserialize_model(source)
+        made.meta[ADAPTED] = True
+        for listed, scope in zip(lists, scopes(made), strict=True):
+            _fill_sparse(listed.graph, scope, folder)
+    else:
+        made = ir.serde.deserialize_model(model)
+    if any(True for listed in lists for _ in _outside(listed)):
+        for tensor in chain(*map(tensors, scopes(made))):
+            if isinstance(tensor, ir.ExternalTensor):
+                tensor.base_dir = folder or ""
     return made
 
 
@@ -296,10 +308,10 @@ class Contradiction:
     mend: Callable[[], object]
 
 
-def contradictions(model: ModelProto) -> Iterator[Contradiction]:
+def contradictions(model: ModelProto, lists: Iterable[NodeList]) -> Iterator[Contradiction]:
     """Names, attributes and imports that occur twice, and tensors that there can't be.
 
-    Nothing may be mended before all were found.
+    Nothing may be mended before all were found. The lists are the model's `node_lists`.
     """
     yield from _wrong_imports(model.opset_import, "graph")
     functions: set[tuple[str, str, str]] = set()
@@ -311,7 +323,7 @@ def contradictions(model: ModelProto) -> Iterator[Contradiction]:
             yield Contradiction(error, partial(model.functions.remove, function))
         functions.add(key)
         yield from _wrong_imports(function.opset_import, label)
-    for listed in node_lists(model):
+    for listed in lists:
         yield from _wrong_names(listed)
         yield from _wrong_tensors(listed)
 
@@ -387,17 +399,13 @@ def check_attributes(node: NodeProto) -> None:
 
 def _wrong_tensors(listed: NodeList) -> Iterator[Contradiction]:
     graph = listed.graph
-    constants: list[Any] = []
-    if isinstance(graph, GraphProto):
-        constants = [*graph.initializer, *graph.sparse_initializer]
-    for held in constants:
+    for index, held in listed.tensors:
         for error in _wrong_tensor(held):
-            yield Contradiction(error.located(node=listed.path), partial(_feed, graph, held))
-    for index, node in enumerate(graph.node):
-        for held in _held(node):
-            for error in _wrong_tensor(held):
-                path = listed.paths[index]
+            if index is not None:
+                path, node = listed.paths[index], graph.node[index]
                 yield Contradiction(error.located(node=path), partial(_forget, node, path))
+            elif isinstance(graph, GraphProto):
+                yield Contradiction(error.located(node=listed.path), partial(_feed, graph, held))
 
 
 def _wrong_tensor(held: TensorProto | SparseTensorProto) -> Iterator[SplitError]:
@@ -416,7 +424,7 @@ def mended(model: ModelProto) -> tuple[list[SplitError], ModelProto]:
     """What contradicts itself in a message, and a copy of the message without that."""
     copy = ModelProto()
     copy.CopyFrom(model)
-    found = list(contradictions(copy))
+    found = list(contradictions(copy, node_lists(copy)))
     for contradiction in found:
         contradiction.mend()
     for owner in (copy, *copy.functions):
@@ -480,8 +488,8 @@ def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[],
     Sparse constants become placeholders.
     """
     graph = listed.graph
-    for tensor in _tensors(graph) if folder is None else ():
-        if tensor.data_location == TensorProto.EXTERNAL and tensor.HasField("raw_data"):
+    for tensor in _outside(listed) if folder is None else ():
+        if tensor.HasField("raw_data"):
             yield partial(_embed, tensor)  # the data was read, as older versions of onnx do
     for node in graph.node:
         sparse = _sparse(node)

@@ -433,9 +433,9 @@ def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
             if value.const_value is not None:
                 yield value.const_value
     for attribute in (entry for node in scope for entry in node.attributes.data.values()):
-        if not attribute.is_ref() and attribute.type == ir.AttributeType.TENSOR:
+        if attribute.type == ir.AttributeType.TENSOR and not attribute.is_ref():
             yield attribute.value
-        elif not attribute.is_ref() and attribute.type == ir.AttributeType.TENSORS:
+        elif attribute.type == ir.AttributeType.TENSORS and not attribute.is_ref():
             yield from attribute.value
 
 

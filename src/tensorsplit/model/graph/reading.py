@@ -91,7 +91,7 @@ class OnnxModel:
             SplitError: TS502 for a graph that contradicts itself.
         """
         try:
-            made = read_message(self.original, self.folder)
+            return read_message(self.original, self.folder)
         except SplitError:
             raise
         except Exception as error:  # onnx-ir raises of many kinds for such graphs
@@ -99,11 +99,6 @@ class OnnxModel:
             if _is_own(error):
                 raise own_fault(problem, error).located(node="graph") from error
             raise _contradiction(problem, error) from error
-        for scope in scopes(made):
-            for tensor in tensors(scope):
-                if isinstance(tensor, ir.ExternalTensor):
-                    tensor.base_dir = self.folder or ""
-        return made
 
     @cached_property
     def inputs(self) -> tuple[DeclaredInput, ...]:
