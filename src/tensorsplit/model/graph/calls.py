@@ -161,7 +161,7 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
         for value in ref.node.inputs:
             check_produced(value, ref.path, "its input")
     functions = functions_of(model)
-    wanted = _wanted(model, functions, needs)
+    wanted = _wanted(model, functions, needs) if functions else None
     if not wanted:
         return False
     made: dict[Key, dict[Any, ir.Function]] = {key: {} for key in wanted}

@@ -88,6 +88,7 @@ class Facts:
 
     def __init__(self) -> None:
         self.counts_alike: dict[ir.Node, set[int]] = {}
+        self._splits: dict[ir.Node, KnownSplit] = {}
         self._known: dict[ir.Value, Fact] = {}
         self._runs: dict[str, bool] = {}
         self.refusals: list[Refusal] = []
@@ -116,7 +117,14 @@ class Facts:
 
     def split(self, ref: NodeRef) -> KnownSplit:
         """What is known of a split node; of one in a function, in all calls together."""
-        return split_of(ref.node, ref.opset, [self.of(value) for value in ref.node.inputs])
+        found = self._splits.get(ref.node)
+        if found is None:
+            found = split_of(ref.node, ref.opset, [self.of(value) for value in ref.node.inputs])
+        return found
+
+    def note_split(self, node: ir.Node, split: KnownSplit) -> None:
+        """Note what is known of a split node of the main graph or of a body in it."""
+        self._splits[node] = split
 
     def set(self, value: ir.Value, fact: Fact) -> None:
         """Replace what is known of a value."""
@@ -290,16 +298,7 @@ class _Analysis:
             given = [ABSENT if value is None else fact for value, fact in pairs]
             return self._call(function, given, passed_to(function, attributes), around)
         if is_split(node):
-            split = split_of(node, around.opset, inputs, attributes)
-            if split.errors and self._strict and around.runs is not False:
-                raise split.errors[0].located(node=path)
-            self._judge(path, split.errors, split.is_decided, around)
-            if split.intent is not None and split.intent.rule is equal:
-                data = replace(inputs[0], values=None) if isinstance(inputs[0], Tensor) else None
-                counts = self._counts.setdefault((data, split.intent.axis), set())
-                counts.add(len(node.outputs))
-                self.facts.counts_alike[node] = counts
-            return split.outputs or _only_typed(split, node, inputs)
+            return self._split(node, path, around, inputs, attributes)
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
             for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
@@ -321,6 +320,28 @@ class _Analysis:
                 body(label, graph, [], None)
             found = infer_outputs(node, inputs, around.opsets, attributes)
         return found
+
+    def _split(
+        self,
+        node: ir.Node,
+        path: str,
+        around: _Surroundings,
+        inputs: list[Fact],
+        attributes: Attributes,
+    ) -> list[Fact]:
+        """Analyse a split node."""
+        split = split_of(node, around.opset, inputs, attributes)
+        if not around.calls:
+            self.facts.note_split(node, split)
+        if split.errors and self._strict and around.runs is not False:
+            raise split.errors[0].located(node=path)
+        self._judge(path, split.errors, split.is_decided, around)
+        if split.intent is not None and split.intent.rule is equal:
+            data = replace(inputs[0], values=None) if isinstance(inputs[0], Tensor) else None
+            counts = self._counts.setdefault((data, split.intent.axis), set())
+            counts.add(len(node.outputs))
+            self.facts.counts_alike[node] = counts
+        return split.outputs or _only_typed(split, node, inputs)
 
     def _judge(
         self, path: str, errors: list[SplitError], is_decided: bool, around: _Surroundings
