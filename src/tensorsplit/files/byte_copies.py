@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from itertools import groupby
@@ -29,7 +29,7 @@ Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 LEAST_MEMORY = 16 << 20
 """What a task needs: a block of rows, and the same rows taken apart."""
 
-_BLOCK = 4 << 20
+_BLOCK = 1 << 20
 _LONGEST_ROW = LEAST_MEMORY // 2
 _LONG = 128 << 10  # from here on, a range costs more than the calls that copy it
 _WRITE = 64 << 10
@@ -192,8 +192,9 @@ class RowCopies:
 
     def write(self, memory: int) -> int:
         """Copy the rows, block by block."""
+        taken: list[Bytes] = []
         for first, block in self._blocks(memory):
-            taken = _take_apart(block, self.targets)
+            taken = _take_apart(block, self.targets, taken)
             for each, data in zip(self.targets, taken, strict=True):
                 with FileIO(each.path, "r+") as target:
                     write_at(target, each.offset + first * each.width, data)
@@ -211,13 +212,15 @@ class RowCopies:
         return self.nbytes
 
     def _blocks(self, memory: int) -> Iterator[tuple[int, Bytes]]:
-        """The number of the first row of each block, and the block."""
+        """The number of the first row of each block, and the block, which the next one replaces."""
         step = max(1, min(memory // 2, _block(self.targets)) // self.width)
+        buffer = np.empty(step * self.width, np.uint8)
         with reading(self.source) as source:
             for first in range(self.first, self.first + self.rows, step):
                 rows = min(step, self.first + self.rows - first)
-                read = read_at(source, self.start + first * self.width, rows * self.width)
-                yield first, read.reshape(rows, self.width)
+                block = buffer[: rows * self.width]
+                fill(source, self.start + first * self.width, block)
+                yield first, block.reshape(rows, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,9 +305,15 @@ def reading(path: str, *, fresh: bool = False) -> FileIO:
 def read_at(file: FileIO, start: int, size: int) -> Bytes:
     """So many bytes of a file; TS705 if it ends before."""
     data = np.empty(size, np.uint8)
+    fill(file, start, data)
+    return data
+
+
+def fill(file: FileIO, start: int, data: Bytes) -> None:
+    """Read bytes of a file into an array; TS705 if it ends before."""
     view, done = data.data, 0
     file.seek(start)
-    while done < size:
+    while done < len(view):
         count = file.readinto(view[done:])
         if not count:
             raise SplitError(
@@ -313,7 +322,6 @@ def read_at(file: FileIO, start: int, size: int) -> Bytes:
                 "split it when nobody writes to it",
             )
         done += count
-    return data
 
 
 def write_at(file: FileIO, offset: int, data: Bytes) -> None:
@@ -324,9 +332,14 @@ def write_at(file: FileIO, offset: int, data: Bytes) -> None:
         done += file.write(view[done:])
 
 
-def _take_apart(block: Bytes, targets: tuple[RowTarget, ...]) -> list[Bytes]:
-    """The rows of each target, one after the other."""
-    taken = [np.empty((len(block), each.width), np.uint8) for each in targets]
+def _take_apart(
+    block: Bytes, targets: tuple[RowTarget, ...], before: Sequence[Bytes] = ()
+) -> list[Bytes]:
+    """The rows of each target, in the memory of those of the block before where there is one."""
+    if before and len(block) <= len(before[0]):
+        taken = [rows[: len(block)] for rows in before]
+    else:
+        taken = [np.empty((len(block), each.width), np.uint8) for each in targets]
     columns = []
     for each, rows in zip(targets, taken, strict=True):
         place = 0
