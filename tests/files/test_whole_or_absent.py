@@ -142,13 +142,13 @@ def test_bits_that_changed_on_the_way_are_found(
 def test_a_source_that_shrinks_meanwhile(
     source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
-    read = byte_copies.read_at
+    fill = byte_copies.fill
 
-    def shrinking(file: object, start: int, size: int) -> object:
+    def shrinking(file: object, start: int, data: np.ndarray) -> None:
         os.truncate(source, 200)
-        return read(file, start, size)  # type: ignore[arg-type]
+        fill(file, start, data)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(byte_copies, "read_at", shrinking)
+    monkeypatch.setattr(byte_copies, "fill", shrinking)
     out = source.with_name("out")
     words = ("split", source, "-o", out, "--axis", 1, "--num-outputs", 2)
     assert "ends at byte 200" in refused("TS705", *words)
