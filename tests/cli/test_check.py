@@ -69,6 +69,16 @@ def test_a_terminal_gets_the_same_words(
     assert "\x1b[31m" not in ended.out
 
 
+def test_codes_are_links_on_a_terminal(
+    run: Command, wrong: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = run(wrong).out
+    assert ";https://tensorsplit.example/docs/errors.html#ts305\x1b\\TS305\x1b]8;;\x1b\\" in out
+
+
 def test_warnings_count_if_strict(run: Command, warned: Path) -> None:
     assert run(warned).status == 0
     assert run(warned, "--strict").status == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -28,6 +28,7 @@ from tensorsplit.cli.screen import (
     FINDINGS,
     Table,
     examples,
+    listed,
     note,
     progress_of,
     say,
@@ -37,7 +38,7 @@ from tensorsplit.cli.verifying import Verification, verifies
 from tensorsplit.core.errors import count_of, printable
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import ModelProto
 
     from tensorsplit.model.convert.conversion import ConversionReport
     from tensorsplit.model.graph.reading import OnnxModel
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 _Status = TypeVar("_Status", bound="int | None")
 
 _MOST_CHANGES = 40
-_MOST_NAMES = 6
 
 
 def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
@@ -329,12 +329,6 @@ def _facts(model: ModelProto) -> Mapping[str, str]:
         **opsets,
         "nodes": f"{len(kinds)}",
         **{kind: f"{count}" for kind, count in counts.items()},
-        "inputs": _names(model.graph.input),
-        "outputs": _names(model.graph.output),
+        "inputs": listed([value.name for value in model.graph.input]),
+        "outputs": listed([value.name for value in model.graph.output]),
     }
-
-
-def _names(values: Iterable[ValueInfoProto]) -> str:
-    names = [value.name for value in values]
-    more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more

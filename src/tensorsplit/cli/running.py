@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -33,7 +32,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
-from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
+from tensorsplit.cli.verifying import SIZE, Reference, limit_options, tolerance_options
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Content
 
@@ -149,16 +148,14 @@ def run(
             f"give --input NAME=FILE, or --seed N for random values, for {'; '.join(wanted)}",
             parameter=", ".join(entry.name for entry in missing),
         )
-    from tensorsplit.engines.compare import compare as compare_engines
-
     with inputs.explained():
         outputs = engines.run(source, feeds, engine=engine, **limits)
     verdicts: list[str] = []
     same = True
     judging = _judging(source, rtol, atol, tolerance) if compare else {}
+    reference = Reference(engine, outputs, {**judging, **limits})
     for other in dict.fromkeys(compare):
-        found = compare_engines(source, feeds, [other], reference=outputs, **judging, **limits)
-        found = [replace(difference, reference=engine) for difference in found]
+        found = reference.differences(source, feeds, other)
         if all(difference.is_allowed for difference in found):
             verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")
         else:

@@ -25,6 +25,7 @@ FINDINGS = 1
 
 _LONGEST_MESSAGE = 2000
 _GUTTER = 2
+_MOST_NAMES = 6
 
 
 def examples(*commands: str) -> str:
@@ -136,6 +137,12 @@ def write(text: str) -> None:
 def say(*lines: str) -> None:
     """Write lines to standard output, without the control characters that a model may hold."""
     write("".join(f"{printable(line)}\n" for line in lines))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in one line, of many the first and their number."""
+    more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def write_json(value: object) -> None:

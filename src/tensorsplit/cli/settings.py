@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,7 +26,9 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={
 
 def read_settings(folder: Path) -> Settings:
     """The table of the nearest file above a folder that has one; TS703 for one that is wrong."""
-    for path in _above(folder):
+    for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
+        if not path.is_file():
+            continue
         try:
             tables = tomllib.loads(path.read_text("utf-8")).get("tool", {})
             if "tensorsplit" in tables:
@@ -36,8 +37,3 @@ def read_settings(folder: Path) -> Settings:
             fix = "[tool.tensorsplit] may have for = 'ENGINE', ignore = ['CODE'], strict = true"
             raise SplitError(USAGE, f"{path}: {error}", fix) from None
     return Settings()
-
-
-def _above(folder: Path) -> Iterator[Path]:
-    paths = (each / "pyproject.toml" for each in (folder, *folder.parents))
-    return (path for path in paths if path.is_file())

@@ -12,6 +12,7 @@ import click
 
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, ModelInputs, input_options
+from tensorsplit.cli.screen import listed
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from tensorsplit.model.graph.reading import OnnxModel
 
 OURS = "numpy"
-_MOST_NAMES = 6
 
 
 class _Size(click.FloatRange):
@@ -153,16 +153,29 @@ class Verification:
                 lines.append(f"numpy does not run it: {error}")
                 first, *rest = rest
                 expected = engines.run(source, inputs.feeds, engine=first, **self.limits)
-        judging = {
-            "tolerance": Tolerance(self.rtol, self.atol),
-            "moved": moved_outputs(source),
-            **self.limits,
-        }
-        comparison = _Comparison(source, made, inputs, judging, first, expected)
+        judging = {"tolerance": Tolerance(self.rtol, self.atol), "moved": moved_outputs(source)}
+        reference = Reference(first, expected, {**judging, **self.limits})
+        comparison = _Comparison(source, made, inputs, reference)
         same = comparison.add(lines, first)
         for name in rest:
             same = comparison.add(lines, name) and same
         return lines + ([] if same else inputs.failing()), same
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What an engine gave, and how what others give is compared with it."""
+
+    engine: str
+    outputs: dict[str, Any]
+    judging: dict[str, Any]  # arguments of `engines.compare`
+
+    def differences(self, model: OnnxModel, feeds: dict[str, Any], engine: str) -> list[Difference]:
+        """Where an engine gives something else for a model."""
+        from tensorsplit.engines.compare import compare
+
+        found = compare(model, feeds, [engine], reference=self.outputs, **self.judging)
+        return [replace(difference, reference=self.engine) for difference in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,30 +185,21 @@ class _Comparison:
     source: OnnxModel
     made: OnnxModel
     inputs: ModelInputs
-    judging: dict[str, Any]
-    reference: str
-    expected: dict[str, Any]
+    reference: Reference
 
     def add(self, lines: list[str], engine: str) -> bool:
         """Add what an engine makes of both models; whether the rewritten one is right there."""
-        found = self._differences(self.made, engine)
+        found = self.reference.differences(self.made, self.inputs.feeds, engine)
         wrong = [difference for difference in found if not difference.is_allowed]
         lines += [f"NOT verified: {difference}" for difference in wrong]
         if not wrong:
-            lines.append(
-                f"verified: on {self.inputs}, {engine} gives {same_as(found, self.expected)}"
-            )
+            same = same_as(found, self.reference.outputs)
+            lines.append(f"verified: on {self.inputs}, {engine} gives {same}")
             lines += [f"  {difference}" for difference in found]
-        if engine != self.reference:
-            before = self._differences(self.source, engine)
+        if engine != self.reference.engine:
+            before = self.reference.differences(self.source, self.inputs.feeds, engine)
             lines += [f"the original model: {each}" for each in before if not each.is_allowed]
         return not wrong
-
-    def _differences(self, model: OnnxModel, engine: str) -> list[Difference]:
-        from tensorsplit.engines.compare import compare
-
-        found = compare(model, self.inputs.feeds, [engine], reference=self.expected, **self.judging)
-        return [replace(difference, reference=self.reference) for difference in found]
 
 
 def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
@@ -205,13 +209,8 @@ def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
     rest = [name for name in expected if name not in rounded]
     if not rounded:
         return "the same bits"
-    bits = f"the same bits of {_listed(rest)}, and " if rest else ""
-    return f"{bits}the same up to rounding of {_listed(list(rounded))}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    bits = f"the same bits of {listed(rest)}, and " if rest else ""
+    return f"{bits}the same up to rounding of {listed(list(rounded))}"
 
 
 def missing(engines: Iterable[str]) -> list[str]:
