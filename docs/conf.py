@@ -83,6 +83,13 @@ def report_untranslated(app: Sphinx, doctree: nodes.document) -> None:
             logging.getLogger(__name__).warning("not translated: %.60s", text, location=page)
 
 
+def mark_drawings(_: Sphinx, doctree: nodes.document) -> None:
+    """Let blocks with lines drawn in them scroll; other console blocks are folded."""
+    for block in doctree.findall(nodes.literal_block):
+        if "─" in block.astext():
+            block["classes"].append("drawing")
+
+
 def escape_stars(_: Sphinx, __: object, lines: list[str]) -> None:
     """Keep the patterns in the help of options from being read as emphasis."""
     lines[:] = [line.replace("*", r"\*") for line in lines]
@@ -116,6 +123,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Connect what is our own."""
     app.add_search_language(SearchChinese)
     app.connect("doctree-read", report_untranslated)
+    app.connect("doctree-read", mark_drawings)
     app.connect("sphinx-click-process-options", escape_stars)
     app.connect("sphinx-click-process-epilog", show_examples)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
