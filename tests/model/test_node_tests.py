@@ -1,4 +1,4 @@
-"""Every node test of onnx: through the backend, `check`, `infer_shapes` and `convert`.
+"""Every node test of onnx: through the backend, `check` and `infer_shapes`.
 
 What is refused stands in a table that must match exactly; all else gives what the test expects.
 """
@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 
 import tensorsplit as ts
 from tensorsplit import SplitError, backend
 from tests.model.build import node_tests
 
 TABLE = Path(__file__).parents[1] / "data" / "node_tests.json"
-OPSETS = (7, 11, 13, 17, 18, 21, 24, onnx.defs.onnx_opset_version())
 INFERRED = ("[ShapeInferenceError] Inference error(s): (op_type:MeanVarianceNormalization)",)
 """What onnx's own inference says of test_mvn, as it comes."""
 
@@ -126,51 +124,3 @@ def check_model(model: onnx.ModelProto) -> None:
     except onnx.shape_inference.InferenceError as error:
         if not str(error).startswith(INFERRED):
             raise
-
-
-def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a graph, and of the bodies in it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for body in (attribute.g, *attribute.graphs):
-                yield from nodes(body)
-
-
-def as_it_runs(model: onnx.ModelProto) -> tuple[bytes, tuple[int, ...]]:
-    """A model without its opset, and the version of each operator that is in force there."""
-    bare = onnx.ModelProto()
-    bare.CopyFrom(model)
-    opset = next((entry.version for entry in model.opset_import if not entry.domain), 1)
-    bare.ClearField("ir_version")
-    bare.ClearField("opset_import")
-    names = sorted({node.op_type for node in nodes(model.graph) if not node.domain})
-    versions = (onnx.defs.get_schema(name, opset).since_version for name in names)
-    return bare.SerializeToString(deterministic=True), tuple(versions)
-
-
-@pytest.fixture(scope="module")
-def ran() -> dict[Any, str]:
-    """What came of running the models so far: many are the same at several opsets."""
-    return {}
-
-
-@pytest.mark.parametrize("opset", OPSETS)
-def test_converted_models_are_legal_and_give_the_same(opset: int, ran: dict[Any, str]) -> None:
-    refused, not_run = [], []
-    for case in node_tests():
-        before = case.model.SerializeToString(deterministic=True)
-        code, made = outcome(ts.convert, case.model, opset=opset)
-        assert case.model.SerializeToString(deterministic=True) == before, case.name
-        if code:
-            refused.append((code, case.name))
-            continue
-        check_model(made)
-        key = case.name, as_it_runs(made)
-        if key not in ran:
-            ran[key] = check_outputs(case, made)
-        code = ran[key]
-        if code:
-            not_run.append((code, case.name))
-    check_refused("convert", refused, opset)
-    check_refused("run converted", not_run, opset)
