@@ -103,11 +103,13 @@ def session(
             TS3xx for a split node that is wrong whatever is fed; TS513 for what can't be lowered;
             TS703 for arguments that don't go together.
     """
-    from tensorsplit.engines.sessions import Session, snapshot
+    from onnx import ModelProto
 
-    made = Session(
-        snapshot(model), engine, lower=lower, isolate=isolate, memory=memory, timeout=timeout
-    )
+    from tensorsplit.engines.sessions import Session
+    from tensorsplit.model.graph.message import copied
+
+    content = copied(model) if isinstance(model, ModelProto) else model
+    made = Session(content, engine, lower=lower, isolate=isolate, memory=memory, timeout=timeout)
     made.check()
     return made
 

@@ -76,16 +76,17 @@ class LimitedModel:
 
 def _check_limits(memory: int | None, seconds: float | None) -> None:
     if memory is not None and (type(memory) is not int or memory < 1):
-        raise _unusable("memory", f"it is {show(memory)}", "give a number of bytes > 0")
+        raise wrong_usage("memory", f"it is {show(memory)}", "give a number of bytes > 0")
     if memory is not None and sys.platform != "linux":
         problem = f"{sys.platform} limits the address space of no process (RLIMIT_AS)"
-        raise _unusable("memory", problem, "leave it out")
+        raise wrong_usage("memory", problem, "leave it out")
     is_number = isinstance(seconds, (int, float)) and 0 < seconds <= threading.TIMEOUT_MAX
     if seconds is not None and not is_number:
-        raise _unusable("timeout", f"it is {show(seconds)}", "give a number of seconds > 0")
+        raise wrong_usage("timeout", f"it is {show(seconds)}", "give a number of seconds > 0")
 
 
-def _unusable(parameter: str, problem: str, fix: str) -> SplitError:
+def wrong_usage(parameter: str, problem: str, fix: str) -> SplitError:
+    """The refusal of an argument (TS703)."""
     return SplitError(USAGE, problem, fix, parameter=parameter)
 
 

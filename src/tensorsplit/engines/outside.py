@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
@@ -15,7 +14,7 @@ from tensorsplit.engines.loaded import LoadedHere, LoadedModel
 from tensorsplit.engines.process import process_of
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.calls import check_expanded
-from tensorsplit.model.graph.message import tensors_outside
+from tensorsplit.model.graph.message import copied, tensors_outside
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import check_external, inlined
 from tensorsplit.model.graph.weights import MAX_MESSAGE
@@ -132,7 +131,7 @@ def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | b
     # A link stays one: the data that was checked lies beside it.
     proto, path = model.original, None if model.path is None else model.path.absolute()
     if engine == _OPENVINO and any(entry.has_default for entry in model.inputs):
-        proto, path = _copied(proto), None  # without the defaults of inputs that are fed (D20)
+        proto, path = copied(proto), None  # without the defaults of inputs that are fed (D20)
         kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
         del proto.graph.initializer[:]
         proto.graph.initializer.extend(kept)
@@ -142,7 +141,7 @@ def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | b
             check_external(tensor, model.folder)
         return str(path)
     if outside:
-        proto = _copied(proto)
+        proto = copied(proto)
         for tensor in tensors_outside(proto):
             tensor.CopyFrom(inlined(tensor, model.folder))
     size = proto.ByteSize()
@@ -154,12 +153,6 @@ def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | b
             "save it as an .onnx file, and give its path",
         )
     return bytes(proto.SerializeToString())
-
-
-def _copied(proto: ModelProto) -> ModelProto:
-    copy = ModelProto()
-    copy.CopyFrom(proto)
-    return copy
 
 
 def _plain(value: Any) -> Any:

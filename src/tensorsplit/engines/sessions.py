@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from onnx import ModelProto
 
-from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, show
+from tensorsplit.core.errors import SplitWarning, show
 from tensorsplit.engines import AUTO, check_engine, resolved
-from tensorsplit.engines.limits import OURS, LimitedModel, begin
+from tensorsplit.engines.limits import OURS, LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
@@ -59,10 +59,10 @@ class Session:
         self.inputs: tuple[DeclaredInput, ...] = content.inputs
         self.outputs: tuple[DeclaredInput, ...] = content.outputs
         if not isinstance(lower, (bool, str)):
-            raise _unusable("lower", f"it is {show(lower)}", "give True, False or a target")
+            raise wrong_usage("lower", f"it is {show(lower)}", "give True, False or a target")
         is_limited = memory is not None or timeout is not None
         if is_limited and isolate is False:
-            raise _unusable(
+            raise wrong_usage(
                 "isolate", "it is False, but memory and timeout need a process", "leave it out"
             )
         self._runner: _Runner | None
@@ -92,7 +92,7 @@ class Session:
                 TS605 the next call starts the engine anew.
         """
         if self._runner is None:
-            raise _unusable("session", "it is closed", "make a new one")
+            raise wrong_usage("session", "it is closed", "make a new one")
         outputs = self._runner.run(inputs)
         return {name: _own(value) for name, value in outputs.items()}
 
@@ -147,22 +147,9 @@ def load_limited(
     return Session(model, engine, lower=lower, isolate=False).run
 
 
-def snapshot(model: Source) -> Source:
-    """The model, of which later changes of what came in are no part."""
-    if not isinstance(model, ModelProto):
-        return model
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    return copy
-
-
 def _own(value: Any) -> Any:
     """An output that is the caller's: constants of the model are read-only."""
     if isinstance(value, list):
         return [_own(item) for item in value]
     is_constant = isinstance(value, np.ndarray) and not value.flags.writeable
     return value.copy() if is_constant else value
-
-
-def _unusable(parameter: str, problem: str, fix: str) -> SplitError:
-    return SplitError(USAGE, problem, fix, parameter=parameter)

@@ -67,6 +67,13 @@ _FREE_TEXT = frozenset(
 """Fields with text that nothing here compares or prints."""
 
 
+def copied(model: ModelProto) -> ModelProto:
+    """A message with the same content."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
 @dataclass(frozen=True)
 class NodeList:
     """A graph, a body or a function in a message, with its path and what is around a body."""
@@ -274,8 +281,7 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
     for contradiction in contradictions(model, lists):
         raise contradiction.error
     if any(True for listed in lists for _ in _adaptations(listed, folder)):
-        source = ModelProto()
-        source.CopyFrom(model)
+        source = copied(model)
         for listed in node_lists(source):
             for adapt in list(_adaptations(listed, folder)):
                 adapt()
@@ -422,8 +428,7 @@ _STAND_IN = "tensorsplit.unknown"
 
 def mended(model: ModelProto) -> tuple[list[SplitError], ModelProto]:
     """What contradicts itself in a message, and a copy of the message without that."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
+    copy = copied(model)
     found = list(contradictions(copy, node_lists(copy)))
     for contradiction in found:
         contradiction.mend()
@@ -572,8 +577,7 @@ def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
 
 def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]) -> ModelProto:
     """A copy of a message with the types that some values of the model read from it have now."""
-    made = ModelProto()
-    made.CopyFrom(original)
+    made = copied(original)
     described: dict[Scope | None, tuple[GraphProto, Mapping[str, list[ValueInfoProto]]]] = {}
     for listed, scope in zip(node_lists(made), scopes(model), strict=True):
         if isinstance(graph := listed.graph, GraphProto):

@@ -35,6 +35,7 @@ from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import (
     ADAPTED,
     check_text,
+    copied,
     read_message,
     tensors_outside,
     with_types,
@@ -162,8 +163,7 @@ class OnnxModel:
             return self.model
         made = self.proto(changed, typed)
         if made is self.original and (self.path is None or self.weights is not None):
-            made = ModelProto()
-            made.CopyFrom(self.original)
+            made = copied(self.original)
         if self.weights is not None:
             self.weights.embed(made)
         return made
