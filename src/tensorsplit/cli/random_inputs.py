@@ -110,11 +110,12 @@ class InputChoice:
         if not wanted:
             return made
         from tensorsplit.model.feeds import check_feeds
+        from tensorsplit.model.fitting_inputs import is_whole
 
         made.seed = self.seed or 0
         fit = _fit(source, wanted, made.feeds, shapes, made.seed)
         if fit.problem is not None:  # perhaps because of a default
-            both = [entry for entry in others if entry in wanted or _is_whole(entry)]
+            both = [entry for entry in others if entry in wanted or is_whole(entry)]
             other = _fit(source, both, made.feeds, shapes, made.seed)
             fit, wanted = (fit, wanted) if other.problem else (other, both)
         given, rng = dict(made.feeds), np.random.default_rng(made.seed)
@@ -226,10 +227,6 @@ def _fit(
         for entry in wanted
     ]
     return fit_inputs(source.model, fixed_ones, fed, sizes, np.random.default_rng(seed))
-
-
-def _is_whole(entry: DeclaredInput) -> bool:
-    return (entry.element_type or "").startswith(("int", "uint"))
 
 
 def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -> Any:

@@ -25,13 +25,14 @@ from tensorsplit.core.errors import OUTPUT_COUNT, SplitError
 from tensorsplit.model.exactness import MOVES
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.graph.calls import inline
-from tensorsplit.model.graph.facts import Fact, Tensor
+from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
-from tensorsplit.model.infer.sequence_operators import POSITIONS, check_position
+from tensorsplit.model.infer.sequence_operators import check_position
 from tensorsplit.model.infer.splits import split_of
+from tensorsplit.model.infer.validation import is_checked
 
 OPEN_DIMENSION = 7
 """What a dimension is that nothing fixes."""
@@ -103,12 +104,12 @@ def fit_inputs(
             inline(inlined := model.clone())
             model = inlined
     found, deadline, flip = FittingInputs(), monotonic() + _SECONDS, int(rng.integers(2))
-    open_ranks = {_is_whole(entry) for entry in wanted if entry.shape is None}
+    open_ranks = {is_whole(entry) for entry in wanted if entry.shape is None}
     ranks = [every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS)]
     draws = _DRAWS if any(entry.element_type == "bool" for entry in wanted) else 1
     for number, (*pair, draw) in enumerate(product(*ranks, range(draws))):
         entries = [
-            entry._replace(shape=(None,) * pair[_is_whole(entry)]) if entry.shape is None else entry
+            entry._replace(shape=(None,) * pair[is_whole(entry)]) if entry.shape is None else entry
             for entry in wanted
         ]
         bits = cycle([flip ^ int(bit) for bit in f"{draw:03b}"])
@@ -120,7 +121,8 @@ def fit_inputs(
     return found
 
 
-def _is_whole(entry: DeclaredInput) -> bool:
+def is_whole(entry: DeclaredInput) -> bool:
+    """Whether an input has whole numbers, or conditions."""
     return (entry.element_type or "").startswith(("int", "uint", "bool"))
 
 
@@ -212,7 +214,7 @@ class _Attempt:
         for entry in self.wanted:
             fact, kind = self.facts[entry.name], entry.element_type or ""
             is_lengths = self.model.opset_imports.get("") == 1 and "float" in kind
-            if not isinstance(fact, Tensor) or not (_is_whole(entry) or is_lengths):
+            if not isinstance(fact, Tensor) or not (is_whole(entry) or is_lengths):
                 continue
             shape = fact.shape or ()
             numbers = tuple(_number(dim, self.values) or 0 for dim in shape)
@@ -340,7 +342,7 @@ class _Requirement:
         self, names: Sequence[str], values: Values, rng: np.random.Generator
     ) -> Iterator[dict[str, int]]:
         """Elements of one list that sum to a number, or are below one."""
-        for elements in (fact.values or () for fact in self.inputs if isinstance(fact, Tensor)):
+        for elements in (tensor_of(fact).values or () for fact in self.inputs):
             free = sorted(frozenset(names).intersection(chain(*map(_names_in, elements))))
             rest = sum(_number(dim, {**values, **dict.fromkeys(free, 0)}) or 0 for dim in elements)
             for number in sorted(self.numbers(values)) if free else ():
@@ -357,13 +359,12 @@ def _requirements(model: ir.Model, facts: Facts, names: Iterable[str]) -> list[_
         used = open_names.intersection(chain(*map(_names_in, chain(*_lists(inputs)))))
         if not used or facts.never_runs(ref.path):
             continue
-        is_checked = is_split(ref.node) or _is_position(ref)
-        key: tuple[Any, ...] = (ref.path,)
-        if not is_checked:
-            key = (ref.op_type, *map(str, ref.node.attributes.values()), *inputs)
-        weight = (_MAIN if ref.scope is model.graph else _MAIN // 100) if is_checked else 1
         is_hopeless = _refusal(ref, inputs) is not None  # whatever the numbers
-        if is_checked or not (is_hopeless or ref.node.domain):
+        weight = _MAIN if ref.scope is model.graph else _MAIN // 100
+        key: tuple[Any, ...] = (ref.path,)
+        if is_other := not is_checked(ref.node):
+            weight, key = 1, (ref.op_type, *map(str, ref.node.attributes.values()), *inputs)
+        if not (is_other and (is_hopeless or ref.node.domain)):
             used = set() if is_hopeless else used
             found.setdefault(key, _Requirement(ref, inputs, tuple(sorted(used)), weight))
     return list(found.values())
@@ -374,22 +375,17 @@ def _refusal(ref: NodeRef, inputs: list[Fact]) -> SplitError | None:
     try:
         if is_split(ref.node):
             return next(iter(split_of(ref.node, ref.opset, inputs).errors), None)
-        if _is_position(ref):
+        if is_checked(ref.node):
             check_position(ref.node, inputs)
             return None
     except SplitError as error:
         return error
     refusal = refusal_of(ref.node, inputs, ref.opsets)
     place, fit = _range_of(ref, inputs)
-    fact = inputs[place] if place and place < len(inputs) else None
-    values = (fact.values if isinstance(fact, Tensor) else None) or ()
+    values = tensor_of(inputs[place] if 0 < place < len(inputs) else None).values or ()
     if fit and any(is_known(value) and not -fit.stop <= value < fit.stop for value in values):
         refusal = refusal or f"an index is not in {fit}"
     return SplitError(OUTPUT_COUNT, refusal) if refusal else None
-
-
-def _is_position(ref: NodeRef) -> bool:
-    return ref.op_type in POSITIONS and ref.node.domain == ""
 
 
 def _burden(needs: Iterable[_Requirement], values: Values) -> int:
@@ -494,8 +490,7 @@ def _substituted(fact: Fact, values: Values) -> Fact:
 
 def _range_of(ref: NodeRef, inputs: Sequence[Fact]) -> tuple[int, range]:
     """The input of a node whose elements must lie in a range, if any, and the range if known."""
-    data, name = inputs[0] if inputs else None, ref.op_type
-    shape = (data.shape if isinstance(data, Tensor) else None) or ()
+    shape, name = tensor_of(inputs[0] if inputs else None).shape or (), ref.op_type
     axis = ref.node.attributes.get("axis")
     if name in ("Resize", "Upsample"):  # by which dimensions are multiplied
         return (2 if name == "Resize" else 1), range(1, 3)

@@ -163,7 +163,7 @@ def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
     undecided = {node: None for nodes in facts.undecided.values() for node in nodes}
     found: dict[ir.Value, None] = {}
     for node in undecided:
-        if not _is_checked(node):
+        if not is_checked(node):
             found.update(dict.fromkeys(() if whole else node.outputs))
         elif whole:
             found.update(dict.fromkeys(node.outputs))
@@ -180,7 +180,7 @@ def _concerned(model: ir.Model) -> set[ir.Node]:
     checked = (
         node
         for node in model.graph
-        if any(_is_checked(inner) or called_by(inner) in called for inner in _all(node))
+        if any(is_checked(inner) or called_by(inner) in called for inner in _all(node))
     )
     return _needed(model, checked)
 
@@ -197,8 +197,8 @@ def _needed(model: ir.Model, nodes: Iterable[ir.Node]) -> set[ir.Node]:
     return found
 
 
-def _is_checked(node: ir.Node) -> bool:
-    """Whether the node itself is one that is checked."""
+def is_checked(node: ir.Node) -> bool:
+    """Whether a node itself is one that is checked: a split, or one that takes a position."""
     if is_split(node):
         return True
     return node.op_type in POSITIONS and node.domain == ""
