@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, process
 from tests.model.build import FLOAT, INT64, graph, model, node, value
 
 
@@ -239,6 +239,13 @@ class TestFix:
         assert run(path, "--for", "portable", "--fix", "-o", out).status == 0
         assert path.read_bytes() == before
         assert run(out, "--for", "portable").status == 0
+
+    def test_through_pipes(self, tensorsplit: Command, folder: Path, tmp_path: Path) -> None:
+        pipe = f'--for portable --fix -o - < "{folder / "m.onnx"}" > "{tmp_path / "out.onnx"}"'
+        ended = process("check", "-", shell=pipe)
+        assert ended.status == 0
+        assert "no findings in 1 split node" in ended.err
+        assert tensorsplit("check", tmp_path / "out.onnx", "--for", "portable").status == 0
 
     def test_what_cannot_be_fixed_stays(self, run: Command, wrong: Path) -> None:
         before = wrong.read_bytes()

@@ -116,7 +116,7 @@ def check(
     from tensorsplit.cli.settings import read_settings
     from tensorsplit.model.check import findings as reported
 
-    settings = read_settings(Path.cwd())
+    settings = read_settings()
     target = target or settings.target
     ignored = {kind_of(word).code for word in (*settings.ignore, *ignore)}
     if not models:
@@ -213,12 +213,12 @@ def _fixed(model: str, target: str, out: str) -> CheckReport:
         note(f"{model} is not rewritten: {error}")
         return examine(source, target)
     left = examine(replace(opened, original=made), target)
-    if out == model:
-        may_replace(model)
-    if report.changes or out != model:
+    may_replace(model)
+    if report.changes or out != model or model == PIPE:
         Output(model, out, copy_weights=True).write(opened, made)
     note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
-    note(f"{model}: {count_of(len(report.changes), 'node')} rewritten")
+    if report.changes:
+        note(f"{model}: {count_of(len(report.changes), 'node')} rewritten")
     return left
 
 

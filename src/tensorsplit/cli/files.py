@@ -101,9 +101,9 @@ def reads(suffix: str = "") -> Callable[[click.Context, click.Parameter, Any], A
 
 
 def may_replace(model: str) -> None:
-    """Let an output replace a model that is read, if it is called as that is."""
-    known = outputs()
-    known.replaceable = next(path for path in known.reads if path == Path(model))
+    """Let OUT be MODEL too, if that is an ONNX model as what is written."""
+    if model != PIPE and Path(model).suffix.lower() != ".xml":
+        outputs().replaceable = next(path for path in outputs().reads if path == Path(model))
 
 
 def refuse_terminal(out: str | None) -> None:

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tensorsplit.cli.completing import completes, engine_names, target_names
 from tensorsplit.cli.files import (
-    PIPE,
     InputFile,
     Output,
     OutputFile,
@@ -50,9 +48,7 @@ _MOST_CHANGES = 40
 
 
 def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
-    """Let OUT be MODEL too, if that is an ONNX model as what is written."""
-    if model != PIPE and Path(model).suffix.lower() != ".xml":
-        may_replace(model)
+    may_replace(model)
     return model
 
 

@@ -24,8 +24,12 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={
     strict: bool = False
 
 
-def read_settings(folder: Path) -> Settings:
-    """The table of the nearest file above a folder that has one; TS703 for one that is wrong."""
+def read_settings() -> Settings:
+    """The table of the nearest file above the current folder; TS703 for one that is wrong."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return Settings()
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
         if not path.is_file():
             continue

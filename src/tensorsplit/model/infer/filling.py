@@ -77,7 +77,7 @@ def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> ir.Value:
     ):
         raise SplitError(
             INPUT_SHAPE,
-            f"it is to have shape {shape}, but is declared as {tuple(map(str, said))}",
+            f"it is to have shape {show_shape(shape)}, but is declared as {show_shape(said)}",
             "give a shape that agrees with the declared one",
             parameter=name,
         )
