@@ -1,9 +1,7 @@
 """The documentation site; ``sh scripts/docs.sh`` builds it, in English and in Chinese."""
 
 import re
-import tomllib
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -12,14 +10,12 @@ from sphinx.search import zh
 from sphinx.util import logging
 
 import tensorsplit
-
-ROOT = Path(__file__).parent.parent
+from tensorsplit.core.errors import DOCUMENTATION
 
 project = "tensorsplit"
 author = "the tensorsplit developers"
 copyright = author  # noqa: A001 - Sphinx reads this name
 version = release = tensorsplit.__version__
-urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
 
 extensions = [
     "myst_parser",
@@ -45,6 +41,7 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = project
+html_baseurl = DOCUMENTATION
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]
