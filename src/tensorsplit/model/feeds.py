@@ -128,12 +128,13 @@ def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, A
         raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
     if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are no strings")
-    if not _fits(entry, array.shape):
+    if not fits(entry, array.shape):
         raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")
     return array
 
 
-def _fits(entry: DeclaredInput, shape: tuple[int, ...]) -> bool:
+def fits(entry: DeclaredInput, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor of a shape is one that is declared."""
     if entry.shape is None:
         return True
     if len(entry.shape) != len(shape):

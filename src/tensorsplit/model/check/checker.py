@@ -38,11 +38,13 @@ from tensorsplit.model.features import (
     model_features,
     seen_feature,
 )
+from tensorsplit.model.feeds import fits
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.message import has_type, lone_nodes, mended, shadowed_names
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, function_label, is_split, walk
-from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
+from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, read_model
+from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.splits import split_of
 from tensorsplit.model.profiles import Limitation, Profile, must_go
@@ -159,7 +161,7 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
     }
     for what, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
-            whose, tensor = f"the {what} {show(value.name)}", value.type.tensor_type
+            whose = f"the {what} {show(value.name)}"
             if not value.type.WhichOneof("value"):
                 check = DECLARED_ENDS if what == "input" else UNTYPED_OUTPUT
                 yield of_check(check, "graph", f"{whose} has no type", "declare it")
@@ -168,15 +170,9 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
                 yield of_check(DECLARED_ENDS, "graph", problem, "correct it")
             elif what == "input" and value.name in defaults:
                 element, dims = defaults[value.name]
-                said = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
-                fits = tensor.elem_type == element and (
-                    not tensor.HasField("shape")
-                    or (
-                        len(said) == len(dims)
-                        and all(a < 0 or a == b for a, b in zip(said, dims, strict=True))
-                    )
-                )
-                if not fits:
+                entry, name = declared_input(value, True), element_name(element)
+                is_tensor = (entry.kind, entry.element_type) == ("tensor", name)
+                if not (is_tensor and fits(entry, tuple(dims))):
                     problem = f"{whose} has a default of another type or shape than it is declared"
                     yield of_check(DECLARED_ENDS, "graph", problem, "correct one of the two")
 

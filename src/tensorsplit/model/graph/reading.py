@@ -113,7 +113,7 @@ class OnnxModel:
         graph = self.original.graph
         defaults = {tensor.name for tensor in graph.initializer}
         defaults |= {tensor.values.name for tensor in graph.sparse_initializer}
-        declared = tuple(_declared(value, value.name in defaults) for value in graph.input)
+        declared = tuple(declared_input(value, value.name in defaults) for value in graph.input)
         names = {entry.name for entry in declared}
         if len(names) < len(declared):
             raise malformed("two inputs have one name", "rename one", "graph")
@@ -123,7 +123,7 @@ class OnnxModel:
     def outputs(self) -> tuple[DeclaredInput, ...]:
         """The outputs in the graph's order, described as inputs are."""
         pairs = zip(self.output_names, self.original.graph.output, strict=True)
-        return tuple(_declared(value, False)._replace(name=name) for name, value in pairs)
+        return tuple(declared_input(value, False)._replace(name=name) for name, value in pairs)
 
     @property
     def foreign_layer(self) -> NodeProto | None:
@@ -358,7 +358,8 @@ def open_model(source: Source) -> OnnxModel:
     return opened
 
 
-def _declared(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
+def declared_input(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
+    """An input or output of a graph as it is declared."""
     declared, around = value.type, []
     while (kind := declared.WhichOneof("value")) in ("sequence_type", "optional_type"):
         around.append(kind.removesuffix("_type"))
