@@ -162,3 +162,9 @@ def test_a_wrong_result_is_not_published(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(SystemExit, match="part 0 has other values"):
         publish.main()
     assert not list(tmp_path.iterdir())
+
+
+def test_the_model_tools_are_right_on_chains_of_nodes() -> None:
+    rows = growth.take_tools(quick=True)
+    assert [row["tool"] for row in rows if row["wrong"]] == []
+    assert {row["nodes"] for row in rows} == {100}
