@@ -160,6 +160,30 @@ def test_defaults_that_changed(x: Any) -> None:
     assert np.array_equal(result(1, made, x=negative), np.zeros_like(x))
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((999, 33, 37), a) for a in (0, 1, -1)] + [((1 << 21,), 0)]
+)
+def test_large_tensors_are_joined(
+    shape: tuple[int, ...], axis: int, rng: np.random.Generator
+) -> None:
+    whole = rng.random(shape).astype(np.float32)
+    first, second, third = np.split(whole, [5, 21], axis)
+    got = result(18, node("Concat", "a b c", "y", axis=axis), a=first, b=second, c=third)
+    assert got.tobytes() == whole.tobytes()
+
+
+def test_large_tensors_that_do_not_fit_are_not_joined(rng: np.random.Generator) -> None:
+    x = rng.random((1024, 1024)).astype(np.float32)
+    for other in (x[:1000], x[:, :1000]):
+        axis = int(other.shape[0] == 1024)
+        assert (
+            result(18, node("Concat", "a b", "y", axis=axis), a=x, b=other).size
+            == x.size + other.size
+        )
+        with refused("TS510", "Concat"):
+            result(18, node("Concat", "a b", "y", axis=1 - axis), a=x, b=other)
+
+
 def test_special_values_are_results_and_no_warnings() -> None:
     with np.errstate(all="raise"):
         got = result(18, node("Div", "x w", "y"), x=np.ones(1), w=np.zeros(1))

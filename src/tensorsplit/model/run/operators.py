@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun, RefAttrName
 
+from tensorsplit import native
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import (
     OPERAND_TYPE,
@@ -35,6 +37,7 @@ from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run.program import Step, described, node_failed
 
 _LARGE = 1 << 20
+_LARGE_FOR_TWO = 1 << 22
 """From so many bytes on fresh pages cost more than copying."""
 
 
@@ -221,7 +224,26 @@ def _joined(call: _Call) -> list[Any]:
         return call.run()
     shape = list(first.shape)
     shape[axis] = sum(value.shape[axis] for value in call.inputs)
-    return [np.concatenate(call.inputs, axis, out=call.step.pool.empty(shape, first.dtype))]
+    made = call.step.pool.empty(shape, first.dtype)
+    _join([*call.inputs], axis, made)
+    return [made]
+
+
+def _join(parts: Sequence[Any], axis: int, out: Any) -> None:
+    """Join arrays, and where that is worth it with a second thread: NumPy lets it run meanwhile."""
+    across = 0 if axis % out.ndim else 1
+    has_halves = out.ndim > 1 and {part.shape[across] for part in parts} == {out.shape[across]}
+    if out.nbytes < _LARGE_FOR_TWO or not has_halves or native.threads < 2 or out.dtype.hasobject:
+        np.concatenate(parts, axis, out=out)
+        return
+    middle = out.shape[across] // 2
+    (*first, start), (*second, end) = zip(
+        *(np.split(array, [middle], across) for array in (*parts, out)), strict=True
+    )
+    other = Thread(target=np.concatenate, args=(second, axis, end))
+    other.start()
+    np.concatenate(first, axis, start)
+    other.join()
 
 
 def _reshaped(call: _Call) -> list[Any]:
