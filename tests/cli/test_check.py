@@ -211,6 +211,17 @@ def test_settings_of_the_project(
     assert ended.status == {"no findings": 0, "error [TS841]": 1}.get(said, 2)
 
 
+def test_a_profile_beside_the_settings(
+    run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder.parent / "pyproject.toml").write_text('[tool.tensorsplit]\nfor = "own.json"\n')
+    entry = {"feature": "count", "verdict": "refused", "extent": "all", "note": "not counted"}
+    profile = {"engine": "own", "version": "1", "measured": {}, "entries": [entry]}
+    (folder.parent / "own.json").write_text(json.dumps(profile))
+    monkeypatch.chdir(folder / "deep")
+    assert "own: not counted" in run("m.onnx").out
+
+
 def test_warnings_count_where_the_project_says_so(
     run: Command, warned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

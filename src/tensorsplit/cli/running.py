@@ -37,6 +37,7 @@ from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Content
 
 if TYPE_CHECKING:
+    from tensorsplit.model.feeds import DeclaredInput
     from tensorsplit.model.graph.reading import OnnxModel
 
 ARCHIVE = "outputs.npz"
@@ -132,12 +133,32 @@ def run(
         engines.check_engine(name)
     source = read_source(model)
     engine = engines.resolved(engine, source)
-    declared = source.inputs
     is_random = bool(compare) or choice.asks_for_random
     inputs = choice.completed(source) if is_random else choice.given(source)
-    feeds = inputs.feeds
+    if not choice.written:
+        _check_given(source.inputs, inputs.feeds)
+    with inputs.explained():
+        outputs = engines.run(source, inputs.feeds, engine=engine, **limits)
+    verdicts: list[str] = []
+    same = True
+    judging = _judging(source, rtol, atol, tolerance) if compare else {}
+    reference = Reference(engine, outputs, {**judging, **limits})
+    for other in dict.fromkeys(compare):
+        found = reference.differences(source, inputs.feeds, other)
+        if all(difference.is_allowed for difference in found):
+            verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")
+        else:
+            same = False
+        verdicts += map(str, found)
+    verdicts += [] if same else inputs.failing()
+    say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
+    return 0 if same else FINDINGS
+
+
+def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> None:
+    """Refuse a run for which nothing is given (TS505), and say all that it takes."""
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
-    if missing and not choice.written:
+    if missing:
         wanted = (
             f"{entry.name}: {entry}{' (has a default)' if entry.has_default else ''}"
             for entry in declared
@@ -148,22 +169,6 @@ def run(
             f"give --input NAME=FILE, or --seed N for random values, for {'; '.join(wanted)}",
             parameter=", ".join(entry.name for entry in missing),
         )
-    with inputs.explained():
-        outputs = engines.run(source, feeds, engine=engine, **limits)
-    verdicts: list[str] = []
-    same = True
-    judging = _judging(source, rtol, atol, tolerance) if compare else {}
-    reference = Reference(engine, outputs, {**judging, **limits})
-    for other in dict.fromkeys(compare):
-        found = reference.differences(source, feeds, other)
-        if all(difference.is_allowed for difference in found):
-            verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")
-        else:
-            same = False
-        verdicts += map(str, found)
-    verdicts += [] if same else inputs.failing()
-    say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
-    return 0 if same else FINDINGS
 
 
 def _judging(

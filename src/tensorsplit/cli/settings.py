@@ -14,7 +14,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={
     """The table; all of it is optional.
 
     Attributes:
-        target: The engine that ``--for`` names, written ``for``.
+        target: The engine that ``--for`` names, or a profile beside the file; written ``for``.
         ignore: Codes that are not reported, as by ``--ignore``.
         strict: Whether warnings count as errors.
     """
@@ -36,7 +36,10 @@ def read_settings() -> Settings:
         try:
             tables = tomllib.loads(path.read_text("utf-8")).get("tool", {})
             if "tensorsplit" in tables:
-                return msgspec.convert(tables["tensorsplit"], Settings)
+                found = msgspec.convert(tables["tensorsplit"], Settings)
+                if found.target is None or not found.target.endswith(".json"):
+                    return found
+                return msgspec.structs.replace(found, target=str(path.parent / found.target))
         except (OSError, ValueError, TypeError) as error:  # of TOML, UTF-8 and msgspec
             fix = "[tool.tensorsplit] may have for = 'ENGINE', ignore = ['CODE'], strict = true"
             raise SplitError(USAGE, f"{path}: {error}", fix) from None
