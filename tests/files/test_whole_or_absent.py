@@ -200,6 +200,18 @@ def test_names_that_are_none(source: Path, refused: Callable[..., str], names: s
     assert list(source.parent.iterdir()) == [source]
 
 
+def test_what_is_not_for_this_format(source: Path, refused: Callable[..., str]) -> None:
+    words = ("split", source, "-o", source.with_name("out"))
+    refused("TS703", *words, "--num-outputs", 2, "--max-shard-size", "5GB")
+    rules = source.with_name("rules.toml")
+    rules.write_text('[[shard]]\ntensors = "x"\naxis = 0\nranks = 2\n')
+    refused("TS703", *words, "--rules", rules)
+    rules.write_text("[[split]\n")
+    assert "rules.toml" in refused("TS703", *words, "--rules", rules)
+    refused("TS104", *words)
+    refused("TS703", "split", source, "--num-outputs", 2)
+
+
 def test_thousands_of_parts_with_few_open_files(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     array = RANDOM.integers(0, 255, (4, 1200), np.uint8)

@@ -138,6 +138,13 @@ def plan_job(
                 f"it holds {len(opened.tensors)}: {known}",
                 parameter="array",
             )
+    if not opened.carries and (max_shard_size is not None or rules.ranks is not None):
+        raise SplitError(
+            USAGE,
+            "each part of this source is a file of its own",
+            "leave out --max-shard-size and rules for ranks",
+            parameter="source",
+        )
     tensors = opened.tensors
     if arrays and not opened.carries:
         tensors = {name: tensors[name] for name in arrays}
