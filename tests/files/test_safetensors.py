@@ -264,3 +264,45 @@ def test_refused_before_anything_is_written(
         ts.files.split(path, path.with_name("out.safetensors"), rules=rules)
     assert said in str(refusal.value)
     assert [entry.name for entry in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def packed(path: Path, dtype: str, shape: list[int], data: bytes) -> None:
+    entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, len(data)]}
+    header = json.dumps({"x": entry}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits", "sizes"),
+    [("F4", 4, [2, 6]), ("F6_E2M3", 6, [4, 4]), ("F8_E8M0", 8, [1, 7]), ("C64", 64, [3, 5])],
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_element_types_that_numpy_lacks(
+    tmp_path: Path, dtype: str, bits: int, sizes: list[int], axis: int
+) -> None:
+    data = RANDOM.bytes(64 * bits // 8)
+    packed(tmp_path / "x.safetensors", dtype, [8, 8], data)
+    out = tmp_path / "out.safetensors"
+    ts.files.split(tmp_path / "x.safetensors", out, sizes, axis=axis, names=["a", "b"])
+    written = out.read_bytes()
+    length = int.from_bytes(written[:8], "little")
+    header, rest = json.loads(written[8 : 8 + length]), written[8 + length :]
+    rows = np.frombuffer(data, np.uint8).reshape(8, bits)
+    start = 0
+    for name, size in zip("ab", sizes, strict=True):
+        begin, end = header[name]["data_offsets"]
+        assert header[name]["dtype"] == dtype
+        assert header[name]["shape"] == ([size, 8] if axis == 0 else [8, size])
+        stop = start + size
+        inner = slice(start * bits // 8, stop * bits // 8)
+        expected = rows[start:stop] if axis == 0 else rows[:, inner]
+        assert rest[begin:end] == expected.tobytes()
+        start = stop
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("F4", 4), ("F6_E3M2", 6)])
+def test_a_part_that_would_end_within_a_byte(tmp_path: Path, dtype: str, bits: int) -> None:
+    packed(tmp_path / "x.safetensors", dtype, [4, 8], RANDOM.bytes(4 * bits))
+    with pytest.raises(ts.SplitError, match=r"TS709.*within a byte"):
+        ts.files.split(tmp_path / "x.safetensors", tmp_path / "o.safetensors", [3, 5], axis=1)
+    assert len(list(tmp_path.iterdir())) == 1

@@ -212,6 +212,17 @@ def test_what_is_not_for_this_format(source: Path, refused: Callable[..., str]) 
     refused("TS703", "split", source, "--num-outputs", 2)
 
 
+def test_of_two_runs_at_once_the_second_one_is_refused(source: Path) -> None:
+    out = source.with_name("out")
+    for run in begin(source, "--num-outputs", "2", seconds=1):
+        ts.files.split(source, out, chunk=30)
+        assert run.wait(timeout=60) == 2
+        assert run.stderr is not None
+        assert b"[TS702]" in run.stderr.read()
+    np.testing.assert_array_equal(np.load(out / "x.0.npy"), ARRAY[:30])
+    assert sorted(path.name for path in source.parent.iterdir()) == ["out", "x.npy"]
+
+
 def test_thousands_of_parts_with_few_open_files(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     array = RANDOM.integers(0, 255, (4, 1200), np.uint8)
