@@ -35,7 +35,7 @@ class Finding:
     """One thing that was found.
 
     Attributes:
-        code: Of a check (``TS8xx``, see ``docs/check.md``) or a refusal (``docs/errors.md``).
+        code: Of a check (``TS8xx``) or a refusal; ``docs/errors.md`` explains each.
         severity: ``error``, ``warning`` or ``note``.
         node: The path of the node, such as ``graph/loop_1.body/split_0``.
         message: What is wrong or odd, with the values seen.
