@@ -13,8 +13,11 @@ build() { sphinx-build --quiet --fail-on-warning --keep-going --fresh-env "$@"; 
 
 if [ "${1:-}" = translate ]; then
     build -b gettext docs build/gettext
-    (cd build/gettext && rm -rf pot && mkdir pot && mv index.pot guides.pot reference.pot project.pot quickstarts.pot operators.pot pot)
-    sphinx-intl update --locale-dir docs/locale --pot-dir build/gettext/pot --language zh_CN
+    rm -rf build/gettext/zh_CN && mkdir build/gettext/zh_CN
+    for catalogue in docs/locale/zh_CN/LC_MESSAGES/*.po; do
+        mv "build/gettext/$(basename "$catalogue" .po).pot" build/gettext/zh_CN
+    done
+    sphinx-intl update --locale-dir docs/locale --pot-dir build/gettext/zh_CN --language zh_CN
     exit
 fi
 rm -rf build/site build/doctrees
