@@ -111,7 +111,7 @@ def are_written(out: Path) -> None:
 def run(source: Path, target: Path, address: str, progress: Any, patience: float = 60) -> None:
     """A split on a cluster, of which each chunk is a task."""
     rules = chosen_rules(None, SplitOperands(0, LENGTHS), None)
-    job = plan_job(str(source), target, rules)
+    job = plan_job(str(source), str(target), rules)
     memory = ts.files.MEMORY
     least = job.writing.least_memory
     with cluster.DaskCluster(memory, least, address=address, patience=patience) as executor:

@@ -214,6 +214,48 @@ def test_urls(tmp_path: Path) -> None:
         ts.files.split("nothing-that-is-known://x.zarr", tmp_path / "none", [5, 5])
 
 
+def test_targets_at_urls(tmp_path: Path) -> None:
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    made(tmp_path / "x.zarr")
+    ts.files.split(tmp_path / "x.zarr", "memory://test-targets/a", [4, 6], verify=True)
+    for number, expected in enumerate(pieces(X, [4, 6])):
+        part = zarr.open_array(f"memory://test-targets/a/x.{number}.zarr", mode="r")
+        assert part[...].tobytes() == expected.tobytes()
+    written = fs.find("/test-targets/a")
+    for overwrite in (False, True):
+        with refused("TS702"):
+            ts.files.split(
+                tmp_path / "x.zarr", "memory://test-targets/a", [4, 6], overwrite=overwrite
+            )
+    assert fs.find("/test-targets/a") == written
+    ts.files.split("memory://test-targets/a/x.0.zarr", "memory://test-targets/a/b", [1, 3])
+    with refused("TS702"):
+        ts.files.split(tmp_path / "x.zarr", "nothing-that-is-known://a", [4, 6])
+
+
+def test_what_a_run_that_was_killed_left_at_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    made(tmp_path / "x.zarr")
+    job = "tensorsplit.files.zarr_parts.ZarrWriting.finish"
+    with monkeypatch.context() as patch:
+        patch.setattr(job, lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ts.files.split(tmp_path / "x.zarr", "memory://test-left/a", [4, 6])
+        assert fs.find("/test-left") == []
+        patch.setattr("tensorsplit.files.url_targets._remove", lambda *_: None)  # no time for it
+        with pytest.raises(ZeroDivisionError):
+            ts.files.split(tmp_path / "x.zarr", "memory://test-left/a", [5, 5])
+    left = fs.find("/test-left/a")
+    assert any(each.endswith("c/1/2/1") for each in left)
+    assert not any(each.endswith("zarr.json") for each in left)
+    ts.files.split(tmp_path / "x.zarr", "memory://test-left/a", [10], names=["x.0"])
+    part = zarr.open_array("memory://test-left/a/x.0.zarr", mode="r")
+    assert part[...].tobytes() == X.tobytes()
+    assert all(each.startswith("/test-left/a/x.0.zarr/") for each in fs.find("/test-left"))
+
+
 def change(document: Path, **fields: Any) -> None:
     document.write_text(json.dumps({**json.loads(document.read_text()), **fields}))
 

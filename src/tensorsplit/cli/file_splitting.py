@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -121,7 +120,7 @@ def split(
     )
     job = plan_job(
         source,
-        Path(target or ""),
+        target or "",
         chosen_rules(rules, operands, None if names is None else names.split(",")),
         arrays=arrays,
         max_shard_size=None if max_shard_size is None else parse_bytes(max_shard_size),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 __all__ = ["split"]
@@ -79,7 +78,7 @@ def split(
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
     job = plan_job(
         os.fspath(source),
-        Path(target),
+        os.fspath(target),
         chosen_rules(rules, operands, names),
         arrays=[array] if isinstance(array, str) else array or (),
         max_shard_size=max_shard_size,

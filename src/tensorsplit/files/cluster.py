@@ -36,7 +36,6 @@ PATIENCE = 60.0
 """The seconds without any worker after which a run ends."""
 
 _LIBRARIES = ("numpy", "safetensors", "zarr", "numcodecs", "fsspec")
-_BESIDE = ".tensorsplit-token"
 _CONNECTING = 15.0
 _SETTLING = 10.0
 _LOOK = 1.0
@@ -217,11 +216,10 @@ class DaskCluster:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def check(self, draft: str, reads: Sequence[Path]) -> None:
+    def check(self, token: str, reads: Sequence[Path]) -> None:
         """Refuse (TS710) if a worker or the scheduler has other versions, or sees other storage."""
-        folder = draft.rstrip("/").rpartition("/")[0]
-        self._gate = _Gate(f"{folder}/{_BESIDE}", uuid4().hex, _versions())
-        fs, path = url_to_fs(self._gate.token)
+        self._gate = _Gate(token, uuid4().hex, _versions())
+        fs, path = url_to_fs(token)
         fs.pipe_file(path, self._gate.text.encode())
         try:
             self._client.run_on_scheduler(_check_versions, self._gate.versions)

@@ -154,6 +154,10 @@ class TensorSource(Protocol):
         """What it holds, by name, in order."""
 
     @property
+    def writes_urls(self) -> bool:
+        """Whether the result may be at a URL, on storage that can't rename."""
+
+    @property
     def carries(self) -> bool:
         """Whether tensors that are not split are carried over into the result."""
 
@@ -184,8 +188,11 @@ class Executor(AbstractContextManager["Executor"], Protocol):
 
     memory: int
 
-    def check(self, draft: str, reads: Sequence[Path]) -> None:
-        """Refuse (TS710) to run where not all who run tasks see the draft and what is read."""
+    def check(self, token: str, reads: Sequence[Path]) -> None:
+        """Refuse (TS710) to run where not all who run tasks see what is read, and the draft.
+
+        `token` is the path or URL of a file that may be written beside the draft.
+        """
 
     def run(
         self,

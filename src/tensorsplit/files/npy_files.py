@@ -134,6 +134,7 @@ class NpySource:
     """A file that was opened, with the header of each array."""
 
     carries = False
+    writes_urls = False
 
     def __init__(self, path: Path, headers: Mapping[str, NpyHeader]) -> None:
         self._path, self._headers = path, headers

@@ -216,6 +216,7 @@ class SafetensorsSource:
     """
 
     carries = True
+    writes_urls = False
 
     def __init__(
         self,

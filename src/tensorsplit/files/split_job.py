@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,9 +28,11 @@ from tensorsplit.files.formats import (
     open_source,
 )
 from tensorsplit.files.rule_files import RuleSet
+from tensorsplit.files.sources import local_path
 from tensorsplit.files.threads import LocalThreads
 
 _MOST_NAMES = 10
+_TOKEN = ".tensorsplit-token"  # noqa: S105 - it opens nothing
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,14 @@ class SplitJob:
         divisions: What becomes of each stored tensor, in the order of the source.
         unmatched: The patterns of rules that match no tensor.
         writing: How that is written.
-        target: The file or folder of the result.
+        target: The file or folder of the result, or the URL of one.
         reads: The files that are read.
     """
 
     divisions: Sequence[Division]
     unmatched: Sequence[str]
     writing: Writing
-    target: Path
+    target: str
     reads: Sequence[Path]
 
     @property
@@ -97,7 +100,25 @@ class SplitJob:
                 meanwhile, TS708 if what was written is not what was read.
         """
         outputs.reads += self.reads
-        with outputs.replaced(self.target, self.writing.names, overwrite=overwrite) as draft:
+        with self._draft(outputs, overwrite=overwrite) as (draft, token):
+            self.writing.prepare(draft)
+            executor.check(token, self.reads)
+            executor.run(self.writing.tasks(), progress)
+            self.writing.finish()
+            if verify:
+                executor.run(self.writing.tasks(), progress, verify=True)
+
+    @contextlib.contextmanager
+    def _draft(self, outputs: Outputs, *, overwrite: bool) -> Iterator[tuple[str, str]]:
+        """Where the result is built, and a file that says so to all who build it."""
+        path = local_path(self.target)
+        if path is None:
+            from tensorsplit.files.url_targets import written_at
+
+            with written_at(self.target, self.writing.names, _TOKEN):
+                yield self.target, f"{self.target}/{_TOKEN}"
+            return
+        with outputs.replaced(path, self.writing.names, overwrite=overwrite) as draft:
             free = shutil.disk_usage(draft.parent).free
             if self.writing.space > free:
                 raise SplitError(
@@ -106,17 +127,12 @@ class SplitJob:
                     f" {draft.parent.parent} has {free} left",
                     "give a path on a larger disk",
                 )
-            self.writing.prepare(str(draft))
-            executor.check(str(draft), self.reads)
-            executor.run(self.writing.tasks(), progress)
-            self.writing.finish()
-            if verify:
-                executor.run(self.writing.tasks(), progress, verify=True)
+            yield str(draft), str(draft.with_name(_TOKEN))
 
 
 def plan_job(
     source: str,
-    target: Path,
+    target: str,
     rules: RuleSet,
     *,
     arrays: Sequence[str] = (),
@@ -126,9 +142,12 @@ def plan_job(
 
     Raises:
         SplitError: TS101 to TS309 for what is no split, TS703 for rules that contradict each other,
-            TS705 for a source that can't be read, TS706 for names that collide.
+            TS702 for a URL that can't be written, TS705 for a source that can't be read, TS706 for
+            names that collide.
     """
     opened = open_source(source if "://" in source else str(Path(source).absolute()))
+    if local_path(target) is None and not opened.writes_urls:
+        raise SplitError(UNWRITABLE, f"{target} is a URL", "only zarr stores are written to these")
     for name in arrays:
         if name not in opened.tensors:
             known = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
@@ -155,5 +174,5 @@ def plan_job(
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
     check_names(divisions)
     layout = FileLayout(rules.ranks, rules.file, rules.common, max_shard_size)
-    writing = opened.writing(divisions, str(target), layout)
+    writing = opened.writing(divisions, target, layout)
     return SplitJob(divisions, unmatched, writing, target, opened.reads)

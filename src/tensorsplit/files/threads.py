@@ -41,7 +41,7 @@ class LocalThreads:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def check(self, _draft: str, _reads: Sequence[Path]) -> None:
+    def check(self, _token: str, _reads: Sequence[Path]) -> None:
         """All threads see the same files."""
 
     def run(

@@ -60,6 +60,7 @@ class ZarrSource:
     """A store that was opened."""
 
     carries = False
+    writes_urls = True
 
     def __init__(self, url: str) -> None:
         self._url = url
