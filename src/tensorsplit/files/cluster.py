@@ -36,7 +36,7 @@ PATIENCE = 60.0
 """The seconds without any worker after which a run ends."""
 
 _LIBRARIES = ("numpy", "safetensors", "zarr", "numcodecs", "fsspec")
-_CONNECTING = 15.0
+_CONNECTING = 30.0
 _SETTLING = 10.0
 _LOOK = 1.0
 _AHEAD = 3
