@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from io import FileIO
 from itertools import accumulate, islice
@@ -25,12 +24,12 @@ from tensorsplit.files.byte_copies import (
     copies,
     read_at,
     reading,
+    sync_files,
     write_at,
 )
 from tensorsplit.files.formats import Division, WriteTask
 
 _MOST_HEADERS = 256
-_SYNCED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +187,11 @@ class DenseWriting:
                 yield from copies(*whole)
 
     def finish(self) -> None:
-        """Write the files down to the disk, many at once, as file systems do that together."""
-        with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-            for _ in pool.map(_sync, (self._path(each.name) for each in self._files)):
-                pass
+        """Write the files down to the disk."""
+        sync_files(self._path(each.name) for each in self._files)
 
     def _path(self, name: str) -> Path:
         return self._draft / name
-
-
-def _sync(path: Path) -> None:
-    with FileIO(path, "r+") as file:
-        os.fsync(file.fileno())
 
 
 def _allocate(file: FileIO, size: int) -> None:

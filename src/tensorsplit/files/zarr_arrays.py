@@ -29,7 +29,7 @@ from zarr.storage import FsspecStore, LocalStore, StorePath
 
 from tensorsplit.core.dimensions import MAX_DIM
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show, show_path
-from tensorsplit.files.byte_copies import ByteRange, RangeCopies
+from tensorsplit.files.byte_copies import ByteRange, RangeCopies, sync_files
 from tensorsplit.files.sources import local_path, refusing
 from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, runs_code
 
@@ -329,10 +329,11 @@ def _copy_file(source: Path, target: Path, size: int) -> None:
         draft.replace(target)
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove the files that processes were writing when they were killed."""
-    for path in folder.rglob(f"*{_UNFINISHED}"):
+def complete(folder: Path) -> None:
+    """Remove files of processes that were killed while they wrote, and write down all others."""
+    for path in list(folder.rglob(f"*{_UNFINISHED}")):
         path.unlink(missing_ok=True)
+    sync_files(path for path in folder.rglob("*") if path.is_file())
 
 
 def _unreadable(source: str, problem: str) -> SplitError:

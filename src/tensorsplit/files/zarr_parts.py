@@ -36,13 +36,13 @@ from tensorsplit.files.zarr_arrays import (
     Array,
     ArrayPlace,
     StoredArray,
+    complete,
     digest_of,
     documents_of,
     find,
     join,
     open_array,
     open_part,
-    remove_unfinished,
     store_at,
 )
 
@@ -302,8 +302,7 @@ class ZarrWriting:
                 sync(store.set(name, _described(name, document, part.cut.shape)))
         path = local_path(self._draft)
         if path is not None:
-            remove_unfinished(path)
-            os.sync()
+            complete(path)
 
 
 def _stored(place: ArrayPlace) -> int:
