@@ -91,6 +91,10 @@ class Subject:
         """What a document says of it."""
         return SubjectInfo(self.title, self.traits.kind, self.traits.versions())
 
+    def process(self) -> EngineProcess:
+        """A process that does cases; it is started when it is asked for the first."""
+        return EngineProcess(self.source, f"{_CHILD}:perform", _ENVIRONMENT, _MOST_MEMORY)
+
     def model(self, built: Built) -> bytes:
         """The model that it is given."""
         return verdicts.undeclared(built.model) if self.traits.states_shapes else built.model
@@ -158,6 +162,32 @@ def run(
         tuple(case.info for case in ordered),
         tuple(results),
     )
+
+
+class OneByOne:
+    """A subject that does cases as they are asked for, one after the other in one process.
+
+    What it does is judged as by `run`, but that a case has damaged the process is found out only
+    when a later one dies of it. Strings have a process of their own each.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._run = _Run([subject], (), 0, lambda _: None, lambda _: None)
+        self._process = subject.process()
+        self._before: list[Case] = []
+
+    def results(self, case: Case) -> list[Result]:
+        """The result of a case; before it that of an earlier one which made it die, if one did."""
+        if case.element_type == _FRAGILE:
+            return list(self._run.alone(self._subject, [case]).values())
+        found = self._run.tried(self._subject, [case], self._process, self._before)
+        return list(found.values())
+
+    def close(self) -> None:
+        """End all processes."""
+        self._process.close()
+        self._run.close()
 
 
 def measured() -> dict[str, str]:
@@ -263,10 +293,14 @@ class _Run:
             raise
         finally:
             pool.shutdown()
-            for process in list(self._processes):
-                process.close()
+            self.close()
         for case, subject in product(self._cases, self._chosen):
             yield found[case.id, subject.title]
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in list(self._processes):
+            process.close()
 
     def _batches(self) -> Iterator[tuple[Subject, list[Case]]]:
         """The work, in an order in which the subjects take turns."""
@@ -280,73 +314,91 @@ class _Run:
         readable = [case for case in cases if case.model_format in subject.traits.formats]
         found = {case.id: Result(case.id, subject.title, SKIPPED) for case in cases}
         self._advance(len(cases) - len(readable))
-        found |= self._tried(subject, readable)
+        found |= self.alone(subject, readable)
         strings = [case for case in readable if case.element_type == _FRAGILE]
         if any(_may_have_damaged(found[case.id]) for case in strings):
             for case in strings:
-                found |= self._tried(subject, [case], counts=False)
+                found |= self.alone(subject, [case], counts=False)
         return {(name, subject.title): result for name, result in found.items()}
 
-    def _tried(
-        self, subject: Subject, cases: list[Case], *, counts: bool = True
+    def alone(
+        self, subject: Subject, cases: Sequence[Case], *, counts: bool = True
     ) -> dict[str, Result]:
-        """The results of cases that are tried in one process."""
+        """The results of cases that are tried in a process of their own."""
+        with self._process(subject) as process:
+            return self.tried(subject, cases, process, [], counts=counts)
+
+    def tried(
+        self,
+        subject: Subject,
+        cases: Sequence[Case],
+        process: EngineProcess,
+        before: list[Case],
+        *,
+        counts: bool = True,
+    ) -> dict[str, Result]:
+        """The results of cases that are tried in a process, which has done other cases before.
+
+        One of those is among the results if it turns out to have damaged the process.
+        """
         found: dict[str, Result] = {}
-        for case, reply, affected in self._replies(subject, cases):
-            again = case.id in found
-            found[case.id] = verdicts.judge(
-                case.id,
-                subject.title,
-                self._build(case),
-                reply,
-                affected=affected,
-                is_tool=subject.traits.kind == "tool",
-                states_shapes=subject.traits.states_shapes,
-                about_types=case.is_about_types,
-                execute=partial(self._execute, subject),
-            )
-            self._advance(int(counts and not again))
+        for place, case in enumerate(cases):
+            try:
+                for tried, reply, affected in self._replies(process, subject, before, case):
+                    self._advance(int(counts and tried.id not in found))
+                    found[tried.id] = self._judged(subject, tried, reply, affected)
+            except _NotImported as ended:  # as it would be for the rest
+                for other in cases[place:]:
+                    self._advance(int(counts))
+                    found[other.id] = self._judged(subject, other, ended.reply)
+                break
         return found
 
-    def _replies(
-        self, subject: Subject, cases: Sequence[Case]
-    ) -> Iterator[tuple[Case, Reply, str]]:
-        """Try cases, one after the other in one process as long as it lives: what came of each.
+    def _judged(self, subject: Subject, case: Case, reply: Reply, affected: str = "") -> Result:
+        return verdicts.judge(
+            case.id,
+            subject.title,
+            self._build(case),
+            reply,
+            affected=affected,
+            is_tool=subject.traits.kind == "tool",
+            states_shapes=subject.traits.states_shapes,
+            about_types=case.is_about_types,
+            execute=partial(self._execute, subject),
+        )
 
-        A case that turns out to have damaged the process for a later one comes once more, with how
-        that one died, and its id.
+    def _replies(
+        self, process: EngineProcess, subject: Subject, before: list[Case], case: Case
+    ) -> Iterator[tuple[Case, Reply, str]]:
+        """What came of a case, which joins those that the process has done before.
+
+        If one of those turns out to have damaged it, that one comes first, with how this one died
+        of it, and the id of this one.
         """
-        before: list[Case] = []
         patience = self._patience[subject.title]
-        with self._process(subject) as process:
-            for place, case in enumerate(cases):
-                whole = patience.seconds()
-                share = _SHARE * whole if before else whole
-                try:
-                    reply = self._ask(process, subject, case, share)
-                except _NotImported as ended:  # as it would be for the rest
-                    yield from ((case, ended.reply, "") for case in cases[place:])
-                    return
-                if reply.death is None:
-                    before.append(case)
-                    yield case, reply, ""
-                    continue
-                has_hung = reply.death.seconds is not None
-                if before:
-                    rest = whole - share if has_hung else whole
-                    alone = self._together(subject, [case], rest)
-                    blamed = None
-                    if alone.death is None:
-                        limit = 2 * whole if has_hung else math.inf
-                        blamed = self._blamed(subject, before, case, rest, limit)
-                    if blamed is not None:
-                        yield blamed, reply, case.id
-                    reply = alone
-                before = []
-                if reply.death is not None and reply.death.seconds is not None:
-                    patience.count()
-                    reply = replace(reply, death=replace(reply.death, seconds=whole))
-                yield case, reply, ""
+        whole = patience.seconds()
+        share = _SHARE * whole if before else whole
+        reply = self._ask(process, subject, case, share)
+        if reply.death is None:
+            before.append(case)
+            yield case, reply, ""
+            return
+        has_hung = reply.death.seconds is not None
+        if before:
+            rest = whole - share if has_hung else whole
+            alone = self._together(subject, [case], rest)
+            blamed = None
+            if alone.death is None:
+                limit = 2 * whole if has_hung else math.inf
+                blamed = self._blamed(subject, before, case, rest, limit)
+            if blamed is not None:
+                yield blamed, reply, case.id
+            reply = alone
+        before.clear()
+        if reply.death is not None and reply.death.seconds is not None:
+            patience.count()
+            reply = replace(reply, death=replace(reply.death, seconds=whole))
+        yield case, reply, ""
 
     def _blamed(
         self,
@@ -430,8 +482,7 @@ class _Run:
     @contextmanager
     def _process(self, subject: Subject) -> Iterator[EngineProcess]:
         self._check()
-        source = subject.source
-        process = EngineProcess(source, f"{_CHILD}:perform", _ENVIRONMENT, _MOST_MEMORY)
+        process = subject.process()
         self._processes.add(process)
         try:
             yield process
