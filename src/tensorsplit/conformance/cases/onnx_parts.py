@@ -264,6 +264,18 @@ def _edges() -> Iterator[Case]:
         }
         for name, (sizes, fields) in rows.items():
             yield _edge(operator, name, "outputs", **lengths_of(operator, sizes), **fields)
+        for declared in ((6,), ("N",)) if operator != "onnx.Split-18" else ():
+            yield _edge(
+                operator,
+                "also-halves",
+                "equal",
+                sizes=(2, 2, 2),
+                key=f"{declared}",
+                declared=declared,
+                form="absent",
+                also_halves=True,
+                element_type="double",
+            )
     for operator in SEQUENCES:
         yield from _edges_of_sequences(operator)
     for operator in (*INPUT_SPLITS, *SEQUENCES):

@@ -197,7 +197,28 @@ def _split(block: NodeBlock, x: Value) -> list[Value]:
             entry.CopyFrom(AttributeProto(name=name, type=kind, ref_attr_name=name))
     if model.use:
         return _USES[model.use](block, outputs[0])
+    if model.also_halves:
+        return [_reversed(block, "parts", outputs), _reversed(block, "halves", _halves(block, x))]
     return [value for value in outputs if value.name]
+
+
+def _halves(block: NodeBlock, x: Value) -> list[Value]:
+    """Add a node that splits the data into halves."""
+    model = block.scope.model
+    half = model.shape[model.axis] // 2
+    parts = oracle.parts(x.expected, model.axis, (half, half), keepdims=True)
+    shape = oracle.resized(x.shape, model.axis, None)
+    values = [Value(f"{block.prefix}h{n}", x.element_type, shape, p) for n, p in enumerate(parts)]
+    return block.add("Split", [x.name], values, **model.attributes)
+
+
+def _reversed(block: NodeBlock, name: str, parts: list[Value]) -> Value:
+    """Join parts again, the last one first."""
+    axis = block.scope.model.axis
+    joined = np.concatenate([part.expected for part in parts[::-1]], axis)
+    shape = oracle.resized(parts[0].shape, axis, None)
+    made = Value(block.prefix + name, parts[0].element_type, shape, joined)
+    return block.add("Concat", _names(parts[::-1]), [made], axis=axis)[0]
 
 
 def _lengths(block: NodeBlock) -> list[str]:

@@ -58,6 +58,7 @@ class SplitModel:
     option: Any = None  # what that needs to know
     extreme: bool = False  # whether the data holds NaNs, infinities and the like
     is_constant: bool = False  # whether it is an initializer, so that tools may compute the parts
+    also_halves: bool = False  # whether another node splits the data into halves, without lengths
     by_reference: bool = False  # whether the attributes are those of the function it is in
 
     @property
