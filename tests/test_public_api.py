@@ -20,6 +20,11 @@ SIGNATURES: dict[str, str] = {
     "variadic_split": "(data, axis, split_lengths, *, copy=False, out=None)",
     "openvino.split": "(data, axis, num_splits, *, copy=False, out=None)",
     "openvino.variadic_split": "(data, axis, split_lengths, *, copy=False, out=None)",
+    "files.split": (
+        "(source, target, split=None, *, axis=None, num_outputs=None, chunk=None, operator=None,"
+        " opset=None, names=None, array=None, rules=None, max_shard_size=None, memory=268435456,"
+        " workers=None, scheduler=None, verify=False, overwrite=False)"
+    ),
     "plan": "(operator, shape, split=None, *, num_outputs=None, **operands)",
     "infer": "(operator, shape, split=None, *, num_outputs=None, **operands)",
     "diff": "(before, after)",

@@ -31,7 +31,7 @@ def test_parts_are_slices(tmp_path: Path, axis: int, order: str, dtype: str) -> 
         assert part.dtype.str == np.dtype(dtype).str
         assert part.shape == array[index].shape
         assert part.tobytes() == np.ascontiguousarray(array[index]).tobytes()
-        assert part.flags.f_contiguous == (order == "F") or part.flags.c_contiguous
+        assert part.flags.f_contiguous if order == "F" else part.flags.c_contiguous
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -58,3 +58,12 @@ def test_archives(tmp_path: Path, compressed: bool) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "b" / "l.npy"), arrays["b"][:, :2])
     np.testing.assert_array_equal(np.load(tmp_path / "b" / "b.r.npy"), arrays["b"][:, 2:])
     assert len(list((tmp_path / "b").iterdir())) == 2
+
+
+def test_a_rule_that_only_renames(tmp_path: Path) -> None:
+    arrays = {"a": RANDOM.random((4, 3)), "b": RANDOM.random(3)}
+    np.savez(tmp_path / "x.npz", allow_pickle=False, **arrays)
+    rules = {"rename": [{"tensors": "a", "name": "first"}]}
+    ts.files.split(tmp_path / "x.npz", tmp_path / "out", rules=rules)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["first.npy"]
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "first.npy"), arrays["a"])

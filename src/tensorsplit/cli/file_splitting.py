@@ -142,9 +142,9 @@ def split(
 def _show_plan(job: SplitJob) -> None:
     """The plan as a table: what is split, and in one line what is carried over."""
     rows = []
-    kept = [each for each in job.divisions if not _is_changed(each)]
+    kept = [each for each in job.divisions if not each.is_change]
     for each in job.divisions:
-        if _is_changed(each):
+        if each.is_change:
             tensor = each.tensor
             name = printable(tensor.name)
             rows.append((name, _shape(tensor.shape), _parts(each), f"{tensor.nbytes:,}"))
@@ -152,10 +152,6 @@ def _show_plan(job: SplitJob) -> None:
         size = sum(each.tensor.nbytes for each in kept)
         rows.append((f"{len(kept)} more", "", "carried over", f"{size:,}"))
     show(Table(rows, ("tensor", "shape", "parts", "bytes")))
-
-
-def _is_changed(division: Division) -> bool:
-    return division.plan is not None or division.outputs[0].name != division.tensor.name
 
 
 def _parts(division: Division) -> str:

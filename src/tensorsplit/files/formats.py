@@ -71,6 +71,11 @@ class Division:
     plan: SplitPlan | None
     outputs: tuple[NewTensor, ...]
 
+    @property
+    def is_change(self) -> bool:
+        """Whether it is more than carrying a tensor over as it is."""
+        return self.plan is not None or self.outputs[0].name != self.tensor.name
+
 
 RANK_FILE = "rank-{rank}-of-{ranks}.safetensors"
 """What the file of a rank is called, if nothing else is said."""

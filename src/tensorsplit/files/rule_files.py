@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -158,7 +158,8 @@ def chosen_rules(
     """Rules from a file, or one that splits every tensor alike; TS703 for both at once."""
     if rules is None:
         return RuleSet([PatternRule("*", SplitRule(operands, names))])
-    if operands != SplitOperands() or names is not None:
+    given = [getattr(operands, each.name) for each in fields(operands)]
+    if any(value is not None for value in (*given, names)):
         problem = "rules are given, and a split as well"
         raise SplitError(USAGE, problem, "put the split into a rule", parameter="rules")
     return read_rules(rules)

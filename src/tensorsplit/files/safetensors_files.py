@@ -35,7 +35,6 @@ INDEX = ".safetensors.index.json"
 _LONGEST_HEADER = 12 << 20
 _LONGEST_WRITTEN = 100_000_000  # the library reads none that is longer
 _METADATA = "__metadata__"
-_SHARD = re.compile(r"(.*)-[0-9]{5}-of-[0-9]{5}\.safetensors", re.DOTALL)
 _NAMES = {
     "F16": "float16",
     "BF16": "bfloat16",
@@ -60,7 +59,8 @@ def recognizes(source: str) -> bool:
     """Whether it is a file of this name, or a folder that holds some."""
     path = Path(source)
     return "://" not in source and (
-        source.endswith(SUFFIX) or (path.is_dir() and any(path.glob(f"*{SUFFIX}*")))
+        source.endswith(SUFFIX)
+        or (path.is_dir() and any(each.name.endswith((SUFFIX, INDEX)) for each in path.iterdir()))
     )
 
 
@@ -226,11 +226,11 @@ class SafetensorsSource:
         index: Mapping[str, Any] | None = None,
     ) -> None:
         self._folder, self._headers, self._index = folder, headers, index
-        self._stem = (
-            (headers[0].path.name.removesuffix(SUFFIX))
-            if place is None
-            else (place.name.removesuffix(INDEX))
-        )
+        self._stem = "model"
+        if place is not None:
+            self._stem = place.name.removesuffix(INDEX)
+        elif len(headers) == 1:
+            self._stem = headers[0].path.name.removesuffix(SUFFIX)
         self._found = {name: each for each in headers for name in each.entries}
         if len(self._found) < sum(len(each.entries) for each in headers):
             raise ValueError("two of its files hold a tensor of the same name")
@@ -249,12 +249,18 @@ class SafetensorsSource:
         self, divisions: Sequence[Division], target: str, layout: FileLayout
     ) -> DenseWriting:
         """Each source file becomes one, or each rank has one, or several of a largest size."""
-        files = self._files(divisions, layout)
+        groups = self._groups(divisions, layout)
+        files = {name: tensors for group in groups.values() for name, tensors in group.items()}
         is_file = target.endswith(SUFFIX)
         if is_file and (len(files) > 1 or self._folder is not None):
             problem = f"the result is a folder of files, and {target} would be one of them"
             raise SplitError(USAGE, problem, "give the name of a folder", parameter="output")
-        indices = self._indices(files, layout)
+        has_index = self._index is not None and layout.ranks is None
+        indices = [
+            self._index_of(stem, group)
+            for stem, group in groups.items()
+            if has_index or len(group) > 1
+        ]
         others = [DenseFile(name, b"", size) for name, size in self._others]
         made, places = [], defaultdict[NewTensor, list[tuple[str, int]]](list)
         for name, tensors in files.items():
@@ -283,56 +289,44 @@ class SafetensorsSource:
                 raise SplitError(PART_NAMES, problem, "rename it", parameter="names")
         return DenseWriting([*made, *indices, *others], moves)
 
-    def _files(self, divisions: Sequence[Division], layout: FileLayout) -> dict[str, list[_Placed]]:
-        """The tensors of each file; those of larger elements first, so that all are aligned."""
+    def _groups(
+        self, divisions: Sequence[Division], layout: FileLayout
+    ) -> dict[str, dict[str, list[_Placed]]]:
+        """The tensors of each file, and the files of each index.
+
+        Those of larger elements come first, so that all are aligned.
+        """
         files: dict[str, list[_Placed]] = {}
+        if layout.ranks is None:
+            files = {each.path.name: [] for each in self._headers}  # some may be empty
         for division in divisions:
             header = self._found[division.tensor.name]
             for output in division.outputs:
                 placed = _Placed(header, division, output, _bytes_of(division.tensor, output))
                 for name in layout.files_of(output.rank) or [header.path.name]:
                     files.setdefault(name, []).append(placed)
-        if layout.ranks is None:
-            for header in self._headers:
-                files.setdefault(header.path.name, [])  # it may be empty
         for tensors in files.values():
             tensors.sort(key=lambda each: -_bits(each.entry.dtype))
-        if layout.max_shard_size is None:
-            return files
-        shards = {name: _shards(tensors, layout.max_shard_size) for name, tensors in files.items()}
-        if layout.ranks is not None:
-            return {
-                shard: tensors
-                for name, several in shards.items()
-                for shard, tensors in _numbered(name.removesuffix(SUFFIX), several, name)
-            }
-        every = [shard for several in shards.values() for shard in several]
-        if len(every) == len(files):
-            return files
-        return dict(_numbered(self._stem, every, ""))
+        if layout.ranks is None:
+            return {self._stem: _divided(self._stem, files, layout.max_shard_size)}
+        return {
+            stem: _divided(stem, {name: tensors}, layout.max_shard_size)
+            for name, tensors in files.items()
+            for stem in [name.removesuffix(SUFFIX)]
+        }
 
-    def _indices(
-        self, files: Mapping[str, Sequence[_Placed]], layout: FileLayout
-    ) -> list[DenseFile]:
-        """An index of all files, or of those of each rank; none where there is one file."""
-        groups: dict[str, dict[str, Sequence[_Placed]]] = {}
-        for name, tensors in files.items():
-            found = _SHARD.fullmatch(name) if layout.ranks is not None else None
-            stem = self._stem if layout.ranks is None else found[1] if found else name
-            groups.setdefault(stem, {})[name] = tensors
+    def _index_of(self, stem: str, files: Mapping[str, Sequence[_Placed]]) -> DenseFile:
+        """The index of some files, with what else that of the source says."""
         before = dict(self._index or {})
-        made = []
-        for stem, group in groups.items():
-            if len(group) == 1 and (layout.ranks is not None or self._index is None):
-                continue
-            total = sum(each.nbytes for tensors in group.values() for each in tensors)
-            metadata = before.get("metadata")
-            metadata = {**(metadata if isinstance(metadata, dict) else {}), "total_size": total}
-            names = {each.output.name: name for name in group for each in group[name]}
-            content = {**before, "metadata": metadata, "weight_map": names}
-            text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-            made.append(DenseFile(f"{stem}{INDEX}", text.encode(), len(text.encode())))
-        return made
+        metadata = before.get("metadata")
+        total = sum(each.nbytes for tensors in files.values() for each in tensors)
+        before["metadata"] = {
+            **(metadata if isinstance(metadata, dict) else {}),
+            "total_size": total,
+        }
+        before["weight_map"] = {each.output.name: name for name in files for each in files[name]}
+        text = json.dumps(before, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+        return DenseFile(f"{stem}{INDEX}", text, len(text))
 
 
 def _bytes_of(tensor: StoredTensor, output: NewTensor) -> int:
@@ -358,13 +352,19 @@ def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
     return shards
 
 
-def _numbered(
-    stem: str, shards: Sequence[list[_Placed]], alone: str
-) -> Iterator[tuple[str, list[_Placed]]]:
-    """Each shard with its name, as other tools number them."""
-    for number, tensors in enumerate(shards, 1):
-        name = f"{stem}-{number:05}-of-{len(shards):05}{SUFFIX}"
-        yield alone if alone and len(shards) == 1 else name, tensors
+def _divided(
+    stem: str, files: dict[str, list[_Placed]], most: int | None
+) -> dict[str, list[_Placed]]:
+    """The files, or more of them, numbered as other tools do it, if one is too large."""
+    if most is None:
+        return files
+    shards = [shard for tensors in files.values() for shard in _shards(tensors, most)]
+    if len(shards) == len(files):
+        return files
+    return {
+        f"{stem}-{number:05}-of-{len(shards):05}{SUFFIX}": tensors
+        for number, tensors in enumerate(shards, 1)
+    }
 
 
 def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:

@@ -169,7 +169,7 @@ def plan_job(
         tensors = {name: tensors[name] for name in arrays}
     divisions, unmatched = rules.divide(tensors, arrays)
     if not opened.carries:
-        divisions = [each for each in divisions if each.plan is not None]
+        divisions = [each for each in divisions if each.is_change]
     if not divisions:
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
     check_names(divisions)
