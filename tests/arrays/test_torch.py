@@ -81,6 +81,67 @@ class TestViews:
                     ((3, 2), "meta"),
                     ((1, 2), "meta"),
                 ]
+            out = list(torch.empty(7, 2, device="meta").split(3))
+            assert ts.split(torch.empty(7, 2, device="meta"), num_outputs=3, out=out)[2] is out[2]
+            x = torch.randn(4, device="cpu")
+            pooled = ts.split(x, num_outputs=2, out=ts.BufferPool(1 << 20))
+            assert torch.cat(pooled).equal(x)
+
+
+class TestSubclasses:
+    def test_one_that_logs_sees_what_is_done(self) -> None:
+        class Logged(torch.Tensor):  # type: ignore[misc]
+            @classmethod
+            def __torch_function__(
+                cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                seen.append(func.__name__)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        seen: list[str] = []
+        x = torch.randn(6, 4).as_subclass(Logged)
+        plan = ts.plan("onnx.Split-18", (6, 4), num_outputs=3)
+        for _ in range(2):
+            for parts in (ts.split(x, [2, 4]), ts.split(x, [2, 4], copy=True), plan(x)):
+                assert {type(part) for part in parts} == {Logged}
+        assert seen.count("split_with_sizes") == 4
+        assert seen.count("split_with_sizes_copy") == 2
+        out = [torch.zeros(2, 4).as_subclass(Logged), torch.zeros(4, 4)]
+        assert ts.split(x, [2, 4], out=out)[0] is out[0]
+        assert torch.cat(out).equal(x)
+        refused("TS405", lambda: ts.split(x, [2, 4], out=[x[:2], x[2:]]))
+        refused("TS403", lambda: ts.split(x, [2, 4], out=ts.BufferPool(0)))
+
+    def test_fake_tensors(self) -> None:
+        fake = pytest.importorskip("torch._subclasses.fake_tensor")
+        mode = fake.FakeTensorMode()
+        x = mode.from_tensor(torch.randn(6, 4))
+        with mode:
+            inside = ts.split(torch.empty(6, 4), num_outputs=3, out=[torch.empty(2, 4)] * 3)
+        for parts in (inside, ts.split(x, num_outputs=3), ts.split(x, num_outputs=3, copy=True)):
+            assert [(type(part), tuple(part.shape)) for part in parts] == [
+                (fake.FakeTensor, (2, 4))
+            ] * 3
+
+    def test_distributed_ones(self) -> None:
+        distributed = pytest.importorskip("torch.distributed")
+        if not distributed.is_available():
+            pytest.skip("torch without distributed tensors")
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Shard, distribute_tensor
+
+        store = distributed.HashStore()
+        distributed.init_process_group("gloo", rank=0, world_size=1, store=store)
+        try:
+            whole = torch.randn(6, 4)
+            x = distribute_tensor(whole, init_device_mesh("cpu", (1,)), [Shard(0)])
+            out = [torch.zeros_like(part) for part in x.split([2, 4])]
+            for options in ({}, {"copy": True}, {"out": out}):
+                parts = ts.split(x, [2, 4], **options)
+                assert {type(part) for part in parts} == {DTensor}
+                assert torch.cat([part.full_tensor() for part in parts]).equal(whole)
+        finally:
+            distributed.destroy_process_group()
 
 
 class TestCalls:
@@ -316,6 +377,34 @@ class TestCompiled:
             with pytest.raises(Exception, match=text):
                 function(torch.arange(9))
             assert graphs == []
+
+    def test_what_is_known_only_at_run_time_is_checked_then(self) -> None:
+        def places(x: Any) -> Any:
+            return x.nonzero()[:, 0]
+
+        for split, lengths, wrong in (
+            (lambda x: ts.split(places(x), num_outputs=3), [1, 1, 1], [0, 1, 0]),
+            (lambda x: ts.variadic_split(places(x), 0, [1, -1]), [1, 2], [0, 0, 0]),
+            (lambda x: ts.split(places(x), [1, places(x).shape[0] - 1]), [1, 2], [0, 0, 0]),
+            (lambda x: ts.openvino.split(places(x), 0, 3), [1, 1, 1], [0, 1, 1]),
+        ):
+            with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+                function, _ = compiled(split)
+                assert list(map(len, function(torch.tensor([1, 1, 1])))) == lengths
+                with pytest.raises(RuntimeError, match="Runtime assertion failed"):
+                    function(torch.tensor(wrong))
+
+    def test_the_attributes_of_a_plan(self) -> None:
+        plan = ts.plan("onnx.Split-18", (7, 4), num_outputs=3)
+
+        def told(x: Any) -> Any:
+            first = plan(x)[0]
+            return first, plan.axis, plan.sizes, plan.offsets, plan.output_shapes, plan.keepdims
+
+        function, graphs = compiled(told)
+        _, *attributes = function(torch.ones(7, 4))
+        assert attributes == [0, (3, 3, 1), (0, 3, 6), ((3, 4), (3, 4), (1, 4)), True]
+        assert called(graphs[0]) == {"split_with_sizes"}
 
     def test_a_count_that_is_not_known_is_refused(self) -> None:
         function, _ = compiled(lambda x: ts.split_to_sequence(x, 2), dynamic=True)

@@ -154,6 +154,9 @@ def _compiled(plan: PreparedSplit) -> Callable[..., list[Any]]:
 
         return torch_compiled.run(source, input, (), copy, out, planned=shape)
 
+    for name in ("offsets", "output_shapes"):
+        getattr(plan, name)
+    call.__dict__.update(vars(plan))  # Dynamo looks for the attributes of the plan here
     return call
 
 

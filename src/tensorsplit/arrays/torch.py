@@ -156,11 +156,12 @@ def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
     """The parts as contiguous tensors in the memory of a pool."""
-    if type(array) not in _PLAIN or not array.is_cpu or _is_transformed():
+    is_traced = _transform() is not None or _is_tracing()
+    if type(array) not in _PLAIN or not array.is_cpu or is_traced:
         raise SplitError(
             OUT_TYPE,
             f"a pool has memory of the CPU, and the data is a {type(array).__name__} on"
-            f" {array.device}{', which is traced or transformed' if array.is_cpu else ''}",
+            f" {array.device}{', which is traced' if is_traced else ''}",
             "use copy=True",
             operator=plan.operator,
             parameter="out",
@@ -177,7 +178,7 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
     """
     try:
         _check_buffers(array, plan, out)
-        if not _is_transformed():
+        if not _is_transformed() and all(map(_has_address, (array, *out))):
             check_buffers(_addresses(array), plan, list(map(_addresses, out)))
     except SplitError as error:
         error.parameter = "out"
@@ -247,6 +248,13 @@ class _Memory:
             "data": (array.data_ptr(), False),
             "strides": tuple(size * stride for stride in array.stride()),
         }
+
+
+def _has_address(array: Tensor) -> bool:
+    """Whether the memory of a tensor can be told; meta tensors have none, and DTensors hide it."""
+    with suppress(RuntimeError):  # of fake tensors
+        return array.data_ptr() != 0 or array.numel() == 0
+    return False
 
 
 def _addresses(array: Tensor) -> Any:

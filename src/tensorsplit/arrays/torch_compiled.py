@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
-from torch.fx.experimental.symbolic_shapes import has_static_value
+from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true, has_static_value
 
 from tensorsplit import arrays
 from tensorsplit.arrays import torch as tensors
@@ -176,13 +176,27 @@ class _DoesNotFitError(Exception):
     """A length rule refuses what is traced."""
 
 
+def _holds(condition: Any) -> bool:
+    """Whether a condition holds; what can't be told while tracing is checked at run time."""
+    holds = guard_or_true(condition)
+    if holds and not guard_or_false(condition):
+        torch._check(condition)  # noqa: SLF001 - that is how it is documented
+    return bool(holds)
+
+
 def _stop(condition: Any, *_: Any) -> None:
     """What Dynamo follows in the place of `arithmetic.explain`: it can't write the message."""
-    if isinstance(condition, bool) and not condition:
+    if isinstance(condition, bool) and not _holds(condition):
         raise _DoesNotFitError
 
 
+def _none_below(smallest: int, numbers: Any) -> bool:
+    """What Dynamo follows in the place of `arithmetic.none_below`: it asks for each alone."""
+    return all(_holds(number >= smallest) for number in numbers)
+
+
 compiled_as(_stop)(arithmetic.explain)
+compiled_as(_none_below)(arithmetic.none_below)
 
 
 @_decided
