@@ -90,7 +90,7 @@ class TestViews:
 
 class TestSubclasses:
     def test_one_that_logs_sees_what_is_done(self) -> None:
-        class Logged(torch.Tensor):  # type: ignore[misc]
+        class Logged(torch.Tensor):  # type: ignore[misc, name-defined]
             @classmethod
             def __torch_function__(
                 cls, func: Any, types: Any, args: Any = (), kwargs: Any = None

@@ -112,19 +112,25 @@ def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
 
 
 _CONTAINERS = (list, tuple, range, memoryview, bytes, bytearray, array)
+_CONVERSIONS = ("to_numpy", "to_dask_array", "toarray", "todense", "numpy", "compute", "collect")
+
+
+def conversion(value: object) -> str | None:
+    """What makes an array of an object, for a message; None if nothing is known to."""
+    kind = type(value)
+    method = next((each for each in _CONVERSIONS if callable(getattr(kind, each, None))), None)
+    if method is not None:
+        return f"pass its `{method}()`"
+    if hasattr(kind, "__array__"):
+        return "pass `numpy.asarray` of it"
+    return "pass `numpy.from_dlpack` of it" if hasattr(kind, "__dlpack__") else None
 
 
 def _fix(value: object) -> str:
-    """What to call for what is no array."""
-    kind = type(value)
-    for method in ("to_numpy", "to_dask_array", "toarray", "todense", "numpy", "compute"):
-        if callable(getattr(kind, method, None)):
-            return f"pass its `{method}()`"
-    if issubclass(kind, _CONTAINERS) or hasattr(kind, "__array__"):
+    if isinstance(value, _CONTAINERS):
         return "pass `numpy.asarray` of it"
-    if hasattr(kind, "__dlpack__"):
-        return "pass `numpy.from_dlpack` of it"
-    return "give an array of NumPy, PyTorch, JAX, Dask, or the array API standard"
+    anything = "give an array of NumPy, PyTorch, JAX, Dask, or the array API standard"
+    return conversion(value) or anything
 
 
 def execute(

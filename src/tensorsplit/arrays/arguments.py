@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorsplit.arrays import ArrayLibrary, find_library
+from tensorsplit.arrays import ArrayLibrary, conversion, find_library
 from tensorsplit.core.dimensions import as_index, is_symbolic
 from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.operands import Operand
@@ -35,7 +35,7 @@ def bind_values(
             if value is None:
                 continue
             if name == "num_outputs" and record.absent is not None and not record.is_sequence:
-                outputs = _integer(name, value)
+                outputs = _integer(name, value, library)
             else:
                 operands.append((name, _operand(record, name, value, library)))
     except SplitError as error:
@@ -47,28 +47,41 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
     if type(value) is int:
         return Operand((value,), 0)
     if isinstance(value, (list, tuple, range)):
-        return _from_items(name, value)
-    library = find_library(value)
-    if library is not None:
-        if expected not in (None, library) and not isinstance(value, np.generic):
-            raise SplitError(
-                OPERAND_TYPE,
-                f"it is of type {type(value).__name__}, of another library than the data",
-                "give integers, or an array of the library of the data",
-                parameter=name,
-            )
-        values, rank, element_type = library.operand_parts(value, name)
-        integers = element_type.lstrip("u").startswith("int")
+        return _from_items(name, value, expected)
+    found = _from_array(name, value, expected)
+    if found is not None:
+        values, rank, element_type = found
         source = "input" if record.input(name) else None
-        return Operand(values, rank, None if integers else element_type, source)
+        return Operand(values, rank, None if _is_integer(element_type) else element_type, source)
     if isinstance(value, float):
         return Operand((value,), 0, "float")
     if isinstance(value, bool) and name == record.keepdims:
         value = int(value)
-    return Operand((_integer(name, value),), 0)
+    return Operand((_integer(name, value, expected),), 0)
 
 
-def _from_items(name: str, items: Any) -> Operand:
+def _from_array(
+    name: str, value: Any, expected: ArrayLibrary | None
+) -> tuple[tuple[Any, ...], int, str] | None:
+    """The elements, the rank and the element type of an array, which is of the expected library."""
+    library = find_library(value)
+    if library is None:
+        return None
+    if expected not in (None, library) and not isinstance(value, np.generic):
+        raise SplitError(
+            OPERAND_TYPE,
+            f"it is of type {type(value).__name__}, of another library than the data",
+            "give integers, or an array of the library of the data",
+            parameter=name,
+        )
+    return library.operand_parts(value, name)
+
+
+def _is_integer(element_type: str) -> bool:
+    return element_type.lstrip("u").startswith("int")
+
+
+def _from_items(name: str, items: Any, expected: ArrayLibrary | None) -> Operand:
     if items[MAX_PARTS:]:  # len() fails for a range that is longer than memory
         raise SplitError(
             TOO_MANY_PARTS,
@@ -80,24 +93,31 @@ def _from_items(name: str, items: Any) -> Operand:
         return Operand(tuple(items), 2)
     if any(isinstance(item, float) for item in items):
         return Operand(tuple(items), 1, "float")
-    return Operand(tuple(_length(name, item) for item in items), 1)
+    return Operand(tuple(_length(name, item, expected) for item in items), 1)
 
 
-def _length(name: str, item: Any) -> Any:
-    return item if type(item) is int or is_symbolic(item) else _integer(name, item)
+def _length(name: str, item: Any, expected: ArrayLibrary | None) -> Any:
+    return item if type(item) is int or is_symbolic(item) else _integer(name, item, expected)
 
 
-def _integer(name: str, value: Any) -> int:
+def _integer(name: str, value: Any, expected: ArrayLibrary | None) -> int:
     if is_symbolic(value):
         raise SplitError(
             UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name
         )
+    fix = None
+    if not isinstance(value, (int, np.generic)):
+        found = _from_array(name, value, expected)  # its own index would compute lazy ones
+        if found is None:
+            fix = conversion(value)
+        elif found[1] == 0 and _is_integer(found[2]):
+            (value,) = found[0]
     index = as_index(value)
     if index is not None:
         return index
     raise SplitError(
         OPERAND_TYPE,
-        f"it is {show(value)} of type {type(value).__name__}",
-        "give integers",
+        f"it is {'' if fix else f'{show(value)} '}of type {type(value).__name__}",
+        fix or "give integers",
         parameter=name,
     )

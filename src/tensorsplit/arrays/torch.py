@@ -253,7 +253,7 @@ class _Memory:
 def _has_address(array: Tensor) -> bool:
     """Whether the memory of a tensor can be told; meta tensors have none, and DTensors hide it."""
     with suppress(RuntimeError):  # of fake tensors
-        return array.data_ptr() != 0 or array.numel() == 0
+        return bool(array.data_ptr()) or array.numel() == 0
     return False
 
 

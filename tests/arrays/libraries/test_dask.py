@@ -95,3 +95,9 @@ def test_what_is_no_array_is_refused() -> None:
         ts.split(dask.delayed(np.zeros)(4), num_outputs=2)
     with refused("TS105", "lazy", "compute()", parameter="axis"):
         ts.variadic_split(da.ones((2, 2)), da.asarray(1), [1, 1])
+
+
+def test_lazy_lengths_in_a_list_are_not_computed(lazy: Any) -> None:
+    length = da.ones((), dtype=int).map_blocks(never, dtype=int)
+    with refused("TS105", "lazy", "compute()", parameter="split"):
+        ts.split(lazy, [length, 5])

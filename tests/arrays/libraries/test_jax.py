@@ -69,6 +69,8 @@ def test_traced_lengths_are_refused_and_static_ones_work() -> None:
     lengths = jnp.array([1, 4])
     with refused("TS105", "traced", "static", parameter="split"):
         jax.jit(lambda x, lengths: ts.split(x, lengths, axis=1))(x, lengths)
+    with refused("TS105", "traced", "static", parameter="split"):
+        jax.jit(lambda x, length: ts.split(x, [length, 4], axis=1))(x, 1)
     with refused("TS105", parameter="axis"):
         jax.jit(lambda x, axis: ts.split(x, [1, 4], axis=axis))(x, 1)
     with refused("TS105", parameter="num_outputs"):

@@ -37,6 +37,7 @@ def holding(**members: Any) -> Any:
         (holding(todense=1), "`todense()`"),
         (holding(numpy=1, __array__=1), "`numpy()`"),
         (holding(compute=1), "`compute()`"),
+        (holding(collect=1), "`collect()`"),
         (holding(__array__=1), "numpy.asarray"),
         (holding(__dlpack__=1), "numpy.from_dlpack"),
         (holding(), "NumPy"),
@@ -81,6 +82,18 @@ def test_objects_of_other_libraries(library: str, make: Any, fix: str) -> None:
     with pytest.raises(ts.SplitError) as caught:
         ts.split(value, num_outputs=2)
     assert "86421" not in str(caught.value)
+
+
+def test_lengths_that_are_no_array_are_not_printed() -> None:
+    for lengths, fix in (
+        (holding(to_numpy=1, __array__=1), "`to_numpy()`"),
+        (holding(__dlpack__=1), "numpy.from_dlpack"),
+    ):
+        with pytest.raises(ts.SplitError) as caught:
+            ts.split(np.arange(4), lengths)
+        assert caught.value.code == "TS105"
+        assert fix in str(caught.value)
+        assert "86421" not in str(caught.value)
 
 
 def test_subclasses_of_numpy_stay_what_they_are() -> None:
