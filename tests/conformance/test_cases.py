@@ -273,6 +273,8 @@ def test_what_is_fed_is_what_is_cut(operator: str) -> None:
         built = case.build()
         if case.use not in ("", "output") or case.cut is None or "constant-" in case.id:
             continue
+        if "also-halves" in case.id:  # whose parts are joined the other way round
+            continue
         assert built.inputs["x"].shape == case.cut.shape
         assert built.expected is not None
         if case.cut.keepdims and case.cut.sizes and "unnamed" not in case.id:
