@@ -360,6 +360,16 @@ def test_chunks_of_version_3_that_decode_to_more(tmp_path: Path, shards: Any) ->
         ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_chunks_that_claim_billions_of_strings(tmp_path: Path, version: int) -> None:
+    data = np.array(["a", "bc", "d", "e"], np.dtypes.StringDType())
+    made(tmp_path / "x.zarr", data, (4,), zarr_format=version, compressors=None)
+    chunk = tmp_path / "x.zarr" / ("c/0" if version == 3 else "0")
+    chunk.write_bytes(b"\xff\xff\xff\x7f" + chunk.read_bytes()[4:])
+    with refused("TS705", "decodes to more"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [1, 3])
+
+
 def test_streams_of_zstd_without_a_size_are_read(tmp_path: Path) -> None:
     made(tmp_path / "x.zarr", np.zeros(8, "<u2"), (8,), fill_value=9)
     frame = b"\x28\xb5\x2f\xfd\x00\x58" + ((16 << 3) | 1).to_bytes(3, "little") + bytes(range(16))

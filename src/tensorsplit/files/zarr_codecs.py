@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numcodecs.abc
 from zarr import AsyncArray
-from zarr.abc.codec import ArrayArrayCodec, BytesBytesCodec, Codec, CodecPipeline
+from zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec, Codec, CodecPipeline
 from zarr.abc.numcodec import Numcodec
 from zarr.codecs import BytesCodec, ShardingCodec, TransposeCodec, VLenBytesCodec, VLenUTF8Codec
 from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
+from zarr.registry import get_pipeline_class
 
 if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
@@ -35,7 +36,11 @@ _SLACK = 1 << 20
 _WIDEST = 16
 """How many times larger filters may make a chunk: bytes stored as complex numbers."""
 
-_PLAIN = (BytesCodec, ShardingCodec, TransposeCodec, VLenBytesCodec, VLenUTF8Codec)
+_OF_ITEMS = (VLenBytesCodec, VLenUTF8Codec)
+_ITEM = 64
+"""The bytes of memory that a short string takes, with the reference to it."""
+
+_PLAIN = (BytesCodec, ShardingCodec, TransposeCodec, *_OF_ITEMS)
 _EXECUTES = "pickle"
 
 
@@ -51,11 +56,10 @@ def bounded_pipeline(metadata: Metadata, place: StorePath, memory: int) -> Codec
         limit = _limit(metadata.chunks, metadata, memory)
         filters = tuple(_BoundedFilter(each, limit) for each in metadata.filters or ())
         compressor = metadata.compressor and _BoundedFilter(metadata.compressor, limit)
-        bounded: Any = replace(metadata, filters=filters or None, compressor=compressor)
-    else:
-        codecs = _bounded(metadata.codecs, chunk_shape(metadata), metadata, memory)
-        bounded = replace(metadata, codecs=codecs)
-    return AsyncArray(bounded, place).codec_pipeline
+        bounded = replace(metadata, filters=filters or None, compressor=compressor)
+        return AsyncArray(bounded, place).codec_pipeline
+    codecs = _bounded(metadata.codecs, chunk_shape(metadata), metadata, memory)
+    return get_pipeline_class().from_codecs(codecs)
 
 
 def chunk_shape(metadata: Metadata) -> tuple[int, ...]:
@@ -107,36 +111,44 @@ def _bounded(
         if isinstance(each, ShardingCodec):
             inner = _bounded(each.codecs, each.chunk_shape, metadata, memory)
             bounded.append(replace(each, codecs=inner))
-        elif isinstance(each, BytesBytesCodec):
-            bounded.append(_BoundedCodec(each, _limit(shape, metadata, memory)))
+        elif isinstance(each, (BytesBytesCodec, *_OF_ITEMS)):
+            kind = _BoundedBytes if isinstance(each, BytesBytesCodec) else _BoundedItems
+            bounded.append(kind(each, _limit(shape, metadata, memory)))
         else:
             bounded.append(each)
     return tuple(bounded)
 
 
 @dataclass(frozen=True)
-class _BoundedCodec(BytesBytesCodec):  # type: ignore[misc]  # it has no types
+class _Bounded:
     """A codec of zarr 3, with a bound."""
 
-    codec: BytesBytesCodec
+    codec: Any
     limit: int
     is_fixed_size = False
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
         return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
-    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
-        described: Any = self.codec.to_dict()
+    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Any:
+        described = self.codec.to_dict()
         name = described["name"].removeprefix("numcodecs.")
         settings = described.get("configuration", {})
         await asyncio.to_thread(_check, name, settings, chunk_data.to_bytes(), self.limit)
         (decoded,) = await self.codec.decode([(chunk_data, chunk_spec)])
-        assert decoded is not None  # noqa: S101 - for the type checker
         return decoded
 
-    async def _encode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer | None:
+    async def _encode_single(self, chunk_data: Any, chunk_spec: ArraySpec) -> Buffer | None:
         (encoded,) = await self.codec.encode([(chunk_data, chunk_spec)])
         return encoded
+
+
+class _BoundedBytes(_Bounded, BytesBytesCodec):  # type: ignore[misc]  # it has no types
+    """A compressor or checksum, with a bound."""
+
+
+class _BoundedItems(_Bounded, ArrayBytesCodec):  # type: ignore[misc]  # it has no types
+    """A codec of elements that have no fixed size, with a bound."""
 
 
 class _BoundedFilter(numcodecs.abc.Codec):  # type: ignore[misc]  # it has no types
@@ -168,6 +180,11 @@ def _check(codec: str, settings: Mapping[str, Any], data: bytes, limit: int) -> 
 def _bound_of_header(start: int) -> Callable[[Mapping[str, Any], bytes, int], int]:
     """What a header says in 32 bits from some byte on."""
     return lambda _, data, __: int.from_bytes(data[start : start + 4], "little")
+
+
+def _bound_of_items(_: Mapping[str, Any], data: bytes, __: int) -> int:
+    """What strings take in memory: their number is in 32 bits before them."""
+    return _ITEM * int.from_bytes(data[:4], "little") + len(data)
 
 
 def _bound_of_zstd(_: Mapping[str, Any], data: bytes, __: int) -> int:
@@ -209,6 +226,7 @@ def _lzma_file(settings: Mapping[str, Any], data: bytes) -> lzma.LZMAFile:
 _ZSTD_BLOCK = 128 << 10
 
 _BOUNDS: dict[str, Callable[[Mapping[str, Any], bytes, int], int]] = {
+    **dict.fromkeys(("vlen-utf8", "vlen-bytes", "vlen-array"), _bound_of_items),
     "blosc": _bound_of_header(4),
     "lz4": _bound_of_header(0),
     "zstd": _bound_of_zstd,
