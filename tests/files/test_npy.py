@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tests.cli.conftest import Command
 
 RANDOM = np.random.default_rng(7)
 
@@ -67,3 +69,23 @@ def test_a_rule_that_only_renames(tmp_path: Path) -> None:
     ts.files.split(tmp_path / "x.npz", tmp_path / "out", rules=rules)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["first.npy"]
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "first.npy"), arrays["a"])
+
+
+def test_versions_by_name(
+    tmp_path: Path, tensorsplit: Command, refused: Callable[..., str]
+) -> None:
+    array = RANDOM.random((2, 9)).astype("<M8[s]")
+    np.save(tmp_path / "x.npy", array)
+    words = ("split", tmp_path / "x.npy", "--axis", 1, "-o", tmp_path / "out")
+    variadic = ("--operator", "openvino.VariadicSplit-1", "--split", "-1,2")
+    assert tensorsplit(*words, *variadic) == (0, "", "")
+    assert np.load(tmp_path / "out" / "x.0.npy").tobytes() == array[:, :7].tobytes()
+    assert np.load(tmp_path / "out" / "x.1.npy").tobytes() == array[:, 7:].tobytes()
+    assert "datetime64" in refused("TS201", *words, "--opset", 13, "--split", "4,5", "--overwrite")
+    assert "[-1, 2]" in refused("TS301", *words, "--split", "-1,2", "--overwrite")
+    assert "it holds 1: x" in refused("TS703", *words, "--array", "y", "--num-outputs", 1)
+    ended = tensorsplit(*words[:4], "--chunk", 4, "--dry-run")
+    assert ended.out.split() == [
+        *("tensor", "shape", "parts", "bytes"),
+        *("x", "2x9", "x.0", "2x4", "144", "x.1", "2x4", "x.2", "2x1"),
+    ]
