@@ -84,9 +84,9 @@ bool is_true_now(PyObject* function) {
 
 // What torch would have to know of: nothing that is read or written may be part of it.
 struct Watching {
-    bool anything = is_true_now(torch.is_transformed);
     bool gradients = is_true_now(torch.is_grad_enabled);
     bool inference = is_true_now(torch.is_inference_mode_enabled);
+    bool anything = is_true_now(torch.is_transformed);  // the last: of Python, so it may fail
 };
 
 // Whether elements have less than a byte, which DLPack is not told of; true with an exception set if
