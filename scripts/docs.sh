@@ -3,10 +3,10 @@
 # `scripts/docs.sh translate` brings the Chinese catalogues of docs/locale up to date first.
 set -eu
 cd "$(dirname "$0")/.."
+PATH="$PWD/.venv/bin:$PATH"
 command -v sphinx-build >/dev/null || {
     EXTRAS='[docs]'
     . scripts/setup.sh
-    PATH="$PWD/.venv/bin:$PATH"
 }
 
 build() { sphinx-build --quiet --fail-on-warning --keep-going --fresh-env "$@"; }
