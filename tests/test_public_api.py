@@ -11,6 +11,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit import openvino
+from tensorsplit.model.check.findings import Finding
 
 SIGNATURES: dict[str, str] = {
     "split": "(input, split=None, *, axis=0, num_outputs=None, opset=28, copy=False, out=None)",
@@ -25,8 +26,8 @@ SIGNATURES: dict[str, str] = {
         " opset=None, names=None, array=None, rules=None, max_shard_size=None, memory=268435456,"
         " workers=None, scheduler=None, verify=False, overwrite=False)"
     ),
-    "plan": "(operator, shape, split=None, *, num_outputs=None, **operands)",
-    "infer": "(operator, shape, split=None, *, num_outputs=None, **operands)",
+    "plan": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
+    "infer": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
     "diff": "(before, after)",
     "run": "(model, inputs, *, engine='auto', memory=None, timeout=None)",
     "session": ("(model, *, engine='auto', lower=False, isolate=None, memory=None, timeout=None)"),
@@ -75,7 +76,7 @@ def public_functions() -> list[str]:
 
 def test_the_promised_names_are_there() -> None:
     assert set(ts.__all__) >= NAMES
-    assert set(dir(ts)) >= set(ts.__all__)
+    assert dir(ts) == sorted([*ts.__all__, "__version__"])
     assert openvino.__all__ == ["extensions", "split", "variadic_split"]
 
 
@@ -94,6 +95,66 @@ def test_every_name_is_found_and_documented(name: str) -> None:
 def test_nothing_else_is_found() -> None:
     with pytest.raises(AttributeError, match="slice"):
         find("slice")
+
+
+def refusal() -> ts.SplitError:
+    with pytest.raises(ts.SplitError) as caught:
+        ts.plan("onnx.Split-18", (4, 3), [1, 2])
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda: ts.plan("onnx.Split-18", ("N", 7), axis=1, num_outputs=3),
+            "<PreparedSplit onnx.Split-18: (N, 7) on axis 1 into 3 parts of [3, 3, 1]>",
+        ),
+        (
+            lambda: ts.plan("onnx.Split-13", (1000,), [1] * 1000),
+            (
+                "<PreparedSplit onnx.Split-13: (1000,) on axis 0 into 1000 parts of"
+                " [1, 1, 1, 1, 1, 1, 1, 1, ...]>"
+            ),
+        ),
+        (
+            lambda: ts.plan("onnx.SplitToSequence-11", (2, 3), keepdims=0),
+            (
+                "<PreparedSplit onnx.SplitToSequence-11: (2, 3) on axis 0 into 2 parts of [1, 1],"
+                " axis dropped>"
+            ),
+        ),
+        (lambda: ts.operators["onnx.Split-2"], "<Operator onnx.Split-2>"),
+        (
+            lambda: ts.diff("onnx.Split-2", "onnx.Split-2"),
+            "<OperatorDiff onnx.Split-2 -> onnx.Split-2: 0 changes>",
+        ),
+        (
+            refusal,
+            (
+                "<SplitError [TS302] onnx.Split-18, parameter 'split': [1, 2] sums to 3, but the"
+                " dimension is 4; give lengths that sum to 4>"
+            ),
+        ),
+        (
+            lambda: Finding("TS826", "warning", "graph/split_0", "it is odd", "mend it"),
+            "<Finding warning [TS826] graph/split_0: it is odd; mend it>",
+        ),
+    ],
+)
+def test_a_person_can_read_what_a_thing_is(make: Callable[[], object], text: str) -> None:
+    assert repr(make()) == text
+
+
+def test_operators_are_named_as_on_the_command_line() -> None:
+    assert ts.infer("Split", ("N", 6), axis=1, num_outputs=2)[0][1] == 3
+    assert ts.plan("Split", (4, 3), [1, 3], opset=12).operator == "onnx.Split-11"
+    assert ts.plan("openvino.Split", (4, 3), axis=0, num_splits=2).operator == "openvino.Split-1"
+    assert ts.diff("SplitToSequence", "Split").before.id == "onnx.SplitToSequence-24"
+    with pytest.raises(ts.SplitError, match="TS703"):
+        ts.infer("onnx.Split-13", (4, 3), [1, 3], opset=13)
+    with pytest.raises(ts.SplitError, match="TS101"):
+        ts.infer("Split", (4, 3), [1, 3], opset=0)
 
 
 @pytest.mark.parametrize("path", SIGNATURES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from numpy import ndarray
 
@@ -18,7 +18,7 @@ from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
 from tensorsplit.core.dimensions import Dim, Shape, are_known, as_shape, show_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.records import operators
+from tensorsplit.core.records import operator_named
 from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
@@ -31,7 +31,7 @@ else:
     Prepared = object if native.kernel is None else native.kernel.Prepared
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PreparedSplit(SplitPlan, Prepared):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
 
@@ -164,21 +164,41 @@ compiled_as(_compiled_call := cached_property(_compiled))(PreparedSplit)
 _compiled_call.__set_name__(PreparedSplit, "__original_fn")
 
 
+Counted: TypeAlias = Literal[
+    "Split",
+    "onnx.Split",
+    "onnx.Split-1",
+    "onnx.Split-2",
+    "onnx.Split-11",
+    "onnx.Split-13",
+    "onnx.Split-18",
+    "openvino.Split",
+    "openvino.Split-1",
+    "VariadicSplit",
+    "openvino.VariadicSplit",
+    "openvino.VariadicSplit-1",
+]
+"""The operators whose parts can always be counted."""
+
+
 def plan(
     operator: str | Operator,
     shape: Iterable[Dim],
     split: Any = None,
     *,
     num_outputs: int | None = None,
+    opset: int | None = None,
     **operands: Any,
 ) -> PreparedSplit:
     """Validate once, to run many times.
 
     Args:
-        operator: An identifier such as ``onnx.Split-18``, or a record.
+        operator: An identifier such as ``onnx.Split-18``, a name such as ``Split`` or
+            ``openvino.Split``, or a record.
         shape: The shape of the data.
         split: The lengths, for the operators that call them so.
         num_outputs: The attribute, or in a Split without it how many outputs the node has.
+        opset: The opset at which a name is looked up; the newest if None.
         **operands: The other operands, by the standard's names.
 
     Returns:
@@ -186,9 +206,11 @@ def plan(
         an array to split it.
 
     Raises:
-        SplitError: TS101 to TS309.
+        SplitError: TS101 to TS309; TS703 for an identifier or a record with an opset.
     """
-    return PreparedSplit.of(*_bound(operator, shape, split, num_outputs, operands))
+    return PreparedSplit.of(
+        *_bound(operator_named(operator, opset), shape, split, num_outputs, operands)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,22 +226,45 @@ class SequenceShape:
     part: Shape
 
 
+@overload
+def infer(
+    operator: Counted,
+    shape: Iterable[Dim],
+    split: Any = ...,
+    *,
+    num_outputs: int | None = ...,
+    opset: int | None = ...,
+    **operands: Any,
+) -> list[Shape]: ...
+@overload
+def infer(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Any = ...,
+    *,
+    num_outputs: int | None = ...,
+    opset: int | None = ...,
+    **operands: Any,
+) -> list[Shape] | SequenceShape: ...
 def infer(
     operator: str | Operator,
     shape: Iterable[Dim],
     split: Any = None,
     *,
     num_outputs: int | None = None,
+    opset: int | None = None,
     **operands: Any,
 ) -> list[Shape] | SequenceShape:
     """The shapes of the parts, by the same rules.
 
     Args:
-        operator: An identifier such as ``onnx.Split-18``, or a record.
+        operator: An identifier such as ``onnx.Split-18``, a name such as ``Split`` or
+            ``openvino.Split``, or a record.
         shape: The shape of the data: each dimension an integer, a name, an onnx-ir or SymPy
             expression, or None for unknown.
         split: The lengths, for the operators that call them so.
         num_outputs: The attribute, or in a Split without it how many outputs the node has.
+        opset: The opset at which a name is looked up; the newest if None.
         **operands: The other operands, by the standard's names.
 
     Returns:
@@ -229,22 +274,23 @@ def infer(
         parts depends on a dimension that is not known, a `SequenceShape`.
 
     Raises:
-        SplitError: TS101 to TS309.
+        SplitError: TS101 to TS309; TS703 for an identifier or a record with an opset.
     """
-    made = plan_intent(*_bound(operator, shape, split, num_outputs, operands))
+    made = plan_intent(
+        *_bound(operator_named(operator, opset), shape, split, num_outputs, operands)
+    )
     if isinstance(made, UncountedPlan):
         return SequenceShape(made.count, made.part_shape)
     return list(made.output_shapes)
 
 
 def _bound(
-    operator: str | Operator,
+    record: Operator,
     shape: Iterable[Dim],
     split: Any,
     num_outputs: int | None,
     operands: dict[str, Any],
 ) -> tuple[Intent, Shape]:
-    record = operators[operator]
     intent = bind_values(record, {"split": split, "num_outputs": num_outputs, **operands})
     try:
         return intent, as_shape(shape)

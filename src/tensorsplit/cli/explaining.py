@@ -21,10 +21,8 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.parsing import (
     is_operand,
-    operator_named,
     parse_operands,
     parse_shape,
-    versions_of,
 )
 from tensorsplit.cli.screen import examples, say, show, write
 from tensorsplit.core.dimensions import Shape, show_dim
@@ -37,7 +35,7 @@ from tensorsplit.core.errors import (
     printable,
 )
 from tensorsplit.core.errors import show as shown
-from tensorsplit.core.records import operators
+from tensorsplit.core.records import operator_named, operators, versions_of
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.rules import Rule

@@ -9,10 +9,11 @@ import click
 
 from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import InputFile, WritingCommand, outputs
-from tensorsplit.cli.parsing import operator_named, parse_bytes, parse_lengths
+from tensorsplit.cli.parsing import parse_bytes, parse_lengths
 from tensorsplit.cli.screen import Table, examples, note, progress_of, show
 from tensorsplit.core.errors import printable
 from tensorsplit.core.errors import show as shown
+from tensorsplit.core.records import operator_named
 
 if TYPE_CHECKING:
     from tensorsplit.files.formats import Division

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tensorsplit.cli.completing import completes, operator_names
-from tensorsplit.cli.parsing import operator_named
 from tensorsplit.cli.screen import Table, examples, format_option, show, write, write_json
 from tensorsplit.core.differences import OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
-from tensorsplit.core.records import operators
+from tensorsplit.core.records import operator_named, operators
 from tensorsplit.core.rules import Rule, equal, ones
 from tensorsplit.pages import Page, index, markdown, page_of
 from tensorsplit.pages.content import opsets

@@ -12,7 +12,6 @@ import numpy as np
 
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.errors import USAGE, SplitError, show
-from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.schema import Operator
 
 _DIMENSION = re.compile(r"[0-9]{1,40}|\?|[^\W\d][^\s,=()\[\]]*")
@@ -127,33 +126,3 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
                 parameter=name,
             ) from None
     return values
-
-
-def versions_of(word: str) -> list[Operator]:
-    """The versions that a word may mean: an identifier, or a name with or without its vendor."""
-    vendor, _, name = word.rpartition(".")
-    return [
-        record
-        for record in operators.values()
-        if word == record.id or (name == record.name and vendor in ("", record.vendor))
-    ]
-
-
-def operator_named(word: str, opset: int | None = None) -> Operator:
-    """The operator version that a word means; TS101 if none, TS703 for an identifier with an opset.
-
-    It is an identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
-    ``openvino.Split``, which is looked up at the opset, or at the newest one.
-    """
-    meant = versions_of(word)
-    if meant and meant[0].id != word:
-        newest = NEWEST_OPSET if opset is None else opset
-        return in_force(meant[0].name, newest, vendor=meant[0].vendor)
-    if meant and opset is not None:
-        raise SplitError(
-            USAGE,
-            f"{word} is one version already, but the opset is given as {opset}",
-            "give the identifier alone, or a name such as Split with the opset",
-            parameter="opset",
-        )
-    return operators[word]

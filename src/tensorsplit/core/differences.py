@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from tensorsplit.core.records import operators
+from tensorsplit.core.errors import count_of
+from tensorsplit.core.records import operator_named
 from tensorsplit.core.schema import Operator
 
 ASPECTS = ("attribute", "input", "output", "type", "fact", "behaviour")
@@ -40,7 +41,7 @@ class Change:
         return self.name.partition(": ")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OperatorDiff:
     """Everything that differs between two operator versions.
 
@@ -69,6 +70,10 @@ class OperatorDiff:
             rows += several
         return tuple(rows)
 
+    def __repr__(self) -> str:
+        changes = count_of(len(self.changes), "change")
+        return f"<OperatorDiff {self.before.id} -> {self.after.id}: {changes}>"
+
     def __str__(self) -> str:
         lines = [f"{self.before.id} -> {self.after.id}"]
         lines += [
@@ -86,7 +91,8 @@ def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
     """Compare two operator versions, of one operator or of two.
 
     Args:
-        before: An identifier such as ``onnx.Split-13``, or a record.
+        before: An identifier such as ``onnx.Split-13``, a name such as ``Split`` (its newest
+            version), or a record.
         after: Another one.
 
     Returns:
@@ -95,7 +101,7 @@ def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
     Raises:
         SplitError: TS101 for an identifier that is none.
     """
-    first, second = operators[before], operators[after]
+    first, second = operator_named(before), operator_named(after)
     left, right = _aspects(first), _aspects(second)
     keys = list(dict.fromkeys((*left, *right)))
     subjects = list(dict.fromkeys((aspect, name.partition(": ")[0]) for aspect, name in keys))

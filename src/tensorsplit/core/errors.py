@@ -336,6 +336,9 @@ class SplitError(ValueError):
         place = {"parameter": self.parameter, "operator": self.operator, "node": self.node}
         return (_rebuild, (type(self), self.code, self.problem, self.fix, place))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
     def __str__(self) -> str:
         place = [self.operator] if self.operator else []
         if self.parameter:

@@ -9,13 +9,24 @@ from itertools import accumulate
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, add, are_known, is_at_least, is_known, show_dim
-from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError
+from tensorsplit.core.dimensions import (
+    Dim,
+    Shape,
+    add,
+    are_known,
+    is_at_least,
+    is_known,
+    show_dim,
+    show_shape,
+)
+from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, count_of
+
+_MOST_SHOWN = 8
 
 Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SplitPlan:
     """A validated split of one axis into parts whose number is known.
 
@@ -77,6 +88,15 @@ class SplitPlan:
         return tuple(
             (*head, slice(start, start + size))
             for start, size in zip(self.offsets, self.sizes, strict=True)
+        )
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(show_dim, self.sizes[:_MOST_SHOWN]))
+        more = ", ..." if len(self.sizes) > _MOST_SHOWN else ""
+        kept = "" if self.keepdims else ", axis dropped"
+        return (
+            f"<{type(self).__name__} {self.operator}: {show_shape(self.input_shape)} on axis"
+            f" {self.axis} into {count_of(len(self.sizes), 'part')} of [{sizes}{more}]{kept}>"
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class Lengths:
     kind: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Operator:
     """One version of one operator: a declarative record.
 
@@ -157,6 +157,9 @@ class Operator:
 
     def __str__(self) -> str:
         return self.id
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.id}>"
 
     def __hash__(self) -> int:
         return hash(self.id)

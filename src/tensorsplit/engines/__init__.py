@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
 """The names of the engines; the first two need nothing but this package."""
+
+Engine: TypeAlias = Literal["auto", "numpy", "onnx-reference", "onnxruntime", "openvino"] | str
+"""What an engine is called, for what completes code."""
 
 AUTO = "auto"
 """Stands for the engine that a model needs: see `resolved`."""
@@ -29,7 +32,7 @@ def run(
     model: Source,
     inputs: Mapping[str, Any],
     *,
-    engine: str = AUTO,
+    engine: Engine = AUTO,
     memory: int | None = None,
     timeout: float | None = None,
 ) -> dict[str, Any]:
@@ -70,7 +73,7 @@ def run(
 def session(
     model: Source,
     *,
-    engine: str = AUTO,
+    engine: Engine = AUTO,
     lower: bool | str = False,
     isolate: bool | None = None,
     memory: int | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show, show_int
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, USAGE, SplitError, show, show_int
 from tensorsplit.core.records import onnx, openvino
 from tensorsplit.core.schema import Operator
 
@@ -95,3 +95,34 @@ def _in_force(name: str, opset: int, vendor: str) -> Operator:
             parameter="opset",
         )
     return max((r for r in versions if r.since_version <= opset), key=lambda r: r.since_version)
+
+
+def versions_of(word: str) -> list[Operator]:
+    """The versions that a word may mean: an identifier, or a name with or without its vendor."""
+    vendor, _, name = word.rpartition(".")
+    return [
+        record
+        for record in operators.values()
+        if word == record.id or (name == record.name and vendor in ("", record.vendor))
+    ]
+
+
+def operator_named(operator: str | Operator, opset: int | None = None) -> Operator:
+    """The operator version that is meant; TS101 if none, TS703 for one version with an opset.
+
+    It is a record, an identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
+    ``openvino.Split``, which is looked up at the opset, or at the newest one.
+    """
+    meant = versions_of(operator) if isinstance(operator, str) else []
+    if meant and meant[0].id != operator:
+        newest = NEWEST_OPSET if opset is None else opset
+        return in_force(meant[0].name, newest, vendor=meant[0].vendor)
+    record = operators[operator]
+    if opset is not None:
+        raise SplitError(
+            USAGE,
+            f"{record.id} is one version already, but the opset is given as {show(opset)}",
+            "give the identifier alone, or a name such as Split with the opset",
+            parameter="opset",
+        )
+    return record

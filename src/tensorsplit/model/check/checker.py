@@ -47,7 +47,7 @@ from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, r
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.splits import split_of
-from tensorsplit.model.profiles import Limitation, Profile, must_go
+from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
 from tensorsplit.model.run.program import contradictions
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ _NEVER_RUNS = "the code around it never runs"
 
 
 def check(
-    model: str | os.PathLike[str] | ModelProto | onnx_ir.Model, target: str | None = None
+    model: str | os.PathLike[str] | ModelProto | onnx_ir.Model, target: Target | None = None
 ) -> list[Finding]:
     """Find what is wrong or odd with the splits of a model, in bodies and functions too.
 

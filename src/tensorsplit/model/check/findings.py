@@ -30,7 +30,7 @@ SARIF_SCHEMA = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One thing that was found.
 
@@ -58,6 +58,9 @@ class Finding:
         where = f"{self.parameter}: " if self.parameter else ""
         first = f"{self.severity} [{self.code}] {where}{self.message}"
         return (first, f"  {self.fix}") if self.fix else (first,)
+
+    def __repr__(self) -> str:
+        return f"<Finding {self}>"
 
     def __str__(self) -> str:
         where = f"{self.parameter}: " if self.parameter else ""

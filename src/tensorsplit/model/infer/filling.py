@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import overload
 
 import onnx
 import onnx_ir as ir
@@ -18,9 +20,19 @@ from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_
 from tensorsplit.model.infer.analysis import Facts, analyse
 
 
+@overload  # first: to a checker without stubs of protobuf a message is of any class
+def infer_shapes(
+    model: str | os.PathLike[str] | onnx.ModelProto,
+    *,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = ...,
+) -> onnx.ModelProto: ...
+@overload
+def infer_shapes(
+    model: ir.Model, *, input_shapes: Mapping[str, tuple[int, ...]] | None = ...
+) -> ir.Model: ...
 @collector_paused()
 def infer_shapes(
-    model: Source,
+    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
     *,
     input_shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> onnx.ModelProto | ir.Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import overload
 
 import onnx
 import onnx_ir as ir
@@ -14,12 +14,21 @@ from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.reading import open_model
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport
 from tensorsplit.model.lower.steps import lower_graph
+from tensorsplit.model.profiles import Target
 
 __all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 
 
+@overload  # first: to a checker without stubs of protobuf a message is of any class
+def lower(
+    model: str | os.PathLike[str] | onnx.ModelProto, *, target: Target
+) -> onnx.ModelProto: ...
+@overload
+def lower(model: ir.Model, *, target: Target) -> ir.Model: ...
 @collector_paused()
-def lower(model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target: str) -> Any:
+def lower(
+    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target: Target
+) -> onnx.ModelProto | ir.Model:
     """Make an equal model that an engine runs: its splits and moves are exact.
 
     Only what the target was measured not to run, or to run wrongly, is changed; see

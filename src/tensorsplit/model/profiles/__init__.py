@@ -15,13 +15,16 @@ from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from packaging.version import InvalidVersion, Version
 
 from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
+
+Target: TypeAlias = Literal["onnxruntime", "openvino", "portable"] | str
+"""What a model can be made for: a target that is known, or the path of a profile."""
 
 _SUFFIX = ".json"
 _NAME = re.compile(r"(.+?)-(\d.*)")

@@ -1,0 +1,46 @@
+"""What type checkers know of models and operators: the kind that came in comes back.
+
+Checking this file is the test; it is never run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_type, get_args
+
+import onnx
+import onnx_ir as ir
+
+import tensorsplit as ts
+from tensorsplit.arrays.prepared import Counted, SequenceShape
+from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.records import versions_of
+
+
+def models(message: onnx.ModelProto, graph: ir.Model, path: Path, name: str) -> None:
+    """Checked, and never run."""
+    assert_type(ts.lower(message, target="openvino"), onnx.ModelProto)
+    assert_type(ts.lower(graph, target="portable"), ir.Model)
+    assert_type(ts.lower(path, target=name), onnx.ModelProto)
+    assert_type(ts.convert(message, 18), onnx.ModelProto)
+    assert_type(ts.convert(graph, variadic=True), ir.Model)
+    assert_type(ts.convert("model.onnx", opset=13), onnx.ModelProto)
+    assert_type(ts.infer_shapes(message), onnx.ModelProto)
+    assert_type(ts.infer_shapes(graph, input_shapes={"x": (2, 3)}), ir.Model)
+    assert_type(ts.infer_shapes(path), onnx.ModelProto)
+
+
+def operators(name: str) -> None:
+    """Checked, and never run."""
+    assert_type(ts.infer("Split", (4, 3), num_outputs=2), list[Shape])
+    assert_type(ts.infer("openvino.VariadicSplit-1", (4,), split_lengths=[1, 3]), list[Shape])
+    assert_type(ts.infer("SplitToSequence", ("N", 3)), list[Shape] | SequenceShape)
+    assert_type(ts.infer(name, (4, 3)), list[Shape] | SequenceShape)
+    assert_type(ts.plan("Split", (4, 3), opset=13, num_outputs=2), ts.PreparedSplit)
+
+
+def test_every_operator_but_those_of_sequences_has_parts_that_are_counted() -> None:
+    records = [record for record in ts.operators.values() if not record.is_sequence]
+    names = {record.id for record in records} | {f"{r.vendor}.{r.name}" for r in records}
+    bare = {versions_of(name)[0].name for name in ("Split", "VariadicSplit")}
+    assert set(get_args(Counted)) == names | bare
