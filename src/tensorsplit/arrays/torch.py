@@ -218,10 +218,10 @@ def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
 
 
 # Torch tells these in no other way; looked up once, since small copies ask each time.
-_modes = torch._C._len_torch_dispatch_stack  # noqa: SLF001
-_function_modes = torch._C._len_torch_function_stack  # noqa: SLF001
-_transform = torch._C._functorch.peek_interpreter_stack  # noqa: SLF001
-_is_tracing = torch._C._is_tracing  # noqa: SLF001
+_modes = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - as said above
+_function_modes = torch._C._len_torch_function_stack  # noqa: SLF001 - as said above
+_transform = torch._C._functorch.peek_interpreter_stack  # noqa: SLF001 - as said above
+_is_tracing = torch._C._is_tracing  # noqa: SLF001 - as said above
 _forward_ad = torch.autograd.forward_ad
 
 
@@ -232,7 +232,7 @@ def _is_transformed() -> bool:
         or _function_modes()
         or _transform() is not None
         or _is_tracing()
-        or _forward_ad._current_level >= 0  # noqa: SLF001 - as above
+        or _forward_ad._current_level >= 0  # noqa: SLF001 - as said above
     )
 
 
