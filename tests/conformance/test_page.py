@@ -143,6 +143,47 @@ def test_the_search_takes_words_in_any_order(open_page: Open) -> None:
     playwright.expect(page.locator("#count")).to_have_text("No case of 5")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("keyerror", {LOOP.id}),
+        ("returned parts of", {REST.id}),
+        ("onnx.Split-18/*", {PLAIN.id, LOOP.id}),
+        ("*/loo?", {LOOP.id}),
+        ("onnx.Split-1[!3]/*", {PLAIN.id, LOOP.id}),
+        ("[", set()),
+    ],
+)
+def test_the_search_takes_messages_and_the_patterns_of_the_command_line(
+    open_page: Open, text: str, expected: set[str]
+) -> None:
+    page = open_page()
+    page.get_by_role("searchbox").fill(text)
+    few = f"{len(expected)} case{'' if len(expected) == 1 else 's'}" if expected else "No case"
+    playwright.expect(page.locator("#count")).to_have_text(f"{few} of 5")
+    assert ids(page) == expected
+
+
+def test_arrow_keys_go_from_case_to_case(open_page: Open) -> None:
+    page = open_page()
+    found = page.locator("#list .id").all_text_contents()
+    page.locator("#list .id").first.click()
+    title = opened(page).locator("#case-title")
+    for key, at in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
+        playwright.expect(title).to_have_text(found[at])
+
+
+def test_a_decision_leads_to_the_errata(open_page: Open) -> None:
+    case = opened(open_page(f"#case={REST.id}"))
+    assert case.locator(".decision a").get_attribute("href").endswith("/errata.html")
+
+
+def test_shares_are_said_in_percent(open_page: Open) -> None:
+    shares = open_page().locator(".summary .percent").all_text_contents()
+    assert shares == ["100.0 %", "75.0 %", "40.0 %", "75.0 %"]  # what is skipped does not count
+
+
 def test_memory_errors_come_first_everywhere(open_page: Open) -> None:
     page = open_page()
     worst = page.locator(".findings .badge").all_text_contents()

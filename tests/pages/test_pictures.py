@@ -198,7 +198,7 @@ def test_lengths_are_drawn_in_proportion_and_none_vanishes() -> None:
 def test_the_svg_is_well_formed_and_holds_the_numbers(any_plan: Plan) -> None:
     root = ElementTree.fromstring(svg(any_plan))
     _, _, width, height = map(float, root.attrib["viewBox"].split())
-    assert root.attrib["width"] == "100%"
+    assert (float(root.attrib["width"]), float(root.attrib["height"])) == (width, height)
     for rect in root.iter(f"{SVG}rect"):
         x, y, across, down = (float(rect.get(name, 0)) for name in ("x", "y", "width", "height"))
         assert min(x, y, across, down) >= 0

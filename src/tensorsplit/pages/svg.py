@@ -80,8 +80,9 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
         height += depth
     name = re.sub(r"[^\w-]", "-", name, flags=re.ASCII)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ts-split" role="img" width="100%"'
-        f' viewBox="0 0 {_WIDTH} {height}" aria-labelledby="{name}-title {name}-desc">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ts-split" role="img" width="{_WIDTH}"'
+        f' height="{height}" viewBox="0 0 {_WIDTH} {height}"'
+        f' aria-labelledby="{name}-title {name}-desc">'
     )
     lines = (
         head,

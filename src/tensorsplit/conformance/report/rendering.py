@@ -29,7 +29,7 @@ from tensorsplit.conformance.report.summary import (
     by_outcome,
     observation,
 )
-from tensorsplit.core.errors import printable
+from tensorsplit.core.errors import DOCUMENTATION, printable
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.content import DECISIONS
 from tensorsplit.pages.layout import shortened
@@ -170,6 +170,7 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
     return content | {
         "outcomes": [{"key": entry.key, "meaning": entry.meaning} for entry in OUTCOMES],
         "decisions": decisions,
+        "errata": f"{DOCUMENTATION}/errata.html",
         "known": {entry.id: [entry.seen, _web(entry.link)] for entry in known},
         "pictures": [_picture(*pictured) for pictured in pictures],
     }

@@ -76,6 +76,12 @@ class Counts(Counter[str]):
         return self.total() - self[SKIPPED]
 
     @property
+    def share(self) -> str:
+        """The passes among the cases that were judged; only all of them are 100 %."""
+        tenths = 1000 * self[PASS] // self.judged if self.judged else 0
+        return f"{tenths // 10}.{tenths % 10} %"
+
+    @property
     def others(self) -> list[tuple[Outcome, int]]:
         """The outcomes other than a pass that came up, worst first."""
         outcomes = (entry for entry in OUTCOMES if entry.key not in (PASS, SKIPPED))

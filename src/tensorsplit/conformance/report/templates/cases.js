@@ -46,16 +46,34 @@ function counts({ subject, severity, deviation }) {
   return !state.known || (severity < PASS && Boolean(deviation) === (state.known === "yes"));
 }
 
+// What is searched for: a word in the id or in what the results say, or a pattern of the whole id.
+function matcher(word) {
+  const pattern = /[*?[]/.test(word) ? patternOf(word) : null;
+  if (pattern) return (item) => pattern.test(item.id.toLowerCase());
+  const says = ({ detail }) => (detail ?? "").toLowerCase().includes(word);
+  return (item) => item.id.toLowerCase().includes(word) || item.results.some((result) => counts(result) && says(result));
+}
+
+// A pattern as --case takes it: that of a shell, in which * stands for slashes too.
+function patternOf(word) {
+  const signs = { "*": ".*", "?": ".", "[!": "[^", "[": "[", "]": "]", "-": "-" };
+  const source = word.replace(/\[!|[^\w]/g, (sign) => signs[sign] ?? `\\${sign}`);
+  try {
+    return new RegExp(`^${source}$`);
+  } catch {
+    return null; // a bracket that nothing closes is a bracket
+  }
+}
+
 function search() {
-  const words = (state.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const words = (state.q ?? "").toLowerCase().split(/\s+/).filter(Boolean).map(matcher);
   const fields = Object.entries(FILTERS).filter(([name]) => state[name]);
   const wanted = new Set((state.verdict ?? "").split(",").filter(Boolean));
   const totals = outcomes.map(() => 0);
   const cases = [];
   for (const item of run.cases) {
     if (!fields.every(([name, field]) => item[field] === state[name])) continue;
-    const id = item.id.toLowerCase();
-    if (!words.every((word) => id.includes(word))) continue;
+    if (!words.every((matches) => matches(item))) continue;
     const severities = new Set(item.results.filter(counts).map(({ severity }) => severity));
     for (const severity of severities) totals[severity] += 1;
     const matching = [...severities].filter((at) => !wanted.size || wanted.has(outcomes[at].key));

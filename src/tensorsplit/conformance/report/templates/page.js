@@ -106,6 +106,11 @@ dialog.addEventListener("click", (event) => {
   const outside = event.clientX < dialog.getBoundingClientRect().left;
   if (event.target === dialog && outside) dialog.close();
 });
+dialog.addEventListener("keydown", (event) => {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const isFree = !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest("pre, textarea");
+  if (by && isFree) step(by);
+});
 document.querySelectorAll(".wide table").forEach(roam);
 window.addEventListener("hashchange", () => show({ moved: true }));
 show();
