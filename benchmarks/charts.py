@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from studies import STUDIES, Study
 
 from tensorsplit.bench.figures import in_bytes, in_seconds
-from tensorsplit.bench.peers import PEERS
+from tensorsplit.bench.peers import OURS_ON, PEERS
 
 TITLES = {
     "copy": "Copies: 1 is memcpy of the same bytes by two threads",
@@ -42,6 +42,7 @@ STYLE: dict[Any, Any] = {
 }
 ROW = 0.11  # inches for each mark
 BASELINE = "0.35"  # grey
+_PEERS = (*PEERS, *OURS_ON)
 
 
 def read(text: str) -> Record:
@@ -123,7 +124,7 @@ def _draw_rows(axes: Axes, chosen: Sequence[Record]) -> None:
 
 
 def _add_legend(figure: Figure, shown: Sequence[Record]) -> None:
-    peers = [peer for peer in PEERS if any(entry.peer == peer for entry in shown)]
+    peers = [peer for peer in _PEERS if any(entry.peer == peer for entry in shown)]
     marks = [Line2D([], [], marker="o", linestyle="", color=_colour(peer)) for peer in peers]
     names = list(peers)
     for mode, (marker, fill, _, name) in MODES.items():
@@ -187,7 +188,7 @@ def _value(value: int, study: Study) -> str:
 
 
 def _colour(peer: str) -> str:
-    return f"C{PEERS.index(peer)}"
+    return f"C{_PEERS.index(peer)}"
 
 
 def _save(figure: Figure, path: Path, title: str) -> None:

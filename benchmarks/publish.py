@@ -34,7 +34,7 @@ from tensorsplit.bench.figures import (
     in_range,
     in_seconds,
 )
-from tensorsplit.bench.peers import OURS, choose_entries
+from tensorsplit.bench.peers import OURS, choose_entries, is_ours
 from tensorsplit.bench.stations import apart, measure
 from tensorsplit.bench.timing import Effort
 from tensorsplit.bench.workloads import WORKLOADS, Workload
@@ -192,7 +192,7 @@ def _beside_others(found: Record | None) -> str:
     if found is None or ours is None:
         return "\N{EN DASH}"
     text = _with_range(ours, found.rounds)
-    others = [e for e in found.entries if e.peer != OURS and e.ratio and not e.wrong]
+    others = [e for e in found.entries if not is_ours(e.peer) and e.ratio and not e.wrong]
     if not others:
         return text
     best = min(others, key=lambda entry: entry.ratio.median)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorsplit.bench.figures import Figures, as_json, as_text, describe
-from tensorsplit.bench.peers import ENTRIES, OURS, Entry, choose_entries, installed
+from tensorsplit.bench.peers import OURS, PEERS, Entry, choose_entries, installed
 from tensorsplit.bench.stations import Local
 from tensorsplit.bench.stations import measure as measure_at
 from tensorsplit.bench.timing import Effort, Measured
@@ -53,6 +53,18 @@ def test_ours_and_numpy_are_right_and_timed() -> None:
     ]
     assert all(each.ratio is not None and each.wrong is None for each in timed.entries)
     assert timed.rounds == 1
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("workload", [SMALL, VIEWS, STRINGS], ids=lambda each: each.name)
+def test_arrays_of_other_libraries_are_split_by_both(library: str, workload: Workload) -> None:
+    pytest.importorskip(library)
+    chosen = choose_entries((library,))
+    assert {each.peer for each in chosen} == {OURS, f"{OURS}-{library}", library}
+    timed = measure(workload, chosen).entries
+    assert not [each.wrong for each in timed if each.wrong]
+    states = {each.peer: each.cannot for each in timed if each.peer != OURS}
+    assert all((state is not None) == (workload is STRINGS) for state in states.values())
 
 
 @pytest.mark.parametrize("workload", [VIEWS, PLAN, STRINGS], ids=lambda each: each.name)
@@ -111,7 +123,7 @@ def test_a_peer_that_fails_does_not_end_the_run_and_we_do() -> None:
 
 
 def test_a_library_that_is_not_installed_or_not_known_is_refused() -> None:
-    missing = {each.peer for each in ENTRIES} - set(installed())
+    missing = set(PEERS) - set(installed())
     for peer in [*missing - {OURS}, "matlab"]:
         with pytest.raises(SplitError, match=rf"\[TS703\].*'{peer}'.*numpy"):
             choose_entries((peer,))

@@ -15,7 +15,7 @@ from typing import Any
 from rich.text import Text
 
 from tensorsplit import native
-from tensorsplit.bench.peers import OURS, THREADS, installed
+from tensorsplit.bench.peers import THREADS, installed, is_ours
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.core.errors import count_of
 from tensorsplit.pages.layout import shortened
@@ -140,12 +140,12 @@ def _block(measured: Measured) -> Iterator[Text]:
         _row("library", "mode", "ratio", "10\N{EN DASH}90 %" if has_range else "", "a call"), "dim"
     )
     for entry in measured.entries:
-        style = "bold red" if entry.wrong else "bold" if entry.peer == OURS else ""
+        style = "bold red" if entry.wrong else "bold" if is_ours(entry.peer) else ""
         yield Text(_row(entry.peer, entry.mode, *_figure(entry, has_range=has_range)), style)
 
 
 def _row(peer: str, mode: str, ratio: str, reach: str = "", seconds: str = "") -> str:
-    columns = f"  {peer:12} {mode:7} {ratio:>5}  "
+    columns = f"  {peer:17} {mode:7} {ratio:>5}  "
     return f"{columns}{reach:13} {seconds:>8}" if reach else f"{columns}{seconds:>8}".rstrip()
 
 

@@ -21,6 +21,9 @@ from tensorsplit.core.errors import USAGE, SplitError, show
 OURS = "tensorsplit"
 """The name under which the package itself takes part."""
 
+OURS_ON = {f"{OURS}-{library}": library for library in ("torch", "jax")}
+"""The names under which it takes part with arrays of another library, and that library."""
+
 _CONTIGUOUS_ONLY = "it takes contiguous sources only"
 
 THREADS = 2
@@ -31,7 +34,7 @@ THREADS = 2
 class Entry:
     """One way in which one peer does one kind of workload."""
 
-    peer: str  # the name of its module
+    peer: str  # the name of its module, or one of OURS_ON
     mode: str  # out: into given buffers; fresh: into new memory; pooled: into a pool's; view
     kind: Kind
     prepare: Callable[[Task], Prepared]  # raises UnableError
@@ -88,11 +91,14 @@ def _helper() -> ThreadPoolExecutor:
 
 def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: Any) -> Prepared:
     """An eager call of the package itself."""
+    return Prepared(_ours_of(task, task.source, **how), buffers=buffers)
+
+
+def _ours_of(task: Task, array: Any, **how: Any) -> Callable[[], Any]:
+    """An eager call on an array of any library."""
     if native.kernel is not None:
         native.kernel.use_threads(THREADS)
-    workload = task.workload
-    call = partial(ts.split, task.source, list(workload.sizes), axis=workload.axis, **how)
-    return Prepared(call, buffers=buffers)
+    return partial(ts.split, array, list(task.workload.sizes), axis=task.workload.axis, **how)
 
 
 def _ours_out(task: Task) -> Prepared:
@@ -149,8 +155,29 @@ def _torch_out(task: Task) -> Prepared:
     return Prepared(call, lambda _: task.buffers, task.buffers)
 
 
-def _jax(task: Task) -> Prepared:
-    """`jax.lax.split`, until the parts are there; JAX has no views, and decides on its threads."""
+def _ours_torch(task: Task, **how: Any) -> Prepared:
+    """An eager call of the package on a tensor that shares our memory."""
+    import torch
+
+    torch.set_num_threads(THREADS)
+    try:
+        tensor = torch.from_numpy(task.source)
+    except (TypeError, ValueError) as error:
+        raise UnableError("it takes no such array", error) from None
+    return Prepared(_ours_of(task, tensor, **how), lambda parts: [part.numpy() for part in parts])
+
+
+def _ours_torch_out(task: Task) -> Prepared:
+    import torch
+
+    if task.source.dtype.hasobject:
+        raise UnableError("it has no strings")
+    out = [torch.from_numpy(buffer) for buffer in task.buffers]
+    return Prepared(_ours_torch(task, out=out).call, lambda _: task.buffers, task.buffers)
+
+
+def _jax(task: Task, *, ours: bool = False) -> Prepared:
+    """`jax.lax.split`, or ours, until the parts are there; there are no views."""
     source, workload = task.source, task.workload
     if not source.flags.c_contiguous:
         raise UnableError(_CONTIGUOUS_ONLY)
@@ -161,7 +188,11 @@ def _jax(task: Task) -> Prepared:
         array = jax.numpy.asarray(source)
     except TypeError as error:
         raise UnableError("it takes no such array", error) from None
-    call = partial(jax.lax.split, array, workload.sizes, workload.axis)
+    call: Callable[[], Any] = (
+        _ours_of(task, array, copy=True)
+        if ours
+        else partial(jax.lax.split, array, workload.sizes, workload.axis)
+    )
     return Prepared(
         lambda: jax.block_until_ready(call()), lambda parts: list(map(np.asarray, parts))
     )
@@ -256,17 +287,21 @@ ENTRIES = (
     Entry("numpy", "out", "copy", _numpy_out),
     Entry("numpy", "fresh", "copy", _numpy_fresh),
     Entry("numpy", "view", "views", _slicing),
+    Entry(f"{OURS}-torch", "out", "copy", _ours_torch_out),
+    Entry(f"{OURS}-torch", "fresh", "copy", partial(_ours_torch, copy=True)),
+    Entry(f"{OURS}-torch", "view", "views", _ours_torch),
     Entry("torch", "out", "copy", _torch_out),
     Entry("torch", "fresh", "copy", partial(_torch, function="split_with_sizes_copy")),
     Entry("torch", "view", "views", partial(_torch, function="split")),
+    Entry(f"{OURS}-jax", "fresh", "copy", partial(_jax, ours=True)),
     Entry("jax", "fresh", "copy", _jax),
     Entry("onnxruntime", "out", "copy", _onnxruntime_out),
     Entry("openvino", "out", "copy", _openvino_out),
 )
 """Everything that is timed, in the order of the report."""
 
-PEERS = tuple(dict.fromkeys(entry.peer for entry in ENTRIES))
-"""The names of all peers; the package itself is the first."""
+PEERS = tuple(dict.fromkeys(entry.peer for entry in ENTRIES if entry.peer not in OURS_ON))
+"""The names of the libraries; the package itself is the first."""
 
 
 def installed() -> dict[str, str]:
@@ -276,10 +311,16 @@ def installed() -> dict[str, str]:
     return {OURS: ts.__version__, **{peer: metadata.version(known[peer][0]) for peer in others}}
 
 
+def is_ours(peer: str) -> bool:
+    """Whether a peer is the package itself, with arrays of whatever library."""
+    return peer == OURS or peer in OURS_ON
+
+
 def choose_entries(names: tuple[str, ...]) -> list[Entry]:
     """What to time, with the package itself always; TS703 for a peer that is not installed.
 
-    No names means every peer that is installed.
+    No names means every peer that is installed. Beside a library whose arrays it takes, the package
+    takes part with these, too.
     """
     here = installed()
     for name in names:
@@ -292,4 +333,4 @@ def choose_entries(names: tuple[str, ...]) -> list[Entry]:
                 parameter="peer",
             )
     wanted = {OURS, *(names or here)}
-    return [entry for entry in ENTRIES if entry.peer in wanted]
+    return [entry for entry in ENTRIES if OURS_ON.get(entry.peer, entry.peer) in wanted]

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tensorsplit.bench.peers import ENTRIES, OURS, Entry, baseline
+from tensorsplit.bench.peers import ENTRIES, Entry, baseline, is_ours
 from tensorsplit.bench.timing import (
     Effort,
     Measured,
@@ -83,7 +83,7 @@ class Local:
         except UnableError as reason:
             return make(cannot=str(reason))
         except Exception as error:  # another library may raise anything; what we raise is a bug
-            if entry.peer == OURS:
+            if is_ours(entry.peer):
                 raise
             return make(cannot=str(UnableError("it fails", error)))
 
@@ -142,7 +142,7 @@ class Apart:
         self._signal("SIGSTOP")
         if reply.death is not None:
             raise UnableError(f"its process {reply.death}")
-        if reply.words is not None and self.peer not in ("", OURS):
+        if reply.words is not None and self.peer and not is_ours(self.peer):
             raise UnableError(f"it fails: {reply.words}")
         return self.process.result(reply)
 
