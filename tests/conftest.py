@@ -22,9 +22,12 @@ settings.register_profile(
 )
 settings.load_profile("stable")
 
-# A shell starts what it runs in the background with Ctrl-C ignored, which the tests of it can't be
+# A shell starts what it runs in the background with Ctrl-C ignored, and nohup with SIGHUP ignored,
+# which the tests of these can't be.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

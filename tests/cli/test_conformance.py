@@ -52,10 +52,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def known(folder: Path, *cases: str) -> Path:
+def known(folder: Path, *cases: str, versions: str = "") -> Path:
     """A file that knows of the engine that loses the last part."""
     path = folder / "known.json"
-    path.write_text(dumps([Deviation("lost", "drops", "", ("wrong",), cases, "a part is lost")]))
+    entry = Deviation("lost", "drops", versions, ("wrong",), cases, "a part is lost")
+    path.write_text(dumps([entry]))
     return path
 
 
@@ -161,7 +162,7 @@ def test_one_engine_twice_is_refused(refused: Any, saved: Path) -> None:
 
 
 def test_an_engine_that_was_run_in_pieces_becomes_one(
-    run: Command, refused: Any, saved: Path, tmp_path: Path
+    run: Command, saved: Path, tmp_path: Path
 ) -> None:
     content = json.loads(saved.read_text())
     pieces = [tmp_path / "0.json", tmp_path / "1.json"]
@@ -171,11 +172,68 @@ def test_an_engine_that_was_run_in_pieces_becomes_one(
         path.write_text(json.dumps({**content, "results": mine}))
     ended = run("--from", pieces[0], "--from", pieces[1], "--format", "json")
     assert json.loads(ended.out) == content
-    other = json.loads(pieces[1].read_text())
-    other["subjects"][0]["versions"] = {"tensorsplit": "9"}
-    pieces[1].write_text(json.dumps(other))
-    said = refused("TS703", "conformance", "--from", pieces[0], "--from", pieces[1])
-    assert "in other versions" in said
+
+
+@pytest.fixture
+def two_versions(saved: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Runs of drops 1 in May, which loses a part, and of drops 2 in June, which passes."""
+    paths = tmp_path / "old.json", tmp_path / "new.json"
+    whole = json.loads(saved.read_text())
+    for path, version, date in zip(paths, "12", ("2026-05-01", "2026-06-01"), strict=True):
+        content = json.loads(saved.read_text())
+        content["subjects"] = [
+            {**entry, "versions": {"drops": version}}
+            for entry in whole["subjects"]
+            if entry["name"] == "drops"
+        ]
+        content["results"] = [entry for entry in whole["results"] if entry["subject"] == "drops"]
+        content["measured"]["date"] = date
+        path.write_text(json.dumps(content))
+    content["results"] = [{"case": CASE, "subject": "drops", "verdict": "pass"}]
+    paths[1].write_text(json.dumps(content))
+    return paths
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_versions_of_an_engine_stand_side_by_side(
+    run: Command, two_versions: tuple[Path, Path], turned: bool
+) -> None:
+    first, second = reversed(two_versions) if turned else two_versions
+    ended = run("--from", first, "--from", second)
+    assert "drops 1 (2026-05-01) -> 2 (2026-06-01)  1 of 1 cases changed" in ended.out
+    assert f"better: wrong -> pass  1\n    {CASE}\n" in ended.out
+    content = json.loads(run("--from", first, "--from", second, "--format", "json").out)
+    assert [(entry["name"], entry["date"]) for entry in content["subjects"]] == [
+        ("drops 1", "2026-05-01"),
+        ("drops 2", "2026-06-01"),
+    ]
+    changed = {"case": CASE, "before": "wrong", "after": "pass"}
+    assert content["changes"] == [{"before": "drops 1", "after": "drops 2", "cases": [changed]}]
+
+
+def test_the_page_says_what_changed_between_versions(
+    run: Command, two_versions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    run("--from", two_versions[0], "--from", two_versions[1], "--format", "html", "-o", page)
+    assert "drops: what changed from 1 to 2" in page.read_text()
+
+
+def test_what_is_known_of_one_version_is_not_asked_of_the_other(
+    run: Command, two_versions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    file = known(tmp_path, CASE, versions="==1")
+    sources = ("--from", two_versions[0], "--from", two_versions[1])
+    assert run(*sources, "--known", file).status == 0
+    assert run(*sources, "--known", known(tmp_path, CASE)).status == 1  # of both, and 2 passes
+
+
+def test_known_deviations_are_updated_from_one_version(
+    refused: Any, two_versions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    sources = ("--from", two_versions[0], "--from", two_versions[1])
+    words = refused("TS703", "conformance", *sources, "--update-known", tmp_path / "known.json")
+    assert "of one version" in words
 
 
 def test_a_run_of_some_of_the_cases_joins_one_of_all(

@@ -99,8 +99,8 @@ def _subjects() -> Iterable[str]:
 @click.option(
     *("--from", "sources"),
     **_READ,
-    help="Show a run from its JSON (.json or .json.gz), or several of different engines as one, of"
-    " which the first has all cases; run nothing.",
+    help="Show a run from its JSON (.json or .json.gz), or several as one: of different engines, or"
+    " of two versions of one, with what changed between them; run nothing.",
     multiple=True,
 )
 @click.option("--repro", metavar="CASE", help="Print a script that reproduces one case.")
@@ -181,6 +181,13 @@ def conformance(
         cases, chosen = _cases(patterns), _chosen(engines, seconds)
         with progress_of("conformance", len(cases) * len(chosen)) as advance:
             document = run(chosen, cases, seed=seed, jobs=jobs, progress=advance, note=note)
+    if next(document.successions(), None) and (profiles is not None or update_known is not None):
+        raise SplitError(
+            USAGE,
+            "it is asked for of one version, and there are several of one engine",
+            "give the run of one version",
+            parameter="update-known" if profiles is None else "profiles",
+        )
     comparison = compare(document, deviations, [case.id for case in all_cases()])
     document = comparison.document
     files: dict[Path, str] = {}
@@ -282,10 +289,13 @@ def _shown(
     document: Document, style: str, engines: Sequence[str], deviations: Sequence[Deviation]
 ) -> RenderableType:
     """A run as JSON, as a page or as a matrix."""
-    from tensorsplit.conformance.report import Matrix, html
+    from tensorsplit.conformance.report import Matrix, Summary, html
 
     if style == "json":
-        return json.dumps(document.to_json(), ensure_ascii=False) + "\n"
+        content = document.to_json()
+        if found := Summary(document).successions:
+            content["changes"] = [succession.to_json() for succession in found]
+        return json.dumps(content, ensure_ascii=False) + "\n"
     if style == "html":
         return html(document, _scripts(document, engines), deviations)
     return Matrix(document)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,9 +52,16 @@ _FIX = "give a file that tensorsplit conformance --format json -o FILE has writt
 class SubjectInfo:
     """An engine or a tool that was run."""
 
-    name: str  # its name, such as ``onnxruntime``
+    name: str  # its name, such as ``onnxruntime``; with its version where two of them were run
     kind: str  # ``engine`` or ``tool``
     versions: dict[str, str]  # the version of each of its packages
+    engine: str = ""  # its name without the version, where two versions were run
+    date: str = ""  # when it was run, where two versions were
+
+    @property
+    def title(self) -> str:
+        """Its name, whichever versions were run."""
+        return self.engine or self.name
 
     @property
     def version(self) -> str:
@@ -110,17 +118,27 @@ class Document:
         seed: int = self.suite.get("seed", 0)
         return seed
 
+    def successions(self) -> Iterator[tuple[SubjectInfo, SubjectInfo]]:
+        """Each two versions of a subject that follow each other, the older one first."""
+        latest: dict[str, SubjectInfo] = {}
+        for subject in self.subjects:
+            if subject.title in latest:
+                yield latest[subject.title], subject
+            latest[subject.title] = subject
+
     def deviations(self) -> Iterator[Result]:
         """The results that are no pass, worst first."""
         order = sorted(self.results, key=lambda result: result.severity)
         return (result for result in order if result.is_deviation)
 
     def to_json(self) -> dict[str, Any]:
-        """The document as what `json.dumps` takes, without the empty fields of results."""
+        """The document as what `json.dumps` takes, without the empty fields of its parts."""
         content: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))
-        content["results"] = [
-            {name: value for name, value in entry.items() if value} for entry in content["results"]
-        ]
+        for name, empty in (("subjects", ("",)), ("results", ("", False, []))):
+            content[name] = [
+                {field: value for field, value in entry.items() if value not in empty}
+                for entry in content[name]
+            ]
         return content
 
     @classmethod
@@ -169,23 +187,24 @@ def octets_of(text: str, path: Path) -> bytes:
 def merged(documents: Sequence[Document]) -> Document:
     """One document from several: engines that can't be installed together are run one by one.
 
-    A slow one may be run in pieces, each of other cases. The first document has all cases, and says
-    when and where. SplitError TS703 if another has a case, a seed or a version of the suite that
-    the first has not, or a subject is in two in other versions or with the same case.
+    A slow one may be run in pieces, each of other cases. A subject that was run in two versions
+    becomes two, by date, each with its version in its name. The document of most cases says when
+    and where. SplitError TS703 if another has a case, a seed or a version of the suite that this
+    one has not, or one version of a subject is in two with the same case.
     """
-    first, *rest = documents
-    cases = {case.id: case for case in first.cases}
-    for other in rest:
-        if any(other.suite.get(name) != first.suite.get(name) for name in ("seed", "version")):
+    whole = max(documents, key=lambda document: len(document.cases))
+    cases = {case.id: case for case in whole.cases}
+    for other in documents:
+        if any(other.suite.get(name) != whole.suite.get(name) for name in ("seed", "version")):
             raise _unlike("they are not of the same seed and version of the suite")
         if any(cases.get(case.id) != case for case in other.cases):
-            raise _unlike("one has cases that the first has not")
+            raise _unlike("one has cases that the one of most cases has not")
     subjects: dict[str, SubjectInfo] = {}
     found: dict[tuple[str, str], Result] = {}
-    for document in documents:
+    for document in _told_apart(documents):
         for subject in document.subjects:
-            if subjects.setdefault(subject.name, subject) != subject:
-                raise _unlike(f"{subject.name} is in two of them, in other versions")
+            if subjects.setdefault(subject.name, subject).versions != subject.versions:
+                raise _unlike(f"{subject.name} is in two of them, beside other packages")
         for result in document.results:
             if found.setdefault((result.case, result.subject), result) is not result:
                 raise _unlike(f"{result.subject} is in two of them, with {result.case}")
@@ -194,7 +213,38 @@ def merged(documents: Sequence[Document]) -> Document:
     results = sorted(
         found.values(), key=lambda result: (places[result.case], names.index(result.subject))
     )
-    return replace(first, subjects=tuple(subjects.values()), results=tuple(results))
+    return replace(whole, subjects=tuple(subjects.values()), results=tuple(results))
+
+
+def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
+    """The documents, in which subjects of several versions have the version in their name."""
+    versions: dict[str, set[str]] = defaultdict(set)
+    for document in documents:
+        for subject in document.subjects:
+            versions[subject.title].add(json.dumps(subject.versions))
+    several = {name for name, found in versions.items() if len(found) > 1}
+    if not several:
+        return documents
+
+    def told_apart(document: Document) -> Document:
+        date = document.measured.get("date", "")
+        subjects = {
+            subject.name: replace(
+                subject,
+                name=f"{subject.title} {subject.version}",
+                engine=subject.title,
+                date=subject.date or date,
+            )
+            if subject.title in several
+            else subject
+            for subject in document.subjects
+        }
+        results = [
+            replace(result, subject=subjects[result.subject].name) for result in document.results
+        ]
+        return replace(document, subjects=tuple(subjects.values()), results=tuple(results))
+
+    return sorted(map(told_apart, documents), key=lambda each: each.measured.get("date", ""))
 
 
 def _no_document(why: str) -> SplitError:
@@ -206,7 +256,6 @@ def _unlike(why: str) -> SplitError:
     return SplitError(
         USAGE,
         f"the runs can't be put together: {why}",
-        "run all with the same version of tensorsplit and --seed, and give the run of most cases"
-        " first",
+        "run all with the same version of tensorsplit and --seed",
         parameter="from",
     )

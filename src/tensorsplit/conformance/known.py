@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 
 import msgspec
@@ -109,20 +109,19 @@ def compare(
     document: Document, known: Iterable[Deviation], suite: Collection[str] = ()
 ) -> Comparison:
     """Compare a run, which may have only some of the cases of the suite, with what is known."""
-    versions = {subject.name: subject.version for subject in document.subjects}
     results = {(result.case, result.subject): result for result in document.results}
     names = [case.id for case in document.cases]
     owners: dict[tuple[str, str], str] = {}
     stale = []
-    for entry in known:
-        if entry.subject not in versions or not entry.covers(versions[entry.subject]):
+    for entry, subject in product(known, document.subjects):
+        if entry.subject != subject.title or not entry.covers(subject.version):
             continue
         cases = matching(names, entry.cases)
-        fixed = [name for name in cases if not _shows(results.get((name, entry.subject)), entry)]
+        fixed = [name for name in cases if not _shows(results.get((name, subject.name)), entry)]
         if fixed or not (cases or matching(suite, entry.cases)):
             stale.append(Stale(entry, tuple(fixed)))
         for name in set(cases) - set(fixed):
-            owners.setdefault((name, entry.subject), entry.id)
+            owners.setdefault((name, subject.name), entry.id)
     marked = tuple(
         replace(result, deviation=owners.get((result.case, result.subject), ""))
         for result in document.results

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from tensorsplit.conformance.report.console import Matrix
 from tensorsplit.conformance.report.rendering import html, markdown
+from tensorsplit.conformance.report.summary import Summary
 
-__all__ = ["Matrix", "html", "markdown"]
+__all__ = ["Matrix", "Summary", "html", "markdown"]

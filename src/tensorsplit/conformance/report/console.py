@@ -14,6 +14,7 @@ from tensorsplit.conformance.report.summary import (
     WORST,
     Counts,
     Group,
+    Succession,
     Summary,
     by_outcome,
     observation,
@@ -39,6 +40,8 @@ class Matrix:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         summary = self.summary
         yield from _deviations(summary.groups, piped=not console.is_terminal)
+        for succession in summary.successions:
+            yield from _succession(succession, piped=not console.is_terminal)
         for subjects in _pieces(summary, max(options.max_width, _LEAST_WIDTH)):
             yield _table(summary, subjects)
             yield Text("")
@@ -62,7 +65,7 @@ def _pieces(summary: Summary, width: int) -> Iterator[list[SubjectInfo]]:
     room, piece = width - first, list[SubjectInfo]()
     for subject in summary.document.subjects:
         cells = [_cell(summary.counts(subject, name)) for name in (*summary.operators, "")]
-        widest = max(len(subject.name), len(subject.version), *(cell.cell_len for cell in cells))
+        widest = max(len(subject.title), len(subject.version), *(cell.cell_len for cell in cells))
         if piece and widest + _GUTTER > room:
             yield piece
             room, piece = width - first, []
@@ -76,7 +79,7 @@ def _table(summary: Summary, subjects: Sequence[SubjectInfo]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GUTTER, 0, 0), header_style="bold")
     table.add_column("", no_wrap=True)
     for subject in subjects:
-        title = Text(printable(subject.name)).append(f"\n{printable(subject.version)}", "dim")
+        title = Text(printable(subject.title)).append(f"\n{printable(subject.version)}", "dim")
         table.add_column(title, no_wrap=True)
     for operator in (*summary.operators, ""):
         cells = (_cell(summary.counts(subject, operator)) for subject in subjects)
@@ -103,7 +106,7 @@ def _deviations(groups: Sequence[Group], *, piped: bool) -> Iterator[RenderableT
         yield Text.assemble((outcome.title, outcome.style), f"  {count:,}  ", meaning)
         most = _MOST_GROUPS if outcome in WORST else _MOST_OTHERS
         for subject, same in subjects:
-            yield Text(f"  {printable(f'{subject.name} {subject.version}')}".rstrip(), "bold")
+            yield Text(f"  {printable(f'{subject.title} {subject.version}')}".rstrip(), "bold")
             for group in same[:most]:
                 yield from _group(group, piped=piped)
             left = sum(len(group.results) for group in same[most:])
@@ -112,18 +115,41 @@ def _deviations(groups: Sequence[Group], *, piped: bool) -> Iterator[RenderableT
         yield Text("")
 
 
-def _group(group: Group, *, piped: bool) -> Iterator[RenderableType]:
-    """The first case of a group by its id, its outcome, and how many more are like it.
+def _succession(found: Succession, *, piped: bool) -> Iterator[RenderableType]:
+    """What changed from one version of a subject to the next, the first cases of each kind."""
+    before, after = (
+        f"{subject.version}{f' ({subject.date})' if subject.date else ''}"
+        for subject in (found.before, found.after)
+    )
+    changed = sum(len(change.cases) for change in found.changes)
+    yield Text.assemble(
+        (printable(f"{found.after.title} {before} -> {after}"), "bold"),
+        f"  {changed:,} of {found.compared:,} cases changed",
+    )
+    for change in found.changes:
+        words = Text(f"  {change.direction}: ")
+        words.append(change.before.title, change.before.style).append(" -> ")
+        words.append(change.after.title, change.after.style)
+        yield words.append(f"  {len(change.cases):,}")
+        for case in change.cases[:_MOST_GROUPS]:
+            yield _case(Text(printable(case), overflow="fold"), piped=piped)
+        if len(change.cases) > _MOST_GROUPS:
+            yield Text(f"    and {len(change.cases) - _MOST_GROUPS:,} more", "dim")
+    yield Text("")
 
-    The id stays whole where no terminal shows it.
-    """
+
+def _case(case: Text, *, piped: bool) -> RenderableType:
+    """The id of a case; it stays whole where no terminal shows it."""
+    if piped:
+        return Text("    ", no_wrap=True, overflow="ignore").append(case)
+    return Padding(case, (0, 0, 0, 4))
+
+
+def _group(group: Group, *, piped: bool) -> Iterator[RenderableType]:
+    """The first case of a group by its id, its outcome, and how many more are like it."""
     result = group.results[0]
     new = Text("  new", "bold red") if group.news else Text("")
-    case = Text(printable(result.case), overflow="fold").append(new)
-    if piped:
-        yield Text("    ", no_wrap=True, overflow="ignore").append(case)
-    else:
-        yield Padding(case, (0, 0, 0, 4))
+    yield _case(Text(printable(result.case), overflow="fold").append(new), piped=piped)
     signal = f"{result.signal}: " if result.signal and result.signal not in result.detail else ""
     detail = f"      {printable(signal + observation(result))}"
     yield Text(detail, "dim", no_wrap=True, overflow="ellipsis")

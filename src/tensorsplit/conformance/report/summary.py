@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, product
+from typing import Any
 
 from tensorsplit.conformance.document import PASS, SKIPPED, Document, Result, SubjectInfo
 
@@ -102,6 +103,40 @@ class Group:
         return sum(not result.deviation for result in self.results)
 
 
+@dataclass(frozen=True, slots=True)
+class OutcomeChange:
+    """Cases whose outcome is another one in a newer version of a subject."""
+
+    before: Outcome
+    after: Outcome
+    cases: tuple[str, ...]  # their ids, at least one
+
+    @property
+    def direction(self) -> str:
+        """Whether the newer version is nearer to what the standard asks: worse, better or alike."""
+        before, after = _severity(self.before), _severity(self.after)
+        return "worse" if after < before else "better" if after > before else "alike"
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Two versions of a subject, and what changed from one to the other."""
+
+    before: SubjectInfo
+    after: SubjectInfo
+    compared: int  # how many cases were put to both
+    changes: tuple[OutcomeChange, ...]  # for the worse first, and by the outcome that is worse
+
+    def to_json(self) -> dict[str, Any]:
+        """The names of both, and the ids of the cases with their outcomes before and after."""
+        changed = [
+            {"case": case, "before": change.before.key, "after": change.after.key}
+            for change in self.changes
+            for case in change.cases
+        ]
+        return {"before": self.before.name, "after": self.after.name, "cases": changed}
+
+
 class Summary:
     """A run, counted and grouped."""
 
@@ -116,6 +151,18 @@ class Summary:
         self.groups = _groups(document)  # the deviations, worst first
         self.news = sum(group.news for group in self.groups)  # deviations that are not known
         self.known = sum(len(group.results) for group in self.groups) - self.news
+
+    @property
+    def successions(self) -> list[Succession]:
+        """What changed from each version of a subject to the next, where several were run."""
+        outcomes: dict[str, dict[str, Outcome]] = defaultdict(dict)
+        for result in self.document.results:
+            if result.verdict != SKIPPED:
+                outcomes[result.subject][result.case] = OUTCOMES[result.severity]
+        return [
+            _succession(before, after, outcomes[before.name], outcomes[after.name])
+            for before, after in self.document.successions()
+        ]
 
     def counts(self, subject: SubjectInfo | None = None, operator: str = "") -> Counts:
         """The counts of one subject or all, with one operator or all."""
@@ -137,6 +184,28 @@ class Summary:
             *((name, measured.get(name, "")) for name in ("date", "by", "system", "cpu", "python")),
         ]
         return [(name, value) for name, value in facts if value]
+
+
+def _severity(outcome: Outcome) -> int:
+    """0 for the worst; the same for all that is no deviation."""
+    places = [entry.key for entry in OUTCOMES]
+    return min(places.index(outcome.key), places.index(PASS))
+
+
+def _succession(
+    before: SubjectInfo, after: SubjectInfo, old: Mapping[str, Outcome], new: Mapping[str, Outcome]
+) -> Succession:
+    both = [case for case in old if case in new]
+    changed: dict[tuple[Outcome, Outcome], list[str]] = defaultdict(list)
+    for case in both:
+        if old[case] != new[case]:
+            changed[old[case], new[case]].append(case)
+    changes = [OutcomeChange(*outcomes, tuple(cases)) for outcomes, cases in changed.items()]
+    order = ("worse", "better", "alike")
+    changes.sort(
+        key=lambda each: (order.index(each.direction), *map(_severity, (each.after, each.before)))
+    )
+    return Succession(before, after, len(both), tuple(changes))
 
 
 def _by_version(operator: str) -> tuple[str, int]:
