@@ -177,13 +177,13 @@ def test_many_cases_that_hang_get_less_and_less_time(
 
 
 def test_an_engine_that_is_slow_keeps_its_time() -> None:
-    patience = runner._Patience(planted_subject("hangs", 10), lambda _: None)
+    allowed = runner._TimeLimit(planted_subject("hangs", 10), lambda _: None)
     for _ in range(50):
-        patience.count()
-    limits = [patience.seconds()]
+        allowed.count()
+    limits = [allowed.seconds()]
     for seconds in (0.5, 0.2, 5.0):
-        patience.watch(seconds)
-        limits.append(patience.seconds())
+        allowed.watch(seconds)
+        limits.append(allowed.seconds())
     assert limits == [0.5, 2.0, 2.0, 10.0]
 
 

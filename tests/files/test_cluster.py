@@ -108,13 +108,13 @@ def are_written(out: Path) -> None:
     assert not list(out.parent.glob(".tensorsplit*"))
 
 
-def run(source: Path, target: Path, address: str, progress: Any, patience: float = 60) -> None:
+def run(source: Path, target: Path, address: str, progress: Any, timeout: float = 60) -> None:
     """A split on a cluster, of which each chunk is a task."""
     rules = chosen_rules(None, SplitOperands(0, LENGTHS), None)
     job = plan_job(str(source), str(target), rules)
     memory = ts.files.MEMORY
     least = job.writing.least_memory
-    with cluster.DaskCluster(memory, least, address=address, patience=patience) as executor:
+    with cluster.DaskCluster(memory, least, address=address, timeout=timeout) as executor:
         job.run(executor, Outputs(), progress=progress, verify=True)
 
 
@@ -156,7 +156,7 @@ def test_no_workers_any_more(processes: Processes, tmp_path: Path) -> None:
     doomed = processes.worker(TEST_TASK_SECONDS="0.1")
     source = store(tmp_path)
     with refused("TS710", "there was no worker for 1 seconds"):
-        run(source, tmp_path / "out", processes.address, lambda _: doomed.kill(), patience=1)
+        run(source, tmp_path / "out", processes.address, lambda _: doomed.kill(), timeout=1)
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
     processes.worker()
     run(source, tmp_path / "out", processes.address, lambda _: None)
@@ -213,7 +213,7 @@ def test_schedulers_that_are_not_there(tmp_path: Path) -> None:
     source = store(tmp_path)
     for address in ("tcp://127.0.0.1:9", "nonsense://x", "x"):
         with refused("TS710"):
-            run(source, tmp_path / "out", address, lambda _: None, patience=0.5)
+            run(source, tmp_path / "out", address, lambda _: None, timeout=0.5)
     with refused("TS703"):
         ts.files.split(source, tmp_path / "out", LENGTHS, workers=2, scheduler="tcp://127.0.0.1:9")
     with refused("TS703"):

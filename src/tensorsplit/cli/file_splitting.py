@@ -102,9 +102,10 @@ def split(
 ) -> None:
     """Split tensors in files, without loading any of them as a whole.
 
-    SOURCE is an .npy, of which each part becomes an .npy in the folder OUT; or a .safetensors, or a
-    folder of these with their index, of which OUT is a new one. OUT is whole or not there: it is
-    built beside its place and renamed.
+    SOURCE is an .npy or .npz, of which each part becomes an .npy in the folder OUT; a .safetensors,
+    or a folder of these with their index, of which OUT is a new one; or a zarr array or group, at a
+    path or URL, of which each part becomes an array in the folder OUT. OUT is whole or not there:
+    it is built beside its place and renamed.
     """
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.rule_files import chosen_rules

@@ -5,7 +5,7 @@ repeated. A case that ends the process, or hangs, is tried again, alone in a new
 there, an earlier case has damaged the process, and the earlier ones are tried together with it
 until the one to blame is found.
 
-What hangs costs its time limit once, and less the more cases of a subject hang; see `_Patience`.
+What hangs costs its time limit once, and less the more cases of a subject hang; see `_TimeLimit`.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def output_names(model_format: str, built: Built) -> tuple[str, ...]:
     return tuple(layer.get("name", "") for layer in layers if layer.get("type") == "Result")
 
 
-class _Patience:
+class _TimeLimit:
     """How long one subject may take for a case: the less, the more cases hang.
 
     Else thousands of cases that hang would take hours. A subject that is just slow keeps its time.
@@ -274,7 +274,7 @@ class _Run:
         self._built: dict[str, Built] = {}
         self._cancelled = threading.Event()
         self._processes: set[EngineProcess] = set()
-        self._patience = {subject.title: _Patience(subject, note) for subject in chosen}
+        self._time_limits = {subject.title: _TimeLimit(subject, note) for subject in chosen}
         self._judges: list[EngineProcess] = []  # that have nothing to do
 
     def results(self, jobs: int) -> Iterator[Result]:
@@ -375,8 +375,8 @@ class _Run:
         If one of those turns out to have damaged it, that one comes first, with how this one died
         of it, and the id of this one.
         """
-        patience = self._patience[subject.title]
-        whole = patience.seconds()
+        allowed = self._time_limits[subject.title]
+        whole = allowed.seconds()
         share = _SHARE * whole if before else whole
         reply = self._ask(process, subject, case, share)
         if reply.death is None:
@@ -396,7 +396,7 @@ class _Run:
             reply = alone
         before.clear()
         if reply.death is not None and reply.death.seconds is not None:
-            patience.count()
+            allowed.count()
             reply = replace(reply, death=replace(reply.death, seconds=whole))
         yield case, reply, ""
 
@@ -413,13 +413,13 @@ class _Run:
         Each may take so many seconds. No more are tried after the limit, nor where such a search
         never finds anything.
         """
-        patience, end = self._patience[subject.title], time.monotonic() + limit
+        allowed, end = self._time_limits[subject.title], time.monotonic() + limit
         for suspect in before[: -_MOST_SUSPECTS - 1 : -1]:
-            if patience.searches >= _MOST_SEARCHES or time.monotonic() > end:
+            if allowed.searches >= _MOST_SEARCHES or time.monotonic() > end:
                 break
             if self._together(subject, [suspect, affected], seconds).death is not None:
                 return suspect
-        patience.searches += 1
+        allowed.searches += 1
         return None
 
     def _together(self, subject: Subject, cases: Sequence[Case], seconds: float) -> Reply:
@@ -453,12 +453,12 @@ class _Run:
         reply = process.ask((subject.source, *files, opset), seconds)
         self._check()
         if reply.death is None:
-            self._patience[subject.title].watch(time.monotonic() - begin)
+            self._time_limits[subject.title].watch(time.monotonic() - begin)
         return reply
 
     def _execute(self, subject: Subject, model: bytes, inputs: Mapping[str, Any]) -> Reply:
         """What our own engine makes of the model that a tool returns, which may hang too."""
-        patience = self._patience[subject.title]
+        allowed = self._time_limits[subject.title]
         with self._lock:
             judge = self._judges.pop() if self._judges else None
         if judge is None:
@@ -467,12 +467,12 @@ class _Run:
         self._check()
         if judge.pid is None:
             judge.ask(("numpy",), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
-        reply = judge.ask((model, inputs), patience.seconds())
+        reply = judge.ask((model, inputs), allowed.seconds())
         self._check()
         with self._lock:
             self._judges.append(judge)
         if reply.death is not None and reply.death.seconds is not None:
-            patience.count()
+            allowed.count()
         return reply
 
     def _check(self) -> None:

@@ -32,7 +32,7 @@ from tensorsplit.files.threads import BASE
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-PATIENCE = 60.0
+WORKER_TIMEOUT = 60.0
 """The seconds without any worker after which a run ends."""
 
 _LIBRARIES = ("numpy", "safetensors", "zarr", "numcodecs", "fsspec")
@@ -154,7 +154,7 @@ class DaskCluster:
         least: What one task needs at least (TS707).
         address: Where the scheduler is, such as ``tcp://10.0.0.1:8786``; None to start processes.
         workers: How many processes are started; one for each processor by default.
-        patience: After so many seconds without a worker the run ends (TS710).
+        timeout: After so many seconds without a worker the run ends (TS710).
     """
 
     def __init__(
@@ -164,11 +164,11 @@ class DaskCluster:
         *,
         address: str | None = None,
         workers: int | None = None,
-        patience: float = PATIENCE,
+        timeout: float = WORKER_TIMEOUT,
     ) -> None:
         self._whole, self._least = memory - BASE, least
         self._address, self._workers = address, workers
-        self._patience = patience
+        self._timeout = timeout
         self._closing = contextlib.ExitStack()
         self._count, self._looked, self._seen = 0, 0.0, time.monotonic()
         self.memory = 0
@@ -193,8 +193,8 @@ class DaskCluster:
                     )
                 )
             try:
-                patience = min(self._patience, _CONNECTING)
-                client = Client(where, timeout=patience, set_as_default=False)
+                timeout = min(self._timeout, _CONNECTING)
+                client = Client(where, timeout=timeout, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise _refusal(f"no scheduler answers: {show(error)}", "give its address") from None
             self._client: Client = closing.enter_context(client)
@@ -273,8 +273,8 @@ class DaskCluster:
             self._looked = time.monotonic()
             if self._count:
                 self._seen = self._looked
-            elif self._looked - self._seen > self._patience:
-                problem = f"there was no worker for {self._patience:g} seconds"
+            elif self._looked - self._seen > self._timeout:
+                problem = f"there was no worker for {self._timeout:g} seconds"
                 raise _refusal(problem, "start workers, and run it again")
         return self._count
 
