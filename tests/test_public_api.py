@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorsplit as ts
 from tensorsplit import openvino
 from tensorsplit.model.check.findings import Finding
+
+ROOT = Path(__file__).parents[1]
 
 SIGNATURES: dict[str, str] = {
     "split": "(input, split=None, *, axis=0, num_outputs=None, opset=28, copy=False, out=None)",
@@ -191,3 +196,27 @@ def test_the_version_is_that_of_the_package() -> None:
     from importlib.metadata import version
 
     assert version("tensorsplit") == ts.__version__
+
+
+EXAMPLES = [
+    *("split", "split_to_sequence", "variadic_split", "openvino.split", "files.split", "plan"),
+    *("infer", "diff", "check", "infer_shapes", "convert", "lower", "run", "session"),
+    *("BufferPool", "SplitError"),
+]
+"""What has an example in its docstring."""
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_the_example_of_a_docstring_holds(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in (ROOT / "examples").iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    np.save(tmp_path / "qkv.npy", np.random.default_rng(0).random((2, 6)))
+    monkeypatch.chdir(tmp_path)
+    text = inspect.getdoc(find(path)) or ""
+    example = doctest.DocTestParser().get_doctest(text, {"np": np, "ts": ts}, path, None, 0)
+    assert example.examples
+    said: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(example, out=said.append)
+    assert not said, "".join(said)

@@ -117,6 +117,12 @@ def split(
     Raises:
         SplitError: TS101 to TS405; see ``docs/errors.md``.
 
+    Example:
+        >>> x = np.arange(12).reshape(2, 6)
+        >>> a, b = ts.split(x, [2, 4], axis=1)
+        >>> a.shape, b.shape
+        ((2, 2), (2, 4))
+
     See Also:
         https://onnx.ai/onnx/operators/onnx__Split.html
     """
@@ -175,6 +181,10 @@ def split_to_sequence(
     Raises:
         SplitError: TS101 to TS405; see ``docs/errors.md``.
 
+    Example:
+        >>> [part.shape for part in ts.split_to_sequence(np.arange(7), 3)]
+        [(3,), (3,), (1,)]
+
     See Also:
         https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
     """
@@ -224,6 +234,11 @@ def variadic_split(
     Raises:
         SplitError: TS102 to TS405; see ``docs/errors.md``.
 
+    Example:
+        >>> head, rest = ts.variadic_split(np.arange(7), axis=0, split_lengths=[2, -1])
+        >>> head.shape, rest.shape
+        ((2,), (5,))
+
     See Also:
         The page named by ``operators["openvino.VariadicSplit-1"].source``.
     """
@@ -272,6 +287,10 @@ def openvino_split(
 
     Raises:
         SplitError: TS102 to TS405; see ``docs/errors.md``.
+
+    Example:
+        >>> [part.tolist() for part in ts.openvino.split(np.arange(4), axis=0, num_splits=2)]
+        [[0, 1], [2, 3]]
 
     See Also:
         The page named by ``operators["openvino.Split-1"].source``.

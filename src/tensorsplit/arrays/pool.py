@@ -29,10 +29,10 @@ _HUGE_PAGE = 2 << 20
 class BufferPool:
     """Memory for the parts of a split that is used again when they are gone.
 
-    Give it as ``out=`` wherever buffers can be given: ``ts.split(x, 4, out=pool)``. Each part is
-    then a C-contiguous array of its own, aligned to 64 bytes; when the last reference to it, or to
-    a view of it, has gone, its memory goes back to the pool, and a later part of about its size
-    takes it. A part that is kept pins its own memory and no other's, even beyond the pool's life.
+    Give it as ``out=`` wherever buffers can be given. Each part is then a C-contiguous array of its
+    own, aligned to 64 bytes; when the last reference to it, or to a view of it, has gone, its
+    memory goes back to the pool, and a later part of about its size takes it. A part that is kept
+    pins its own memory and no other's, even beyond the pool's life.
 
     Threads may share a pool; after a fork, parent and child each have their own.
 
@@ -43,6 +43,11 @@ class BufferPool:
 
     Raises:
         SplitError: TS105, TS107 for a `max_bytes` that is no integer of 0 or more.
+
+    Example:
+        >>> pool = ts.BufferPool(max_bytes=64 << 20)
+        >>> [part.tolist() for part in ts.split(np.arange(4), [2, 2], out=pool)]
+        [[0, 1], [2, 3]]
     """
 
     def __init__(self, max_bytes: int) -> None:

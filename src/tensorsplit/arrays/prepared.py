@@ -207,6 +207,13 @@ def plan(
 
     Raises:
         SplitError: TS101 to TS309; TS703 for an identifier or a record with an opset.
+
+    Example:
+        >>> plan = ts.plan("onnx.Split-18", (7, 4), axis=0, num_outputs=3)
+        >>> plan.sizes, plan.offsets
+        ((3, 3, 1), (0, 3, 6))
+        >>> [part.shape for part in plan(np.ones((7, 4)))]
+        [(3, 4), (3, 4), (1, 4)]
     """
     return PreparedSplit.of(
         *_bound(operator_named(operator, opset), shape, split, num_outputs, operands)
@@ -275,6 +282,11 @@ def infer(
 
     Raises:
         SplitError: TS101 to TS309; TS703 for an identifier or a record with an opset.
+
+    Example:
+        >>> operands = {"axis": 0, "split_lengths": [-1, 2]}
+        >>> [str(shape[0]) for shape in ts.infer("VariadicSplit", ("N", 8), **operands)]
+        ['N - 2', '2']
     """
     made = plan_intent(
         *_bound(operator_named(operator, opset), shape, split, num_outputs, operands)

@@ -100,6 +100,10 @@ def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
 
     Raises:
         SplitError: TS101 for an identifier that is none.
+
+    Example:
+        >>> [change.name for change in ts.diff("onnx.Split-2", "onnx.Split-11").changes]
+        ['lengths', 'negative axis']
     """
     first, second = operator_named(before), operator_named(after)
     left, right = _aspects(first), _aspects(second)

@@ -305,6 +305,13 @@ class SplitError(ValueError):
 
     Attributes:
         code: The kind's code, such as ``TS302``; stable across releases.
+
+    Example:
+        >>> try:
+        ...     ts.split(np.arange(6), [2, 3])
+        ... except ts.SplitError as error:
+        ...     print(error.code, error.parameter)
+        TS302 split
     """
 
     def __init__(

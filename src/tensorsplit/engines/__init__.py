@@ -63,6 +63,11 @@ def run(
             model, TS604 if its process dies or takes longer than the environment variable
             ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows; TS605 if the run takes
             more than `memory` or `timeout` allow; TS703 for a limit that can't be kept.
+
+    Example:
+        >>> parts = ts.run("uneven.onnx", {"x": np.load("uneven_x.npy")})
+        >>> {name: part.shape for name, part in parts.items()}
+        {'a': (3, 4), 'b': (3, 4), 'c': (1, 4)}
     """
     from tensorsplit.engines.sessions import Session
 
@@ -105,6 +110,12 @@ def session(
         SplitError: TS601 and TS602 for the engine; TS501 to TS504, TS509 for the model; TS1xx to
             TS3xx for a split node that is wrong whatever is fed; TS513 for what can't be lowered;
             TS703 for arguments that don't go together.
+
+    Example:
+        >>> with ts.session("uneven.onnx") as session:
+        ...     parts = session.run({"x": np.load("uneven_x.npy")})
+        >>> parts["c"].shape
+        (1, 4)
     """
     from onnx import ModelProto
 

@@ -83,6 +83,10 @@ def check(
     Raises:
         SplitError: TS501, TS503 for what can't be read as a model at all; TS601 for an unknown
             target. A model that can be read but is broken gives findings.
+
+    Example:
+        >>> [finding.code for finding in ts.check("uneven.onnx", target="portable")]
+        ['TS841']
     """
     return list(examine(model, target).findings)
 

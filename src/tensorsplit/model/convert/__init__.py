@@ -57,6 +57,10 @@ def convert(
         SplitError: TS101 for an opset that does not exist, TS1xx to TS3xx for split nodes that
             are wrong, TS310 and TS201 for those not expressible at the opset, TS512 for other
             operators that are not, TS501, TS502 for a model that is not well-formed.
+
+    Example:
+        >>> ts.convert("uneven.onnx", opset=13).opset_import[0].version
+        13
     """
     opened, report = open_converted(model, opset, variadic=variadic)
     return opened.back(report.is_changed)

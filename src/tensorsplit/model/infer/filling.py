@@ -57,6 +57,11 @@ def infer_shapes(
     Raises:
         SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS506,
             TS507 for a shape that fits no input.
+
+    Example:
+        >>> described = ts.infer_shapes("uneven.onnx")
+        >>> [dim.dim_value for dim in described.graph.output[0].type.tensor_type.shape.dim]
+        [3, 4]
     """
     opened, changed = open_filled(model, input_shapes or {})
     return opened.back(bool(changed), typed=changed)

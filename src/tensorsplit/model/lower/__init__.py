@@ -51,6 +51,11 @@ def lower(
     Warns:
         SplitWarning: If the target silently changes some values of the data, such as those of
             double that float32 does not hold, on OpenVINO.
+
+    Example:
+        >>> lowered = ts.lower("uneven.onnx", target="portable")
+        >>> ts.check(lowered, target="portable")
+        []
     """
     opened = open_model(model)
     report = lower_graph(opened, target)
