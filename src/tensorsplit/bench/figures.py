@@ -23,6 +23,7 @@ from tensorsplit.pages.layout import shortened
 _CPU_INFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _INTEGERS = re.compile(r"\[[\d\s,]*\]")
+_LEAST_WIDTH = 12  # of the names
 _LONGEST_REASON = 72
 
 
@@ -136,16 +137,17 @@ def _block(measured: Measured) -> Iterator[Text]:
     rounds = count_of(measured.rounds, "round")
     yield Text(f"1 = {workload.baseline}{size}: {least}; {rounds}", "dim")
     has_range = measured.rounds > 1
-    yield Text(
-        _row("library", "mode", "ratio", "10\N{EN DASH}90 %" if has_range else "", "a call"), "dim"
-    )
+    width = max(_LEAST_WIDTH, *(len(entry.peer) for entry in measured.entries))
+    reach = "10\N{EN DASH}90 %" if has_range else ""
+    yield Text(_row(f"{'library':{width}}", "mode", "ratio", reach, "a call"), "dim")
     for entry in measured.entries:
         style = "bold red" if entry.wrong else "bold" if is_ours(entry.peer) else ""
-        yield Text(_row(entry.peer, entry.mode, *_figure(entry, has_range=has_range)), style)
+        figure = _figure(entry, has_range=has_range)
+        yield Text(_row(f"{entry.peer:{width}}", entry.mode, *figure), style)
 
 
 def _row(peer: str, mode: str, ratio: str, reach: str = "", seconds: str = "") -> str:
-    columns = f"  {peer:17} {mode:7} {ratio:>5}  "
+    columns = f"  {peer} {mode:7} {ratio:>5}  "
     return f"{columns}{reach:13} {seconds:>8}" if reach else f"{columns}{seconds:>8}".rstrip()
 
 
