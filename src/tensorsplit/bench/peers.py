@@ -155,25 +155,21 @@ def _torch_out(task: Task) -> Prepared:
     return Prepared(call, lambda _: task.buffers, task.buffers)
 
 
-def _ours_torch(task: Task, **how: Any) -> Prepared:
-    """An eager call of the package on a tensor that shares our memory."""
+def _ours_torch(task: Task, *, out: bool = False, **how: Any) -> Prepared:
+    """An eager call of the package on a tensor that shares our memory, as those of `out` do."""
     import torch
 
     torch.set_num_threads(THREADS)
+    buffers = task.buffers if out else ()
     try:
-        tensor = torch.from_numpy(task.source)
+        tensor, *given = map(torch.from_numpy, (task.source, *buffers))
     except (TypeError, ValueError) as error:
         raise UnableError("it takes no such array", error) from None
-    return Prepared(_ours_of(task, tensor, **how), lambda parts: [part.numpy() for part in parts])
-
-
-def _ours_torch_out(task: Task) -> Prepared:
-    import torch
-
-    if task.source.dtype.hasobject:
-        raise UnableError("it has no strings")
-    out = [torch.from_numpy(buffer) for buffer in task.buffers]
-    return Prepared(_ours_torch(task, out=out).call, lambda _: task.buffers, task.buffers)
+    if out:
+        how["out"] = given
+    return Prepared(
+        _ours_of(task, tensor, **how), lambda parts: [part.numpy() for part in parts], buffers
+    )
 
 
 def _jax(task: Task, *, ours: bool = False) -> Prepared:
@@ -287,7 +283,7 @@ ENTRIES = (
     Entry("numpy", "out", "copy", _numpy_out),
     Entry("numpy", "fresh", "copy", _numpy_fresh),
     Entry("numpy", "view", "views", _slicing),
-    Entry(f"{OURS}-torch", "out", "copy", _ours_torch_out),
+    Entry(f"{OURS}-torch", "out", "copy", partial(_ours_torch, out=True)),
     Entry(f"{OURS}-torch", "fresh", "copy", partial(_ours_torch, copy=True)),
     Entry(f"{OURS}-torch", "view", "views", _ours_torch),
     Entry("torch", "out", "copy", _torch_out),

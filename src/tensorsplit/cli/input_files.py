@@ -17,7 +17,7 @@ from tensorsplit.cli.files import Array, reads
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.core.documents import likeness, read_file
-from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, count_of
+from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, count_of, words_of
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput
@@ -124,10 +124,8 @@ def _reading(path: Path) -> Iterator[None]:
         return
     except SplitError as error:
         problem = error.problem
-    except OSError as error:
-        problem = error.strerror or str(error)
     except Exception as error:  # noqa: BLE001 - NumPy and protobuf raise whatever their parsers do
-        problem = str(error) or type(error).__name__
+        problem = words_of(error)
     raise SplitError(
         UNREADABLE_ARRAY,
         f"{path}: {problem}",

@@ -13,7 +13,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.core.errors import USAGE, SplitError, show, words_of
 
 _MOST_BYTES = 1 << 28
 _GZIP = b"\x1f\x8b"
@@ -63,7 +63,7 @@ def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
     except RecursionError:
         problem = "it is nested too deep"
     except OSError as error:
-        problem = error.strerror or str(error)
+        problem = words_of(error)
     except (ValueError, zlib.error) as error:
         problem = str(error)[:200]
     raise SplitError(USAGE, f"{path} {what}: {problem}", fix, parameter=parameter)

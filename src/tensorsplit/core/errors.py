@@ -384,6 +384,12 @@ def show(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def words_of(error: Exception) -> str:
+    """What an exception of the system or of a library says; its type if it says nothing."""
+    words = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return words or type(error).__name__
+
+
 def count_of(number: int, word: str) -> str:
     """A number of things: ``1 part``, ``2 parts``."""
     return f"{show_int(number)} {word}{'' if number == 1 else 's'}"

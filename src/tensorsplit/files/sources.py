@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
+from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path, words_of
 
 
 @contextlib.contextmanager
@@ -17,10 +17,8 @@ def refusing(source: str) -> Iterator[None]:
         return
     except SplitError:
         raise
-    except OSError as error:
-        problem = error.strerror or str(error)
     except Exception as error:  # noqa: BLE001 - the readers raise whatever their parsers do
-        problem = str(error) or type(error).__name__
+        problem = words_of(error)
     raise SplitError(
         UNREADABLE_TENSORS,
         f"{show_path(source)}: {problem}",

@@ -147,22 +147,11 @@ class Summary:
         for result in document.results:
             for key in product((result.subject, ""), (operators[result.case], "")):
                 self._counts[key][OUTCOMES[result.severity].key] += 1
+        self.successions = _successions(document)  # what changed, where versions were compared
         self.operators = sorted(set(operators.values()), key=_by_version)
         self.groups = _groups(document)  # the deviations, worst first
         self.news = sum(group.news for group in self.groups)  # deviations that are not known
         self.known = sum(len(group.results) for group in self.groups) - self.news
-
-    @property
-    def successions(self) -> list[Succession]:
-        """What changed from each version of a subject to the next, where several were run."""
-        outcomes: dict[str, dict[str, Outcome]] = defaultdict(dict)
-        for result in self.document.results:
-            if result.verdict != SKIPPED:
-                outcomes[result.subject][result.case] = OUTCOMES[result.severity]
-        return [
-            _succession(before, after, outcomes[before.name], outcomes[after.name])
-            for before, after in self.document.successions()
-        ]
 
     def counts(self, subject: SubjectInfo | None = None, operator: str = "") -> Counts:
         """The counts of one subject or all, with one operator or all."""
@@ -184,6 +173,17 @@ class Summary:
             *((name, measured.get(name, "")) for name in ("date", "by", "system", "cpu", "python")),
         ]
         return [(name, value) for name, value in facts if value]
+
+
+def _successions(document: Document) -> list[Succession]:
+    pairs = list(document.successions())
+    if not pairs:
+        return []
+    outcomes: dict[str, dict[str, Outcome]] = defaultdict(dict)
+    for result in document.results:
+        if result.verdict != SKIPPED:
+            outcomes[result.subject][result.case] = OUTCOMES[result.severity]
+    return [_succession(*pair, *(outcomes[each.name] for each in pair)) for pair in pairs]
 
 
 def _severity(outcome: Outcome) -> int:

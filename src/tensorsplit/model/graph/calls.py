@@ -347,6 +347,7 @@ def _copied(
         values: What stands for its inputs; what stands for its other values is added.
         each: What is done with each copy, also those in bodies.
     """
+    # onnx-ir copies whole functions only in public, which is quadratic for many calls.
     cloner = Cloner(
         attr_map=passed,
         value_map=values,
