@@ -121,6 +121,49 @@ def test_each_rank_gets_its_part(checkpoint: tuple[Path, dict[str, np.ndarray]])
         assert all(same(found[name], tensors[name]) for name in ("norm.weight", "scale", "empty"))
 
 
+# Two groups of 12 rows: in each 6 of q, 2 of k, and 4 of v.
+RANKS_OF_GROUPS: dict[int, list[Any]] = {
+    2: [range(12), range(12, 24)],
+    4: [
+        [0, 1, 2, 6, 8, 9],
+        [3, 4, 5, 7, 10, 11],
+        [12, 13, 14, 18, 20, 21],
+        [15, 16, 17, 19, 22, 23],
+    ],
+    1: [range(24)],
+}
+
+
+@pytest.mark.parametrize("ranks", RANKS_OF_GROUPS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_groups_among_ranks(tmp_path: Path, ranks: int, axis: int) -> None:
+    whole = bits(24, 24, dtype=np.int16)
+    numpy_files.save_file({"qkv": whole}, tmp_path / "m.safetensors")
+    shard = {"tensors": "qkv", "axis": axis, "ranks": ranks, "segments": [12, 4, 8], "groups": 2}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules={"shard": [shard]})
+    for rank, rows in enumerate(RANKS_OF_GROUPS[ranks]):
+        found = load(tmp_path / "out" / f"rank-{rank}-of-{ranks}.safetensors")
+        assert same(found["qkv"], np.take(whole, list(rows), axis))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"ranks": 2, "groups": 5}, "the length 24 is no multiple of 5"),
+        ({"ranks": 3, "groups": 2}, "the length 3 is no multiple of 2"),
+        ({"ranks": 4, "groups": 2}, "4 ranks would cut 2 groups"),
+        ({"ranks": 8, "groups": 2, "segments": [12, 4, 8]}, "the length 6 is no multiple of 4"),
+        ({"ranks": 4, "groups": 2, "segments": [12, 4, 8], "multiple_of": 2}, "of length 3 is no"),
+        ({"ranks": 2, "groups": 2, "multiple_of": 8}, "of length 12 is no multiple of 8"),
+    ],
+)
+def test_groups_that_ranks_cannot_have(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    numpy_files.save_file({"qkv": bits(24)}, tmp_path / "m.safetensors")
+    rules = {"shard": [{"tensors": "qkv", "axis": 0, **fields}]}
+    with pytest.raises(ts.SplitError, match=f"TS303.*{said}"):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+
+
 def test_a_common_file_and_names_of_ones_own(
     checkpoint: tuple[Path, dict[str, np.ndarray]],
 ) -> None:

@@ -125,27 +125,42 @@ class ShardRule:
         ranks: How many ranks there are.
         segments: The lengths of the tensors that were fused, of each of which every rank gets its
             part; None for one.
+        groups: How many times they are repeated on the axis, one after the other, each time a
+            share of them. A rank gets whole groups, or its part of one.
         name: What the tensor is called in each rank.
-        multiple_of: What the length of each part of each segment must be a multiple of.
+        multiple_of: What the length of each piece that a rank gets must be a multiple of.
     """
 
     axis: int
     ranks: int
     segments: Sequence[int] | None = None
+    groups: int = 1
     name: str = "*"
     multiple_of: int = 1
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """What each rank gets of a tensor."""
-        equal = SplitOperands(self.axis, num_outputs=self.ranks, operator=_EQUAL)
-        if self.segments is None:
-            plan = equal.plan(tensor)
+        """What each rank gets of a tensor, in the order in which it lies there."""
+        whole = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL)
+        fused = whole if self.segments is None else SplitOperands(self.axis, self.segments)
+        plan = fused.plan(tensor)
+        pieces = _divided(plan.sizes, self.groups, "groups")  # of a group
+        if self.groups % self.ranks == 0:
+            shares, pieces = 1, [sum(pieces) * (self.groups // self.ranks)]
         else:
-            plan = SplitOperands(self.axis, self.segments).plan(tensor)
-            each = _divided(plan.sizes, self.ranks, "segments")
-            plan = replace(plan, sizes=tuple(size for size in each for _ in range(self.ranks)))
+            (shares,) = _divided([self.ranks], self.groups, "groups")
+            if self.groups > 1 and self.segments is None:
+                problem = f"{self.ranks} ranks would cut {self.groups} groups"
+                fix = "say in segments what they hold"
+                raise SplitError(NOT_DIVISIBLE, problem, fix, parameter="groups")
+            pieces = _divided(pieces, shares, "ranks")
+        sizes = [size for size in pieces for _ in range(shares)]
+        step = len(sizes)  # the parts from one group, or rank, to the next
+        plan = replace(plan, sizes=tuple(sizes) * (self.ranks // shares))
         _check_multiples(plan, self.multiple_of)
-        parts = [range(rank, len(plan.sizes), self.ranks) for rank in range(self.ranks)]
+        parts = []
+        for rank in range(self.ranks):
+            group, share = divmod(rank, shares)
+            parts.append(range(group * step + share, (group + 1) * step, shares))
         name = fill(self.name, matched) if self.name != "*" else tensor.name
         return _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
 

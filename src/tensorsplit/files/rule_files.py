@@ -54,11 +54,13 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     axis: int
     ranks: _Count
     segments: list[int] | None = None
+    groups: _Count = 1
     name: str = "*"
     multiple_of: _Count = 1
 
     def rule(self) -> Rule:
-        return ShardRule(self.axis, self.ranks, self.segments, self.name, self.multiple_of)
+        values = (self.axis, self.ranks, self.segments, self.groups, self.name, self.multiple_of)
+        return ShardRule(*values)
 
 
 class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
