@@ -35,7 +35,7 @@ from tensorsplit.model.graph.facts import (
     declared,
     tensor_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, constant, is_split, schema_of
+from tensorsplit.model.graph.nodes import NodeRef, constant, is_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import integer
 from tensorsplit.model.infer.splits import fact_text
@@ -86,8 +86,7 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
     else:
         operator, found = f"onnx.{ref.node.op_type}", _sequence_parts(ref, facts)
         if not is_refused:
-            schema = schema_of(ref.op_type, ref.opsets.get(ref.node.domain, 0), ref.node.domain)
-            for wrong in wrong_types(ref, schema, facts.of):
+            for wrong in wrong_types(ref, ref.schema, facts.of):
                 yield of_error(wrong.located(node=ref.path))
     for check, message, fix, parameter in found:
         yield of_check(check, ref.path, message, fix, operator=operator, parameter=parameter)

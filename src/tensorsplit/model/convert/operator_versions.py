@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import onnx_ir as ir
 
 from tensorsplit.core.errors import count_of
-from tensorsplit.model.graph.nodes import check_schema, schema_of
+from tensorsplit.model.graph.nodes import schema_of
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.well_formed import wrong_operands
+from tensorsplit.model.infer.well_formed import wrong_operands, wrong_signature
 
 
 class VersionStep(NamedTuple):
@@ -59,7 +59,9 @@ def check_node(node: ir.Node, opset: int) -> None:
     """Refuse a node that its own opset does not allow (TS502)."""
     own = schema_of(node.op_type, opset)
     outputs = [value.name for value in node.outputs]
-    check_schema(own, opset, node.attributes, node.inputs[: _given(node)], outputs)
+    inputs = node.inputs[: _given(node)]
+    for error in wrong_signature(own, opset, node.attributes, inputs, outputs):
+        raise error
 
 
 def fit(node: ir.Node, step: VersionStep) -> str | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -42,9 +42,6 @@ FIRST_IR_WITH_OPSETS = 3
 _FEW_INPUTS = 64
 """Nodes of so many inputs are changed by onnx-ir's own means."""
 
-_MANY = 1 << 24
-"""More inputs or outputs than this stand in a schema for any number of them."""
-
 GRAPH_TYPES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 LARGEST_CONSTANT = 1 << 16
@@ -76,6 +73,11 @@ class NodeRef:
     def op_type(self) -> str:
         """The operator."""
         return self.node.op_type
+
+    @property
+    def schema(self) -> Any:
+        """The ``onnx.defs.OpSchema`` in force for it; None where onnx knows none."""
+        return schema_of(self.op_type, self.opsets.get(self.node.domain, 0), self.node.domain)
 
     def input(self, index: int) -> ir.Value | None:
         """An input, or None if it is omitted."""
@@ -187,9 +189,11 @@ def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     return found
 
 
-def malformed(problem: str, fix: str, path: str | None = None) -> SplitError:
+def malformed(
+    problem: str, fix: str, path: str | None = None, *, operator: str | None = None
+) -> SplitError:
     """The refusal of a graph that contradicts itself or the standard (TS502)."""
-    return SplitError(MALFORMED_MODEL, problem, fix, node=path)
+    return SplitError(MALFORMED_MODEL, problem, fix, node=path, operator=operator)
 
 
 def own_fault(problem: str, error: Exception) -> SplitError:
@@ -295,87 +299,6 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
         return defs.get_schema(op_type, opset, domain)
     except defs.SchemaError:
         return None
-
-
-def check_schema(  # noqa: PLR0917 - the five say what a node is
-    schema: Any,
-    opset: int,
-    attributes: Mapping[str, ir.Attr],
-    inputs: Sequence[object],
-    outputs: Sequence[object],
-    refuse: Callable[[SplitError], None] | None = None,
-) -> None:
-    """Check the inputs and outputs that a node has, and its attributes, against its schema (TS502).
-
-    The schema is an ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations. Of the
-    inputs and outputs it matters whether they are left out: None, or a blank name. Each thing that
-    is wrong goes to `refuse`; without it, the first is raised.
-    """
-
-    def wrong(problem: str, fix: str) -> None:
-        operator = f"{schema.domain or 'ai.onnx'}.{schema.name}"
-        error = SplitError(MALFORMED_MODEL, problem, fix, operator=operator)
-        if refuse is None:
-            raise error
-        refuse(error)
-
-    signature, where = _signature(schema), f"{schema.name} at opset {opset}"
-    for what, given, (formals, least, most) in (
-        ("inputs", inputs, signature.inputs),
-        ("outputs", outputs, signature.outputs),
-    ):
-        count = len(given)
-        for (name, is_single), entry in zip(formals, given, strict=False):
-            if is_single and (entry is None or entry == ""):
-                wrong(f"its {what[:-1]} '{name}' is left out", "give it")
-        if not least <= count <= most:
-            up_to = "or more" if most > _MANY else f"to {most}"
-            wanted = f"{least}" if least == most else f"{least} {up_to}"
-            wrong(f"it has {count} {what}", f"give it {wanted}, as {where} has")
-    declared = signature.attributes
-    for name, attribute in attributes.items():
-        seen = attribute.type.name
-        if name not in declared:
-            known = ", ".join(sorted(declared))
-            fix = f"leave it out; {where} has {known or 'no attributes'}"
-            wrong(f"it has the attribute {show(name)}", fix)
-        elif seen != declared[name]:
-            fix = f"give it as {declared[name]}"
-            wrong(f"its attribute '{name}' is of type {seen}", fix)
-    for name in signature.required:
-        if name not in attributes:
-            wrong(f"it has no attribute '{name}'", f"give it; {where} requires it")
-
-
-class _Signature(NamedTuple):
-    """What a schema says of the nodes of its operator, which onnx makes anew each time.
-
-    Attributes:
-        inputs: The name of each and whether it has to be given, and how few and many there may be.
-        outputs: As the inputs.
-        attributes: The name of the type of each.
-        required: The attributes that have to be given.
-    """
-
-    inputs: tuple[list[tuple[str, bool]], int, int]
-    outputs: tuple[list[tuple[str, bool]], int, int]
-    attributes: dict[str, str]
-    required: list[str]
-
-
-@lru_cache(maxsize=4096)
-def _signature(schema: Any) -> _Signature:
-    inputs, outputs = (
-        [(formal.name, formal.option.name == "Single") for formal in side]
-        for side in (schema.inputs, schema.outputs)
-    )
-    attributes = schema.attributes
-    return _Signature(
-        (inputs, schema.min_input, schema.max_input),
-        (outputs, schema.min_output, schema.max_output),
-        {name: entry.type.name for name, entry in attributes.items()},
-        [name for name, entry in attributes.items() if entry.required],
-    )
 
 
 def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> np.ndarray[Any, Any] | None:

@@ -23,10 +23,11 @@ from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of, tensor_of
-from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, check_schema, held_by
+from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
 from tensorsplit.model.infer.shape_rules import followed_shape
+from tensorsplit.model.infer.well_formed import wrong_signature
 
 _FLOATS = ("float16", "float", "double")
 
@@ -153,7 +154,8 @@ def _ask(
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
     # onnx itself does not, and then reads memory that is not there
     # outputs may be blank: of the others something is known
-    check_schema(schema, opset, attributes, proto.input, ["o"] * len(proto.output))
+    for error in wrong_signature(schema, opset, attributes, proto.input, ["o"] * len(proto.output)):
+        raise error
     if any(not name and not _may_be_absent(schema, k) for k, name in enumerate(proto.input)):
         return {}
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from itertools import chain, zip_longest
 from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +17,95 @@ from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
 
 FactOf: TypeAlias = Callable[[ir.Value | None], Fact]
+
+
+def wrong_signature(
+    schema: Any,
+    opset: int,
+    attributes: Attributes,
+    inputs: Sequence[object],
+    outputs: Sequence[object],
+) -> Iterator[SplitError]:
+    """What is wrong with the inputs and outputs that a node has, and with its attributes (TS502).
+
+    Args:
+        schema: The ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations.
+        opset: The opset that it is of, for messages.
+        attributes: Those that the node has.
+        inputs: Its inputs; one that is left out is None, or a blank name.
+        outputs: Its outputs, likewise.
+    """
+    signature, where = _signature(schema), f"{schema.name} at opset {opset}"
+    refused = partial(malformed, operator=f"{schema.domain or 'ai.onnx'}.{schema.name}")
+    for what, given, side in zip(_ENDS, (inputs, outputs), signature.sides, strict=True):
+        for formal, entry in zip(side.formals, given, strict=False):
+            if (entry is None or entry == "") and formal.option.name == "Single":
+                yield refused(f"its {what[:-1]} '{formal.name}' is left out", "give it")
+        least, most = side.least, side.most
+        if not least <= len(given) <= most:
+            up_to = "or more" if most > _MANY else f"to {most}"
+            wanted = f"{least}" if least == most else f"{least} {up_to}"
+            yield refused(f"it has {len(given)} {what}", f"give it {wanted}, as {where} has")
+    declared = signature.attributes
+    for name, attribute in attributes.items():
+        seen = attribute.type.name
+        if name not in declared:
+            known = ", ".join(sorted(declared)) or "no attributes"
+            fix = f"leave it out; {where} has {known}"
+            yield refused(f"it has the attribute {show(name)}", fix)
+        elif seen != (wanted := declared[name].type.name):
+            yield refused(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
+    for name in signature.required:
+        if name not in attributes:
+            yield refused(f"it has no attribute '{name}'", f"give it; {where} requires it")
+
+
+_ENDS = ("inputs", "outputs")
+_MANY = 1 << 24
+"""More inputs or outputs than this stand in a schema for any number of them."""
+
+
+class _Side(NamedTuple):
+    """The inputs or the outputs of a schema, and how few and many a node may have."""
+
+    formals: Sequence[Any]
+    least: int
+    most: int
+
+    def at(self, index: int) -> Any:
+        """The one at a position; the last may stand for many."""
+        return self.formals[min(index, len(self.formals) - 1)] if self.formals else None
+
+
+class _Signature(NamedTuple):
+    """What a schema says of the nodes of its operator, which onnx makes anew each time.
+
+    Attributes:
+        types: The types that a type parameter may stand for.
+    """
+
+    sides: tuple[_Side, _Side]
+    attributes: Mapping[str, Any]
+    required: Sequence[str]
+    types: Mapping[str, frozenset[str]]
+
+    def takes(self, formal: Any) -> frozenset[str]:
+        """The types that an input or output may have."""
+        return self.types.get(formal.type_str) or frozenset({formal.type_str})
+
+
+@lru_cache(maxsize=4096)
+def _signature(schema: Any) -> _Signature:
+    constraints, attributes = schema.type_constraints, schema.attributes
+    return _Signature(
+        (
+            _Side(schema.inputs, schema.min_input, schema.max_input),
+            _Side(schema.outputs, schema.min_output, schema.max_output),
+        ),
+        attributes,
+        [name for name, entry in attributes.items() if entry.required],
+        {each.type_param_str: frozenset(each.allowed_type_strs) for each in constraints},
+    )
 
 
 def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[SplitError]:
@@ -95,51 +184,28 @@ def wrong_operands(
     """
     bound: dict[str, str] = {}
     is_wrong = False  # then the outputs follow
-    formals, olds = _formals(schema), ((), ()) if before is None else _formals(before)
-    for values, formal, was in zip((node.inputs, node.outputs), formals, olds, strict=True):
-        for index, value in enumerate(values if formal and not is_wrong else ()):
-            entry = formal[min(index, len(formal) - 1)]
-            fact = fact_of(value)
+    own, old = _signature(schema), None if before is None else _signature(before)
+    for end, values in enumerate((node.inputs, node.outputs)):
+        for index, value in enumerate(() if is_wrong else values):
+            entry, was = own.sides[end].at(index), old and old.sides[end].at(index)
+            if entry is None:
+                break
+            fact, allowed = fact_of(value), own.takes(entry)
             seen = None if value is None else type_name(fact)
             if seen is None:
                 kind = _KINDS.get(type(fact), "")
-                if not any(map(methodcaller("startswith", kind), entry.allowed)):
+                if not any(map(methodcaller("startswith", kind), allowed)):
                     is_wrong = True
                     yield f"'{entry.name}' is a {kind[:-1]}, which {where} does not take"
                 continue
-            old = was[min(index, len(was) - 1)] if was else None
-            is_new = old is None or seen in old.allowed
-            if is_new and seen not in entry.allowed:
+            is_new = old is None or was is None or seen in old.takes(was)
+            if is_new and seen not in allowed:
                 is_wrong = True
                 yield f"'{entry.name}' is a {seen}, which {where} does not take"
             elif entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
                 is_wrong = True
                 wanted = f"a {bound[entry.type_str]}, as the other operands are"
                 yield f"'{entry.name}' is a {seen}; {where} wants {wanted}"
-
-
-class _Formal(NamedTuple):
-    """An input or output of a schema, and the types that it may have."""
-
-    name: str
-    type_str: str
-    is_homogeneous: bool
-    allowed: frozenset[str]
-
-
-@lru_cache(maxsize=4096)
-def _formals(schema: Any) -> tuple[tuple[_Formal, ...], tuple[_Formal, ...]]:
-    """The inputs and the outputs of a schema, which onnx makes anew each time."""
-    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    inputs, outputs = (
-        tuple(
-            _Formal(each.name, each.type_str, each.is_homogeneous, frozenset(allowed))
-            for each in side
-            for allowed in [constraints.get(each.type_str, [each.type_str])]
-        )
-        for side in (schema.inputs, schema.outputs)
-    )
-    return inputs, outputs
 
 
 def type_name(fact: Fact) -> str | None:

@@ -11,12 +11,10 @@ from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
-    check_schema,
     malformed,
-    schema_of,
     scopes,
 )
-from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_types
+from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_signature, wrong_types
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 
 
@@ -35,15 +33,15 @@ def check_sequence_nodes(lowering: Lowering) -> None:
 
 def _check_node(lowering: Lowering, ref: NodeRef) -> None:
     node = ref.node
-    schema = schema_of(node.op_type, ref.opset)
+    schema = ref.schema
     if schema is None:
         raise malformed(f"there is no {node.op_type} at opset {ref.opset}", "repair it")
     outputs = [value.name for value in node.outputs]
-    check_schema(schema, ref.opset, node.attributes, node.inputs, outputs)
+    unfit = wrong_signature(schema, ref.opset, node.attributes, node.inputs, outputs)
     misfits = wrong_bodies(node, ref.opset, node.attributes)
     checked = schema if node.op_type in SEQUENCE_OPERATORS else None
     mistyped = wrong_types(ref, checked, lambda value: type(lowering.facts.of(value))())
-    for error in chain(misfits, mistyped):
+    for error in chain(unfit, misfits, mistyped):
         raise error
 
 

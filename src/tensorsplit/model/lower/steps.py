@@ -25,7 +25,6 @@ from tensorsplit.model.graph.nodes import (
     is_split,
     malformed,
     own_fault,
-    schema_of,
     walk,
 )
 from tensorsplit.model.graph.progress import counted
@@ -84,8 +83,7 @@ def _first_wrong(opened: OnnxModel) -> SplitError | None:
                 return wrong
         facts = analyse(read.model)
         for ref in walk(read.model):
-            schema = schema_of(ref.op_type, ref.opsets.get(ref.node.domain, 0), ref.node.domain)
-            for wrong in () if is_split(ref.node) else wrong_types(ref, schema, facts.of):
+            for wrong in () if is_split(ref.node) else wrong_types(ref, ref.schema, facts.of):
                 return wrong.located(node=ref.path)
     return None
 

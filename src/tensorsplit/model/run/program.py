@@ -38,7 +38,6 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     bodies,
     check_depth,
-    check_schema,
     domain_opsets,
     function_label,
     held_by,
@@ -51,7 +50,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import read_tensor
-from tensorsplit.model.infer.well_formed import wrong_bodies
+from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_signature
 
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
@@ -379,13 +378,13 @@ class _Compiler:
                 problem = f"the operator {step.op_type} is deprecated at opset {step.opset}"
                 fix = "use what has taken its place, or import an older opset"
             raise SplitError(UNSUPPORTED_NODE, problem, fix)
-        refused: list[SplitError] = []
         made: Sequence[object] = step.node.outputs  # here it runs with a name left out, too
         if self._found is not None:
             made = [value.name for value in step.node.outputs]
-        check_schema(schema, step.opset, step.attributes, step.node.inputs, made, refused.append)
+        node, held = step.node, step.attributes
+        refused = list(wrong_signature(schema, step.opset, held, node.inputs, made))
         if step.domain == "" and not refused:
-            refused += wrong_bodies(step.node, step.opset, step.attributes)
+            refused += wrong_bodies(node, step.opset, held)
         for error in refused:
             self._refuse(error, step.path)
         is_constant = (step.domain, step.op_type) == ("", "Constant")
