@@ -18,8 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
@@ -35,7 +35,7 @@ from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
 from tensorsplit.core.errors import USAGE, SplitError, show
-from tensorsplit.engines.process import EngineProcess, Reply
+from tensorsplit.engines.process import Death, EngineProcess, Reply
 
 SECONDS = 10.0
 """How long a subject may take for one case before it is said to hang."""
@@ -90,10 +90,6 @@ class Subject:
     def info(self) -> SubjectInfo:
         """What a document says of it."""
         return SubjectInfo(self.title, self.traits.kind, self.traits.versions())
-
-    def process(self) -> EngineProcess:
-        """A process that does cases; it is started when it is asked for the first."""
-        return EngineProcess(self.source, f"{_CHILD}:perform", _ENVIRONMENT, _MOST_MEMORY)
 
     def model(self, built: Built) -> bytes:
         """The model that it is given."""
@@ -172,21 +168,20 @@ class OneByOne:
     """
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
         self._run = _Run([subject], (), 0, lambda _: None, lambda _: None)
-        self._process = subject.process()
-        self._before: list[Case] = []
+        self._process = _Process(self._run, subject)
 
     def results(self, case: Case) -> list[Result]:
         """The result of a case; before it that of an earlier one which made it die, if one did."""
+        self._run.found.clear()
         if case.element_type == _FRAGILE:
-            return list(self._run.alone(self._subject, [case]).values())
-        found = self._run.tried(self._subject, [case], self._process, self._before)
-        return list(found.values())
+            self._run.alone(self._process.subject, [case])
+        else:
+            self._process.do(case)
+        return list(self._run.found.values())
 
     def close(self) -> None:
         """End all processes."""
-        self._process.close()
         self._run.close()
 
 
@@ -247,16 +242,8 @@ class _TimeLimit:
                 )
 
 
-class _NotImported(Exception):  # noqa: N818 - a subject's fault
-    """The process ended, or was stopped, when it imported the subject."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__()
-        self.reply = reply
-
-
 class _Run:
-    """The batches of one run, and what they share."""
+    """The batches of one run, what came of them, and what they share."""
 
     def __init__(
         self,
@@ -272,34 +259,34 @@ class _Run:
         self._progress = progress
         self._lock = threading.Lock()
         self._built: dict[str, Built] = {}
-        self._cancelled = threading.Event()
-        self._processes: set[EngineProcess] = set()
-        self._time_limits = {subject.title: _TimeLimit(subject, note) for subject in chosen}
+        self._is_cancelled = False
         self._judges: list[EngineProcess] = []  # that have nothing to do
+        self.found: dict[tuple[str, str], Result] = {}  # by case and subject
+        self.processes: set[EngineProcess] = set()
+        self.time_limits = {subject.title: _TimeLimit(subject, note) for subject in chosen}
 
     def results(self, jobs: int) -> Iterator[Result]:
         """All results, by case and then subject; the processes are gone afterwards."""
-        found: dict[tuple[str, str], Result] = {}
         pool = ThreadPoolExecutor(jobs)
         try:
             futures = [pool.submit(self._batch, *batch) for batch in self._batches()]
             for future in as_completed(futures):
-                found.update(future.result())
+                future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            self._cancelled.set()
-            for process in list(self._processes):
+            self._is_cancelled = True
+            for process in list(self.processes):
                 process.stop()
             raise
         finally:
             pool.shutdown()
             self.close()
         for case, subject in product(self._cases, self._chosen):
-            yield found[case.id, subject.title]
+            yield self.found[case.id, subject.title]
 
     def close(self) -> None:
         """End the processes."""
-        for process in list(self._processes):
+        for process in list(self.processes):
             process.close()
 
     def _batches(self) -> Iterator[tuple[Subject, list[Case]]]:
@@ -310,195 +297,169 @@ class _Run:
                 for subject in self._chosen:
                     yield subject, group[start : start + _BATCH]
 
-    def _batch(self, subject: Subject, cases: list[Case]) -> dict[tuple[str, str], Result]:
-        readable = [case for case in cases if case.model_format in subject.traits.formats]
-        found = {case.id: Result(case.id, subject.title, SKIPPED) for case in cases}
-        self._advance(len(cases) - len(readable))
-        found |= self.alone(subject, readable)
+    def _batch(self, subject: Subject, cases: list[Case]) -> None:
+        readable = []
+        for case in cases:
+            if case.model_format in subject.traits.formats:
+                readable.append(case)
+            else:
+                self.record(Result(case.id, subject.title, SKIPPED))
+        self.alone(subject, readable)
         strings = [case for case in readable if case.element_type == _FRAGILE]
-        if any(_may_have_damaged(found[case.id]) for case in strings):
+        if any(_may_have_damaged(self.found[case.id, subject.title]) for case in strings):
             for case in strings:
-                found |= self.alone(subject, [case], counts=False)
-        return {(name, subject.title): result for name, result in found.items()}
+                self.alone(subject, [case])
 
-    def alone(
-        self, subject: Subject, cases: Sequence[Case], *, counts: bool = True
-    ) -> dict[str, Result]:
-        """The results of cases that are tried in a process of their own."""
-        with self._process(subject) as process:
-            return self.tried(subject, cases, process, [], counts=counts)
-
-    def tried(
-        self,
-        subject: Subject,
-        cases: Sequence[Case],
-        process: EngineProcess,
-        before: list[Case],
-        *,
-        counts: bool = True,
-    ) -> dict[str, Result]:
-        """The results of cases that are tried in a process, which has done other cases before.
-
-        One of those is among the results if it turns out to have damaged the process.
-        """
-        found: dict[str, Result] = {}
-        for place, case in enumerate(cases):
-            try:
-                for tried, reply, affected in self._replies(process, subject, before, case):
-                    self._advance(int(counts and tried.id not in found))
-                    found[tried.id] = self._judged(subject, tried, reply, affected)
-            except _NotImported as ended:  # as it would be for the rest
-                for other in cases[place:]:
-                    self._advance(int(counts))
-                    found[other.id] = self._judged(subject, other, ended.reply)
-                break
-        return found
-
-    def _judged(self, subject: Subject, case: Case, reply: Reply, affected: str = "") -> Result:
-        return verdicts.judge(
-            case.id,
-            subject.title,
-            self._build(case),
-            reply,
-            affected=affected,
-            is_tool=subject.traits.kind == "tool",
-            states_shapes=subject.traits.states_shapes,
-            about_types=case.is_about_types,
-            execute=partial(self._execute, subject),
-        )
-
-    def _replies(
-        self, process: EngineProcess, subject: Subject, before: list[Case], case: Case
-    ) -> Iterator[tuple[Case, Reply, str]]:
-        """What came of a case, which joins those that the process has done before.
-
-        If one of those turns out to have damaged it, that one comes first, with how this one died
-        of it, and the id of this one.
-        """
-        allowed = self._time_limits[subject.title]
-        whole = allowed.seconds()
-        share = _SHARE * whole if before else whole
-        reply = self._ask(process, subject, case, share)
-        if reply.death is None:
-            before.append(case)
-            yield case, reply, ""
-            return
-        has_hung = reply.death.seconds is not None
-        if before:
-            rest = whole - share if has_hung else whole
-            alone = self._together(subject, [case], rest)
-            blamed = None
-            if alone.death is None:
-                limit = 2 * whole if has_hung else math.inf
-                blamed = self._blamed(subject, before, case, rest, limit)
-            if blamed is not None:
-                yield blamed, reply, case.id
-            reply = alone
-        before.clear()
-        if reply.death is not None and reply.death.seconds is not None:
-            allowed.count()
-            reply = replace(reply, death=replace(reply.death, seconds=whole))
-        yield case, reply, ""
-
-    def _blamed(
-        self,
-        subject: Subject,
-        before: Sequence[Case],
-        affected: Case,
-        seconds: float,
-        limit: float,
-    ) -> Case | None:
-        """The last of the earlier cases that makes the process die of the later one.
-
-        Each may take so many seconds. No more are tried after the limit, nor where such a search
-        never finds anything.
-        """
-        allowed, end = self._time_limits[subject.title], time.monotonic() + limit
-        for suspect in before[: -_MOST_SUSPECTS - 1 : -1]:
-            if allowed.searches >= _MOST_SEARCHES or time.monotonic() > end:
-                break
-            if self._together(subject, [suspect, affected], seconds).death is not None:
-                return suspect
-        allowed.searches += 1
-        return None
-
-    def _together(self, subject: Subject, cases: Sequence[Case], seconds: float) -> Reply:
-        """What comes of the last of some cases in a process of their own."""
-        reply = Reply()
-        with self._process(subject) as process:
+    def alone(self, subject: Subject, cases: Sequence[Case]) -> None:
+        """Have a process of their own do cases."""
+        with closing(_Process(self, subject)) as process:
             for case in cases:
-                try:
-                    reply = self._ask(process, subject, case, seconds)
-                except _NotImported as ended:
-                    return ended.reply
-                if reply.death is not None:
-                    break
-        return reply
+                process.do(case)
 
-    def _ask(self, process: EngineProcess, subject: Subject, case: Case, seconds: float) -> Reply:
-        """What comes of a case; a new process imports the subject first, which may take longer."""
-        self._check()
-        if process.pid is None:
-            request = (subject.source,)
-            prepared = process.ask(request, _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
-            self._check()
-            if prepared.death is not None:
-                raise _NotImported(prepared)
-            _imported(subject.source, prepared)
-        built = self._build(case)
-        outputs = output_names(case.model_format, built)
-        files = subject.model(built), built.weights, built.inputs, outputs
-        opset = subject.target_opset(case)
-        begin = time.monotonic()
-        reply = process.ask((subject.source, *files, opset), seconds)
-        self._check()
-        if reply.death is None:
-            self._time_limits[subject.title].watch(time.monotonic() - begin)
-        return reply
-
-    def _execute(self, subject: Subject, model: bytes, inputs: Mapping[str, Any]) -> Reply:
-        """What our own engine makes of the model that a tool returns, which may hang too."""
-        allowed = self._time_limits[subject.title]
+    def record(self, result: Result) -> None:
+        """Record what came of a case; a second result replaces the first."""
         with self._lock:
-            judge = self._judges.pop() if self._judges else None
-        if judge is None:
-            judge = EngineProcess("numpy", f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
-            self._processes.add(judge)
-        self._check()
-        if judge.pid is None:
-            judge.ask(("numpy",), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
-        reply = judge.ask((model, inputs), allowed.seconds())
-        self._check()
-        with self._lock:
-            self._judges.append(judge)
-        if reply.death is not None and reply.death.seconds is not None:
-            allowed.count()
-        return reply
+            key = result.case, result.subject
+            self._progress(int(key not in self.found))
+            self.found[key] = result
 
-    def _check(self) -> None:
-        if self._cancelled.is_set():
-            raise CancelledError
-
-    @contextmanager
-    def _process(self, subject: Subject) -> Iterator[EngineProcess]:
-        self._check()
-        process = subject.process()
-        self._processes.add(process)
-        try:
-            yield process
-        finally:
-            process.close()
-            self._processes.discard(process)
-
-    def _build(self, case: Case) -> Built:
+    def build(self, case: Case) -> Built:
         """The files of a case, which every subject needs once."""
         if case.id not in self._built:
             self._built[case.id] = case.build(self._seed)
         return self._built[case.id]
 
-    def _advance(self, count: int) -> None:
+    def check(self) -> None:
+        """CancelledError if the run is to end."""
+        if self._is_cancelled:
+            raise CancelledError
+
+    def execute(self, allowed: _TimeLimit, model: bytes, inputs: Mapping[str, Any]) -> Reply:
+        """What our own engine makes of the model that a tool returns, which may hang too."""
         with self._lock:
-            self._progress(count)
+            judge = self._judges.pop() if self._judges else None
+        if judge is None:
+            judge = EngineProcess("numpy", f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
+            self.processes.add(judge)
+        self.check()
+        if judge.pid is None:
+            judge.ask(("numpy",), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+        reply = judge.ask((model, inputs), allowed.seconds())
+        self.check()
+        with self._lock:
+            self._judges.append(judge)
+        if reply.has_hung:
+            allowed.count()
+        return reply
+
+
+class _Process:
+    """A process of a subject, and the cases that it has done."""
+
+    def __init__(self, run: _Run, subject: Subject) -> None:
+        run.check()
+        self.subject = subject
+        self._run = run
+        self._time_limit = run.time_limits[subject.title]
+        self._done: list[Case] = []
+        self._import_death: Reply | None = None  # where it ended, or hung, when it was to import
+        self._process = EngineProcess(
+            subject.source, f"{_CHILD}:perform", _ENVIRONMENT, _MOST_MEMORY
+        )
+        run.processes.add(self._process)
+
+    def close(self) -> None:
+        """End it."""
+        self._process.close()
+        self._run.processes.discard(self._process)
+
+    def do(self, case: Case) -> None:
+        """Have a case done, and record what came of it.
+
+        Where it dies of what an earlier one did, that one gets another result, before this one.
+        """
+        whole = self._time_limit.seconds()
+        share = _SHARE * whole if self._done else whole
+        reply = self.ask(case, share)
+        if reply.death is None:
+            self._done.append(case)
+        elif reply is not self._import_death:
+            if self._done:
+                rest = whole - share if reply.has_hung else whole
+                alone = self._apart([case], rest)
+                if alone.death is None:
+                    self._blame(case, reply, rest, 2 * whole if reply.has_hung else math.inf)
+                reply = alone
+                self._done.clear()
+            if reply.has_hung:
+                self._time_limit.count()
+                reply = Reply(death=Death(None, seconds=whole))
+        self._record(case, reply)
+
+    def _blame(self, affected: Case, reply: Reply, seconds: float, limit: float) -> None:
+        """Record the last of the earlier cases that makes the process die of a later one.
+
+        Each may take so many seconds. No more are tried after the limit, nor where such a search
+        never finds anything.
+        """
+        allowed, end = self._time_limit, time.monotonic() + limit
+        for suspect in self._done[: -_MOST_SUSPECTS - 1 : -1]:
+            if allowed.searches >= _MOST_SEARCHES or time.monotonic() > end:
+                break
+            if self._apart([suspect, affected], seconds).death is not None:
+                self._record(suspect, reply, affected.id)
+                return
+        allowed.searches += 1
+
+    def _apart(self, cases: Sequence[Case], seconds: float) -> Reply:
+        """What comes of the last of some cases in another process."""
+        reply = Reply()
+        with closing(_Process(self._run, self.subject)) as process:
+            for case in cases:
+                reply = process.ask(case, seconds)
+                if reply.death is not None:
+                    break
+        return reply
+
+    def ask(self, case: Case, seconds: float) -> Reply:
+        """What comes of a case; a new process imports the subject first, which may take longer."""
+        self._run.check()
+        subject, process = self.subject, self._process
+        if self._import_death is None and process.pid is None:
+            request = (subject.source,)
+            prepared = process.ask(request, _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+            self._run.check()
+            if prepared.death is not None:
+                self._import_death = prepared
+            else:
+                _imported(subject.source, prepared)
+        if self._import_death is not None:  # as it would be with each case
+            return self._import_death
+        built = self._run.build(case)
+        outputs = output_names(case.model_format, built)
+        files = subject.model(built), built.weights, built.inputs, outputs
+        opset = subject.target_opset(case)
+        begin = time.monotonic()
+        reply = process.ask((subject.source, *files, opset), seconds)
+        self._run.check()
+        if reply.death is None:
+            self._time_limit.watch(time.monotonic() - begin)
+        return reply
+
+    def _record(self, case: Case, reply: Reply, affected: str = "") -> None:
+        subject = self.subject
+        result = verdicts.judge(
+            case.id,
+            subject.title,
+            self._run.build(case),
+            reply,
+            affected=affected,
+            is_tool=subject.traits.kind == "tool",
+            states_shapes=subject.traits.states_shapes,
+            about_types=case.is_about_types,
+            execute=partial(self._run.execute, self._time_limit),
+        )
+        self._run.record(result)
 
 
 def _may_have_damaged(result: Result) -> bool:

@@ -92,12 +92,11 @@ def wrong_usage(parameter: str, problem: str, fix: str) -> SplitError:
 
 def _check_reply(engine: str, reply: Reply, memory: int | None, seconds: float | None) -> None:
     """Refuse (TS605) a reply that the limits explain; that of the memory explains every death."""
-    is_late = reply.death is not None and reply.death.seconds is not None
-    if is_late and seconds is not None:
+    if reply.has_hung and seconds is not None:
         problem = f"{engine} {reply.death}: --timeout allows no more"
         fix = "allow more seconds, with --timeout (timeout= in Python)"
         raise SplitError(LIMIT, problem, fix, parameter="timeout")
-    if memory is None or is_late:
+    if memory is None or reply.has_hung:
         return
     said = reply.error.problem if reply.error else reply.refusal or f"its process {reply.death}"
     if reply.death is not None or _OUT_OF_MEMORY.search(said):

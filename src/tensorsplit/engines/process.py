@@ -119,6 +119,11 @@ class Reply:
         return cls(result, told.refusal, told.unsupported, told.has_returned, told.missing)
 
     @property
+    def has_hung(self) -> bool:
+        """Whether the process was stopped because it took too long."""
+        return self.death is not None and self.death.seconds is not None
+
+    @property
     def words(self) -> str | None:
         """The words of a refusal of any kind; None if there is a result or a death."""
         return f"SplitError: {self.error}" if self.error else self.refusal or self.missing
@@ -182,7 +187,7 @@ class EngineProcess:
             raise _error(ENGINE_MISSING, f"{self.name} can't be imported: {reply.missing}", fix)
         if reply.refusal is not None:
             raise _error(ENGINE_REFUSED, f"{self.name} says: {reply.refusal}")
-        if reply.death is not None and reply.death.seconds is not None:
+        if reply.has_hung:
             fix = f"set {TIMEOUT_VARIABLE} to give it more seconds"
             raise _error(ENGINE_CRASHED, f"{self.name} {reply.death}", fix)
         if reply.death is not None:
