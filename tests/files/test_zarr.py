@@ -198,6 +198,97 @@ def test_arrays_of_a_group(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.zarr", "one", "two"]
 
 
+def group_of(place: str | Path, version: int, *, is_consolidated: bool) -> None:
+    """A group with attributes, in which an array of ten rows lies beside others."""
+    group = zarr.create_group(place, zarr_format=version, attributes={"title": "é"})
+    deep = group.create_group("deep", attributes={"depth": 1})
+    for where, name, data in [
+        (deep, "t", X),
+        (deep, "scalar", np.array(7, "i2")),
+        (group, "lat", np.arange(7, dtype="f8")),
+        (group, "empty", np.empty((0, 3), "i4")),
+    ]:
+        array = where.create_array(
+            name, shape=data.shape, dtype=data.dtype, attributes={"of": name}, fill_value=3
+        )
+        array[...] = data
+    if is_consolidated:
+        zarr.consolidate_metadata(place)
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part")
+@pytest.mark.parametrize("is_consolidated", [False, True])
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_group_stays_one(tmp_path: Path, version: int, is_consolidated: bool) -> None:
+    source, out = tmp_path / "g.zarr", tmp_path / "out.zarr"
+    group_of(source, version, is_consolidated=is_consolidated)
+    carried = [
+        path.relative_to(source)
+        for path in source.rglob("*")
+        if path.is_file() and "t" not in path.parts and path.name not in ("zarr.json", ".zmetadata")
+    ]
+    ts.files.split(source, out, [4, 6], array="deep/t", names=["*", "*ail/last"], verify=True)
+    opened = zarr.open_group(out, mode="r", use_consolidated=is_consolidated)
+    assert opened.metadata.zarr_format == version
+    assert (opened.metadata.consolidated_metadata is not None) == is_consolidated
+    assert dict(opened.attrs) == {"title": "é"}
+    assert dict(opened["deep"].attrs) == {"depth": 1}
+    assert sorted(path for path, _ in opened.members(max_depth=None)) == [
+        "deep", "deep/scalar", "deep/t", "deep/tail", "deep/tail/last", "empty", "lat"
+    ]  # fmt: skip
+    assert opened["deep/t"][...].tobytes() == X[:4].tobytes()
+    assert opened["deep/tail/last"][...].tobytes() == X[4:].tobytes()
+    assert dict(opened["deep/tail/last"].attrs) == {"of": "t"}
+    assert opened["deep/scalar"][...] == 7
+    assert opened["lat"][...].tolist() == list(range(7))
+    for path in carried:
+        assert (out / path).read_bytes() == (source / path).read_bytes()
+
+
+def test_an_array_becomes_a_group(tmp_path: Path) -> None:
+    for version in (2, 3):
+        made(tmp_path / f"{version}.zarr", zarr_format=version)
+        out = tmp_path / f"parts-{version}.zarr"
+        ts.files.split(tmp_path / f"{version}.zarr", out, [4, 6])
+        ts.files.split(tmp_path / f"{version}.zarr", out, [3, 7], overwrite=True)
+        group = zarr.open_group(out, mode="r")
+        assert group.metadata.zarr_format == version
+        assert group[f"{version}.1"][...].tobytes() == X[3:].tobytes()
+
+
+def test_a_group_at_a_url(tmp_path: Path) -> None:
+    group_of(tmp_path / "g.zarr", 3, is_consolidated=False)
+    target = "memory://test-groups/out.zarr"
+    rules = {"rename": [{"tensors": "lat", "name": "axes/*"}]}
+    ts.files.split(tmp_path / "g.zarr", target, rules=rules)
+    opened = zarr.open_group(target, mode="r")
+    assert opened["axes/lat"][...].tolist() == list(range(7))
+    assert opened["deep/t"][...].tobytes() == X.tobytes()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["lat", "x"],
+        ["deep", "x"],
+        ["lat/a", "x"],
+        ["a", "a/b"],
+        ["../a", "x"],
+        ["a//b", "x"],
+        ["zarr.json", "x"],
+        ["/a", "x"],
+        ["x" * 300, "x"],
+    ],
+)
+def test_names_that_a_group_cannot_hold(tmp_path: Path, names: list[str]) -> None:
+    group_of(tmp_path / "g.zarr", 3, is_consolidated=False)
+    with refused("TS706"):
+        ts.files.split(
+            tmp_path / "g.zarr", tmp_path / "out.zarr", [4, 6], array="deep/t", names=names
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["g.zarr"]
+
+
 def test_urls(tmp_path: Path) -> None:
     made(tmp_path / "x.zarr")
     ts.files.split(f"file://{tmp_path}/x.zarr", tmp_path / "out", [4, 6])

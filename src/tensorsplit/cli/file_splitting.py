@@ -104,8 +104,9 @@ def split(
 
     SOURCE is an .npy or .npz, of which each part becomes an .npy in the folder OUT; a .safetensors,
     or a folder of these with their index, of which OUT is a new one; or a zarr array or group, at a
-    path or URL, of which each part becomes an array in the folder OUT. OUT is whole or not there:
-    it is built beside its place and renamed.
+    path or URL, of which each part becomes a store in the folder OUT, or, if OUT ends in .zarr, an
+    array in that group beside what is not split. OUT is whole or not there: it is built beside its
+    place and renamed.
     """
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.rule_files import chosen_rules

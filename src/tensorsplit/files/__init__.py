@@ -38,7 +38,7 @@ def split(
     Args:
         source: An ``.npy``; a ``.safetensors``, or a folder of these with their index; a zarr array
             or group, at a path or URL.
-        target: The folder, or ``.safetensors``, that is written; it is whole, or not there.
+        target: The folder, ``.safetensors`` or ``.zarr`` that is written, whole or not at all.
         split: The length of each part.
         axis: The axis, in [-rank, rank-1]; by default that of the operator version.
         num_outputs: How many parts.

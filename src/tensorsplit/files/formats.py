@@ -163,12 +163,15 @@ class TensorSource(Protocol):
         """Whether the result may be at a URL, on storage that can't rename."""
 
     @property
-    def carries(self) -> bool:
-        """Whether tensors that are not split are carried over into the result."""
+    def joins(self) -> bool:
+        """Whether a file of the result can hold many tensors."""
 
     @property
     def reads(self) -> Sequence[Path]:
         """The local files that are read, which no output may be."""
+
+    def carries(self, target: str) -> bool:
+        """Whether tensors that are not split are carried over into a result of that name."""
 
     def writing(self, divisions: Sequence[Division], target: str, layout: FileLayout) -> Writing:
         """How these tensors are written to a target, whose name may say in which form."""

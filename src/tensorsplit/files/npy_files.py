@@ -133,7 +133,7 @@ def check_size(header: NpyHeader, size: int) -> None:
 class NpySource:
     """A file that was opened, with the header of each array."""
 
-    carries = False
+    joins = False
     writes_urls = False
 
     def __init__(self, path: Path, headers: Mapping[str, NpyHeader]) -> None:
@@ -143,6 +143,10 @@ class NpySource:
             for name, each in headers.items()
         }
         self.reads = [path]
+
+    def carries(self, _target: str) -> bool:
+        """Only what is split is written."""
+        return False
 
     def writing(
         self, divisions: Sequence[Division], _target: str, _layout: FileLayout

@@ -215,7 +215,7 @@ class SafetensorsSource:
     folder.
     """
 
-    carries = True
+    joins = True
     writes_urls = False
 
     def __init__(
@@ -244,6 +244,10 @@ class SafetensorsSource:
             read.append(place)
         self._others = [] if folder is None else list(_other_files(folder, read))
         self.reads = read if folder is None else [folder, *read]
+
+    def carries(self, _target: str) -> bool:
+        """A checkpoint stays one."""
+        return True
 
     def writing(
         self, divisions: Sequence[Division], target: str, layout: FileLayout

@@ -157,18 +157,18 @@ def plan_job(
                 f"it holds {len(opened.tensors)}: {known}",
                 parameter="array",
             )
-    if not opened.carries and (max_shard_size is not None or rules.ranks is not None):
+    if not opened.joins and (max_shard_size is not None or rules.ranks is not None):
         raise SplitError(
             USAGE,
             "each part of this source is a file of its own",
             "leave out --max-shard-size and rules for ranks",
             parameter="source",
         )
-    tensors = opened.tensors
-    if arrays and not opened.carries:
+    tensors, carries = opened.tensors, opened.carries(target)
+    if arrays and not carries:
         tensors = {name: tensors[name] for name in arrays}
     divisions, unmatched = rules.divide(tensors, arrays)
-    if not opened.carries:
+    if not carries:
         divisions = [each for each in divisions if each.is_change]
     if not divisions:
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")

@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Found: TypeAlias = "zarr.Array[Any] | zarr.Group"
 
-_DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+CONSOLIDATED = ".zmetadata"
+"""What repeats, in version 2, all that describes what a group holds."""
+
+DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", CONSOLIDATED)
+"""What describes arrays and groups, by name."""
+
 _LARGEST_DOCUMENT = 64 << 20
 _UNFINISHED = ".partial"
 """How zarr calls files until they are whole."""
@@ -108,7 +113,7 @@ def find(url: str, path: str = "") -> Found:
     with refusing(join(url, path)), warnings.catch_warnings():
         warnings.simplefilter("ignore", ZarrUserWarning)
         store = store_at(url)
-        for name in _DOCUMENTS:
+        for name in DOCUMENTS:
             if (size_of(store, join(path, name)) or 0) > _LARGEST_DOCUMENT:
                 raise ValueError(f"its {name} is larger than {_LARGEST_DOCUMENT} bytes")
         found = zarr.open(store=store, path=path, mode="r", use_consolidated=False)
@@ -135,7 +140,7 @@ def _check(metadata: Metadata) -> None:
 def documents_of(url: str, path: str) -> dict[str, bytes]:
     """What describes an array, as it is stored: each document that is there, by its name."""
     store, found = store_at(url), {}
-    for name in _DOCUMENTS:
+    for name in DOCUMENTS:
         value = sync(store.get(join(path, name), default_buffer_prototype()))
         if value is not None:
             found[name] = value.to_bytes()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -18,13 +19,16 @@ import numpy as np
 import zarr
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
+from zarr.errors import ZarrUserWarning
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import (
     CANNOT_EXPRESS,
+    PART_NAMES,
     UNREADABLE_TENSORS,
     UNVERIFIED,
     SplitError,
+    show,
     show_int,
     show_path,
 )
@@ -33,8 +37,11 @@ from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor, WriteTask
 from tensorsplit.files.sources import local_path, refusing
 from tensorsplit.files.zarr_arrays import (
+    CONSOLIDATED,
+    DOCUMENTS,
     Array,
     ArrayPlace,
+    Found,
     StoredArray,
     complete,
     digest_of,
@@ -47,10 +54,17 @@ from tensorsplit.files.zarr_arrays import (
 )
 
 if TYPE_CHECKING:
-    from zarr.core.buffer import Buffer
+    from zarr.abc.store import Store
 
 _COPIES = 4
 """How often a chunk is in memory while one is made: two as they are read, and one twice."""
+
+_STORE = ".zarr"
+_NEW_GROUPS = {
+    "zarr.json": b'{"zarr_format": 3, "node_type": "group", "attributes": {}}',
+    ".zgroup": b'{"zarr_format": 2}',
+}
+"""What describes a group, by the name of that in either version."""
 
 _MOST_CHUNKS = 1 << 24
 _TASK = 32 << 20
@@ -59,7 +73,7 @@ _TASK = 32 << 20
 class ZarrSource:
     """A store that was opened."""
 
-    carries = False
+    joins = False
     writes_urls = True
 
     def __init__(self, url: str) -> None:
@@ -68,26 +82,37 @@ class ZarrSource:
         self.reads = () if path is None else (path,)
         self.tensors = _Arrays(url)
 
+    def carries(self, target: str) -> bool:
+        """Into a group, which is a store itself, and not into a folder of stores."""
+        return target.rstrip("/").endswith(_STORE)
+
     def writing(
-        self, divisions: Sequence[Division], _target: str, _layout: FileLayout
+        self, divisions: Sequence[Division], target: str, _layout: FileLayout
     ) -> ZarrWriting:
-        """Each new tensor becomes a store in a folder.
+        """Each new tensor becomes an array of a group, or a store in a folder.
 
         Raises:
             SplitError: TS310 where the axis is dropped, TS705 for more chunks than can be gone
                 through, TS706 for names that collide.
         """
         parts = []
+        is_group = self.carries(target)
         for each in divisions:
             array = self.tensors.array(each.tensor.name)
             documents = documents_of(self._url, array.path)
             place = ArrayPlace(self._url, array.path, digest_of(documents))
             folder = array.path.rpartition("/")[0]
             for output in each.outputs:
-                name = output.name.removeprefix(f"{folder}/")
+                name = output.name
+                if not is_group:
+                    name = name.removeprefix(f"{folder}/") + _STORE
                 cut = _cut(each, output, array, place)
-                parts.append(_NewArray(f"{name}.zarr", cut, documents, array.dtype.itemsize))
-        check_file_names([part.name for part in parts])
+                parts.append(_NewArray(name, cut, documents, array.dtype.itemsize))
+        groups = self.tensors.groups() if is_group else {}
+        if is_group:
+            _add_groups(parts, groups)
+        else:
+            check_file_names([part.name for part in parts])
         chunks = sum(prod(part.cut.grid) for part in parts)
         if chunks > _MOST_CHUNKS:
             raise SplitError(
@@ -96,7 +121,32 @@ class ZarrSource:
                 f"at most {_MOST_CHUNKS} can be gone through",
                 parameter="source",
             )
-        return ZarrWriting(parts)
+        return ZarrWriting(parts, groups)
+
+
+def _add_groups(parts: Sequence[_NewArray], groups: dict[str, Mapping[str, bytes]]) -> None:
+    """Add the groups that arrays are in and that are not there yet, as the source has none.
+
+    Raises:
+        SplitError: TS706 for names that are no paths in a group, and arrays in arrays.
+    """
+    arrays = {part.name for part in parts}
+    check_file_names({name for path in arrays for name in path.split("/")})
+    for part in parts:
+        kind = "zarr.json" if "zarr.json" in part.documents else ".zgroup"
+        for group in _groups_around(part.name):
+            groups.setdefault(group, {kind: _NEW_GROUPS[kind]})
+    for path in sorted(arrays):
+        if path in groups or path.rpartition("/")[2] in DOCUMENTS:
+            problem = f"{show(path)} can't be an array: the group holds another thing called so"
+            raise SplitError(PART_NAMES, problem, "give another name", parameter="names")
+
+
+def _groups_around(path: str) -> Iterator[str]:
+    """The paths of the groups that one is in; empty for that of the store."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 class _Arrays(Mapping[str, StoredTensor]):
@@ -129,12 +179,24 @@ class _Arrays(Mapping[str, StoredTensor]):
     def __iter__(self) -> Iterator[str]:
         if self._root is None:
             return iter(self._found)
-        with refusing(self._url):
-            members = self._root.members(max_depth=None, use_consolidated_for_children=False)
-        return iter(sorted(path for path, each in members if isinstance(each, zarr.Array)))
+        found = (path for path, each in self._members() if isinstance(each, zarr.Array))
+        return iter(sorted({*found, *self._found}))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def groups(self) -> dict[str, Mapping[str, bytes]]:
+        """What describes the groups, by their paths."""
+        if self._root is None:
+            return {}
+        paths = [path for path, each in self._members() if isinstance(each, zarr.Group)]
+        return {path: documents_of(self._url, path) for path in ("", *paths)}
+
+    def _members(self) -> Iterable[tuple[str, Found]]:
+        """The arrays and groups of the group that the store is."""
+        assert self._root is not None  # noqa: S101 - for the type checker
+        with refusing(self._url):
+            return list(self._root.members(max_depth=None, use_consolidated_for_children=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +207,7 @@ class _Cut:
         source: Where the array is.
         length: Its length on the axis.
         axis: The axis on which pieces of it lie side by side.
-        pieces: Start and size of each piece.
+        pieces: Start and size of each piece; none for the whole array as it is.
         shape: The shape of the new array.
         chunks: The shape of a chunk, here and there.
     """
@@ -160,6 +222,8 @@ class _Cut:
     @property
     def is_aligned(self) -> bool:
         """Whether each chunk is a copy of one of the source."""
+        if not self.pieces:
+            return True
         size = self.chunks[self.axis]
         (start, length), *others = self.pieces
         return (
@@ -176,7 +240,7 @@ class _Cut:
     def chunk(self, number: int) -> tuple[int, ...]:
         """The index of a chunk; those of consecutive numbers lie side by side on the axis."""
         index, grid = [0] * len(self.shape), self.grid
-        for axis in (self.axis, *(each for each in range(len(grid)) if each != self.axis)):
+        for axis in sorted(range(len(grid)), key=lambda each: each != self.axis):
             number, index[axis] = divmod(number, grid[axis])
         return tuple(index)
 
@@ -212,6 +276,8 @@ class _Cut:
 
     def copied_from(self, chunk: tuple[int, ...]) -> tuple[int, ...] | None:
         """The chunk of the source that holds the same elements, and no others."""
+        if not self.pieces:
+            return chunk
         (read, _, count), *others = self.spans(chunk)
         size = self.chunks[self.axis]
         is_same = not others and read % size == 0 and count == min(size, self.length - read)
@@ -220,8 +286,10 @@ class _Cut:
 
 def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: ArrayPlace) -> _Cut:
     """Which elements of an array a new one is made of (TS310 where the axis is dropped)."""
-    plan = division.plan
-    if plan is None or not plan.keepdims:
+    plan, chunks = division.plan, array.shards or array.chunks
+    if plan is None:
+        return _Cut(place, 0, 0, (), output.shape, chunks)
+    if not plan.keepdims:
         raise SplitError(
             CANNOT_EXPRESS,
             "the chunks of a zarr array keep all of its axes",
@@ -229,14 +297,12 @@ def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: A
             parameter="keepdims",
         )
     pieces = tuple((plan.offsets[each], plan.sizes[each]) for each in output.parts)
-    return _Cut(
-        place, array.shape[plan.axis], plan.axis, pieces, output.shape, array.shards or array.chunks
-    )
+    return _Cut(place, array.shape[plan.axis], plan.axis, pieces, output.shape, chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class _NewArray:
-    """A store to write: its name, what it is made of, and what describes the source."""
+    """An array to write: its path in the draft, what it is made of, and what describes that."""
 
     name: str
     cut: _Cut
@@ -250,16 +316,19 @@ class _NewArray:
 
 
 class ZarrWriting:
-    """Stores whose chunks are written first, and last what makes them arrays."""
+    """Arrays whose chunks are written first, and last what makes them arrays and groups."""
 
-    def __init__(self, parts: Sequence[_NewArray]) -> None:
-        self._parts = parts
+    def __init__(
+        self, parts: Sequence[_NewArray], groups: Mapping[str, Mapping[str, bytes]]
+    ) -> None:
+        self._parts, self._groups = parts, groups
         self._draft = ""
 
     @property
-    def names(self) -> Sequence[str]:
-        """The names of the stores."""
-        return [part.name for part in self._parts]
+    def names(self) -> Collection[str]:
+        """The names of stores in a folder, or of what is in a group."""
+        paths = {*(part.name for part in self._parts), *self._groups} - {""}
+        return {path.partition("/")[0] for path in paths} | self._groups.get("", {}).keys()
 
     @property
     def nbytes(self) -> int:
@@ -295,11 +364,13 @@ class ZarrWriting:
                 yield _ChunkTask(part.cut, url, part.itemsize, first, count)
 
     def finish(self) -> None:
-        """Write what describes the arrays, and all down to the disk."""
+        """Write what describes the arrays, then the groups, and all down to the disk."""
+        store = store_at(self._draft, read_only=False)
         for part in self._parts:
-            store = store_at(join(self._draft, part.name), read_only=False)
             for name, document in part.documents.items():
-                sync(store.set(name, _described(name, document, part.cut.shape)))
+                _set(store, join(part.name, name), _described(name, document, part.cut.shape))
+        for group, documents in sorted(self._groups.items(), reverse=True):
+            _describe_group(store, group, documents)
         path = local_path(self._draft)
         if path is not None:
             complete(path)
@@ -317,11 +388,28 @@ def _stored(place: ArrayPlace) -> int:
     )
 
 
-def _described(name: str, document: bytes, shape: tuple[int, ...]) -> Buffer:
+def _described(name: str, document: bytes, shape: tuple[int, ...]) -> bytes:
     """A document of an array, with another shape."""
-    if name != ".zattrs":
-        document = json.dumps({**json.loads(document), "shape": shape}, indent=2).encode()
-    return default_buffer_prototype().buffer.from_bytes(document)
+    if name not in ("zarr.json", ".zarray"):
+        return document
+    return json.dumps({**json.loads(document), "shape": shape}, indent=2).encode()
+
+
+def _describe_group(store: Store, path: str, documents: Mapping[str, bytes]) -> None:
+    """Write what describes a group, and all that it holds where the source's does so too."""
+    is_consolidated = CONSOLIDATED in documents
+    for name in documents.keys() - {CONSOLIDATED}:
+        described = json.loads(documents[name])
+        is_consolidated |= described.pop("consolidated_metadata", None) is not None
+        _set(store, join(path, name), json.dumps(described, indent=2).encode())
+    if is_consolidated:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ZarrUserWarning)
+            zarr.consolidate_metadata(store, path=path)
+
+
+def _set(store: Store, key: str, value: bytes) -> None:
+    sync(store.set(key, default_buffer_prototype().buffer.from_bytes(value)))
 
 
 @dataclass(frozen=True, slots=True)
