@@ -40,8 +40,14 @@ NEEDED = {
 }
 
 
+def every_command() -> dict[str, click.Command]:
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
 def writing_options() -> Iterator[Any]:
-    for name, command in main.commands.items():
+    for name, command in every_command().items():
         for option in command.params:
             if isinstance(option.type, (OutputFile, OutputFolder)):
                 words = [name, *NEEDED[name], option.opts[0]]
@@ -53,14 +59,14 @@ def test_every_option_that_names_an_output_is_checked() -> None:
     words = ("output", "-o", "--save", "--export", "--profiles", "--update", "--svg")
     named = {
         f"{name} {option.opts[0]}"
-        for name, command in main.commands.items()
+        for name, command in every_command().items()
         for option in command.params
         if isinstance(option, click.Option) and option.opts[0].startswith(words)
     }
     assert named - checked == {"split -o"}  # a file or a folder, which its source says
     assert len(checked) == 14
     assert all(
-        isinstance(main.commands[name.partition(" ")[0]], WritingCommand) for name in checked
+        isinstance(every_command()[name.partition(" ")[0]], WritingCommand) for name in checked
     )
 
 

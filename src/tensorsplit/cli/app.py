@@ -15,21 +15,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tensorsplit import __version__, native
-from tensorsplit.cli.bench_command import bench
-from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
-from tensorsplit.cli.check_command import check
-from tensorsplit.cli.conformance_command import conformance
-from tensorsplit.cli.explaining import explain
-from tensorsplit.cli.file_splitting import split
-from tensorsplit.cli.model_commands import convert, infer, lower
-from tensorsplit.cli.operator_commands import diff, ops
-from tensorsplit.cli.rule_command import rule
-from tensorsplit.cli.running import run
+from tensorsplit import __version__
 from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
 from tensorsplit.core.errors import (
@@ -40,6 +31,25 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
 )
+
+if TYPE_CHECKING:
+    from tensorsplit import native
+
+COMMANDS = {
+    "bench": ("bench_command", "Time splits beside the libraries that are installed."),
+    "check": ("check_command", "Find what is wrong or odd with the splits of models."),
+    "conformance": ("conformance_command", "Measure what engines and tools do with splits."),
+    "convert": ("model_commands", "Convert an ONNX model to another opset, up or down."),
+    "diff": ("operator_commands", "Show what changed between two operator versions."),
+    "explain": ("explaining", "Draw the split of one operator, or every split of a model."),
+    "infer": ("model_commands", "Fill in the types and shapes of an ONNX model."),
+    "lower": ("model_commands", "Rewrite splits and sequences of an ONNX model for an engine."),
+    "ops": ("operator_commands", "List the operator versions, or print the page of one."),
+    "rule": ("rule_command", "List the codes of errors and findings, or explain one."),
+    "run": ("running", "Run a model, compare engines, and show or write its outputs."),
+    "split": ("file_splitting", "Split tensors in files, without loading any as a whole."),
+}
+"""The module of each command, which is loaded for the command alone, and what it does."""
 
 REFUSED = 2
 PIPE_CLOSED = 141
@@ -75,6 +85,23 @@ class CommandLine(click.Group):
                 note("interrupted")
             flush_or_silence()
         sys.exit(status if isinstance(status, int) else 0)
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command; its module is loaded."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, _ = COMMANDS[cmd_name]
+        found: click.Command = getattr(import_module(f"tensorsplit.cli.{module}"), cmd_name)
+        return found
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of the help, none of which is loaded."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, does) for name, (_, does) in COMMANDS.items()])
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the options of the group."""
@@ -128,6 +155,8 @@ def _report(error: Exception) -> int:
 
 def _report_failure(error: Exception) -> None:
     """Say whose fault an error is that nobody expected; of a bug, write a report."""
+    from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
+
     said = f"{type(error).__name__}: {error}"
     module = str(error.name or "") if isinstance(error, ImportError) else ""
     library = module.partition(".")[0] or library_at_fault(error)
@@ -144,6 +173,8 @@ def _report_failure(error: Exception) -> None:
 
 
 def _print_version(verbose: bool) -> None:
+    from tensorsplit import native
+
     refused = native.refused
     none = f"none, {refused.variable}: {refused.problem}" if refused else ""
     write(f"tensorsplit {__version__} (copies: {none or native.in_use})\n")
@@ -153,6 +184,8 @@ def _print_version(verbose: bool) -> None:
 
 def _describe_copies() -> Iterator[str]:
     """How copies are made here, and why; some are made to find out."""
+    from tensorsplit import native
+
     size, origin, guess = native.kernel.cache()
     yield f"threads: up to {native.threads} share a copy"
     yield f"cache: {_amount(size)} ({origin})"
@@ -213,10 +246,3 @@ def main(ctx: click.Context, version: bool, verbose: bool) -> None:
         ctx.exit()
     if ctx.invoked_subcommand is None:
         write(f"{ctx.get_help()}\n")
-
-
-for _command in (
-    *(run, check, infer, convert, lower, split),
-    *(explain, ops, diff, rule, bench, conformance),
-):
-    main.add_command(_command)

@@ -49,7 +49,7 @@ from tensorsplit.model.graph.tensors import (
     check_tensor,
     element_type_of,
 )
-from tensorsplit.model.openvino_ir.translation import LAYER_PATH
+from tensorsplit.model.openvino_ir import LAYER_PATH
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 

@@ -19,7 +19,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import read_tensor
-from tensorsplit.model.openvino_ir.translation import LAYER_PATH, LAYER_VERSION
+from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_VERSION
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
 

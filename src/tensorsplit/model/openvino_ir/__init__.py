@@ -1,1 +1,9 @@
 """OpenVINO IR: reading it, and running what is made of split layers."""
+
+from __future__ import annotations
+
+LAYER_PATH = "org.openvinotoolkit.layer"
+"""The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
+
+LAYER_VERSION = "org.openvinotoolkit.version"
+"""The key in a node's metadata of the version of a split layer, if there is no record of it."""

@@ -23,6 +23,7 @@ from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.data_files import find_data, read_data
 from tensorsplit.model.feeds import DeclaredInput, Range
+from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_VERSION
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
@@ -37,12 +38,6 @@ from tensorsplit.model.openvino_ir.layers import (
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
-
-LAYER_PATH = "org.openvinotoolkit.layer"
-"""The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
-
-LAYER_VERSION = "org.openvinotoolkit.version"
-"""The key in a node's metadata of the version of a split layer, if there is no record of it."""
 
 _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
