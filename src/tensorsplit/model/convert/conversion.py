@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from operator import is_not
 from typing import Any
@@ -20,7 +20,7 @@ from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
-from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
@@ -63,32 +63,43 @@ class ConversionReport:
 
 
 class Conversion:
-    """A model that is being converted.
+    """A model that is being converted; it is looked at when the first node may have to change.
 
     Attributes:
         target: The opset that it is converted to.
-        facts: What is known of its values.
         pending: Nodes still to be converted.
         edits: What is replaced and removed.
         report: What was rewritten.
     """
 
     def __init__(self, model: ir.Model, target: int, report: ConversionReport) -> None:
-        self.report = report
-        self.model, self.target, self.facts = model, target, analyse(model)
-        self.names, self.edits = Names(model), Edits()
+        self.model, self.target, self.report, self.edits = model, target, report, Edits()
         self.pending: list[NodeConversion] = []
-        self._wrong = {error.node: error for error in reversed(self.facts.errors)}
         self._maybe_unused: dict[ir.Value, None] = {}
         self._rewritten: dict[int, ConvertedNode] = {}
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of the values of the model."""
+        return analyse(self.model)
+
+    @cached_property
+    def names(self) -> Names:
+        """The names that the model has."""
+        return Names(self.model)
+
+    @cached_property
+    def _wrong(self) -> dict[str | None, SplitError]:
+        return {error.node: error for error in reversed(self.facts.errors)}
 
     def started(self, ref: NodeRef) -> NodeConversion:
         """The model's own node; a wrong one is refused.
 
         Not so in a body or function, where it may never run, and then is not a mistake (D22).
         """
-        if ref.scope is self.model.graph and ref.path in self._wrong:
-            raise self._wrong[ref.path]
+        error = self._wrong.get(ref.path)  # looks at the model before the first change
+        if error is not None and ref.scope is self.model.graph:
+            raise error
         return NodeConversion(ref, self)
 
     def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
@@ -241,24 +252,17 @@ class NodeConversion:
         for name, value in values.items():
             self.ref.put(name, value)
 
-    def new_builder(self, opset: int) -> Calculation:
-        """Makes nodes, as an opset has them, that are named after this one."""
-        return Calculation(self.conversion.names, opset, self.node.name or self.op_type.lower())
-
     @property
     def make(self) -> Calculation:
         """Makes new nodes for this one, as its opset has them; see `set_inputs` and `replace`."""
         if self._made is None:
-            self._made = self.new_builder(self.opset)
+            stem = self.node.name or self.op_type.lower()
+            self._made = Calculation(self.conversion.names, self.opset, stem)
         return self._made
 
     def set_inputs(self, *values: ir.Value | None) -> None:
         """Replace all inputs; what was made is inserted before the node."""
-        if self._made is not None:
-            self.ref.scope.insert_before(self.node, self._made.nodes)
-            self._note_made(self._made)
-            self._queue(self._made)
-            self._made = None
+        self._insert_made()
         self.conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs(values)
 
@@ -266,12 +270,12 @@ class NodeConversion:
         """Keep the first inputs only."""
         self.set_inputs(*self.node.inputs[:count])
 
-    def replace(self, *outputs: ir.Value | None, made: Calculation | None = None) -> None:
-        """Replace the node by what `make`, or another builder, made.
+    def replace(self, *outputs: ir.Value | None) -> None:
+        """Replace the node by what `make` made, and values that were there before.
 
         What replaces an output may be None if nothing reads that.
         """
-        made, conversion = made or self.make, self.conversion
+        conversion = self.conversion
         pairs = zip(self.node.outputs, outputs, strict=True)
         replaced = [(old, new) for old, new in pairs if new is not None]
         for old, new in replaced:
@@ -281,43 +285,37 @@ class NodeConversion:
             new.type = old.type or new.type
             new.shape = new.shape if old.shape is None else old.shape
         conversion.edits.replace(replaced)
-        self.ref.scope.insert_after(self.node, made.nodes)
         became = self.origin.became
         if self._before is None and self.op_type in became:
             became.remove(self.op_type)
-        became += (node.op_type for node in made.nodes if node.op_type != "Constant")
-        self._note_made(made)
+        became += (node.op_type for node in self.make.nodes if node.op_type != "Constant")
+        self._insert_made()
         conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs([])
         conversion.edits.retire(self.node)
-        self._queue(made)
 
-    def _note_made(self, made: Calculation) -> None:
-        """Note what stands in its place or before it; what splits are made of is exact."""
-        self.conversion.note(self.origin)
-        if self.origin.operator in FAMILY or not self.origin.is_exact:
+    def _insert_made(self) -> None:
+        """Insert what was made before the node; it is converted unless it is at the target.
+
+        What splits are made of is exact.
+        """
+        made, conversion, origin = self._made, self.conversion, self.origin
+        if made is None:
             return
-        exact = partial(is_exact, facts=self.conversion.facts)
-        if not all(map(exact, made.nodes)):
-            self._infer(made)
-            self.origin.is_exact = all(map(exact, made.nodes))
-
-    def _infer(self, made: Calculation) -> None:
-        """Find what is known of new values: what is made of them may have to know."""
-        here, facts = {"": made.opset}, self.conversion.facts
-        for node in made.nodes:
+        self._made = None
+        self.ref.scope.insert_before(self.node, made.nodes)
+        conversion.note(origin)
+        is_done = made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT
+        if is_done and origin.operator in FAMILY:
+            return
+        here, facts = {"": made.opset}, conversion.facts
+        for node in made.nodes:  # what is made of new values may have to know of them
             found = infer_outputs(node, list(map(facts.of, node.inputs)), here)
             for value, fact in zip(node.outputs, found, strict=False):
                 if facts.of(value) in (UNKNOWN, Tensor()):
                     facts.set(value, fact)
-
-    def _queue(self, made: Calculation) -> None:
-        """Have new nodes converted, unless they are as the target has them."""
-        conversion = self.conversion
-        if made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT:
-            return
-        self._infer(made)
-        here = {"": made.opset}
-        for node in made.nodes:
+        if origin.operator not in FAMILY:
+            origin.is_exact &= all(map(partial(is_exact, facts=facts), made.nodes))
+        for node in () if is_done else made.nodes:
             ref = NodeRef(node, self.ref.path, here, self.ref.scope, self.ref.function)
-            conversion.pending.append(NodeConversion(ref, conversion, self.origin))
+            conversion.pending.append(NodeConversion(ref, conversion, origin))

@@ -32,7 +32,8 @@ def replace_by_definition(node: NodeConversion) -> bool:
     given = {value: node.input(index) for index, value in enumerate(function.inputs)}
     results = {value.name: given.get(value, value) for value in function.outputs}
     imports = function.opset_imports
-    builder = node.new_builder(imports.get("", imports.get("ai.onnx", node.step.before)))
+    node.opset = imports.get("", imports.get("ai.onnx", node.step.before))
+    stem = node.make.stem
     _give_attributes(moved, own, entry)
     function.outputs.clear()
     function.remove(moved)
@@ -42,14 +43,14 @@ def replace_by_definition(node: NodeConversion) -> bool:
                 inner.replace_input_with(index, given[value])
         for output in inner.outputs:
             if output.name:
-                output.name = names.fresh(f"{builder.stem}_{output.name}")
-        inner.name = names.fresh(f"{builder.stem}_{inner.op_type}")
-    builder.nodes += moved
+                output.name = names.fresh(f"{stem}_{output.name}")
+        inner.name = names.fresh(f"{stem}_{inner.op_type}")
+        node.make.add(inner)
     outputs = [
         results.get(formal[index]) if value.name and index < len(formal) else None
         for index, value in enumerate(own.outputs)
     ]
-    node.replace(*outputs, made=builder)
+    node.replace(*outputs)
     return True
 
 

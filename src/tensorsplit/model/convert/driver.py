@@ -24,6 +24,7 @@ from tensorsplit.model.convert.operator_versions import (
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
+    FAMILY,
     FIRST_IR_WITH_OPSETS,
     NodeRef,
     Scope,
@@ -36,10 +37,14 @@ from tensorsplit.model.graph.nodes import (
     walk,
 )
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model
+from tensorsplit.model.infer.sequence_operators import POSITIONS
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
 _NEWEST = min(NEWEST_OPSET, int(defs.onnx_opset_version()))
 """The newest opset that both the records and the installed onnx know."""
+
+_LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
+"""Operators of which a wrong node is refused even where it would stay as it is."""
 
 
 @collector_paused()
@@ -147,7 +152,7 @@ def _needs_attributes(ref: NodeRef, target: int) -> bool:
 
 
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
-    """The nodes of ONNX's own domain that are not at the target."""
+    """The nodes of ONNX's own domain that may have to change, or to be refused."""
     functions = functions_of(model)
     for output in model.graph.outputs:
         check_produced(output, "graph", "the output")
@@ -156,8 +161,14 @@ def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
             if ref.opset == 0:
                 problem = "there is no opset import for ONNX's own domain"
                 raise malformed(problem, "import it", ref.path)
-            if ref.opset != target:
+            if ref.opset != target and (ref.op_type in _LOOKED_AT or _changes(ref, target)):
                 yield ref
+
+
+def _changes(ref: NodeRef, target: int) -> bool:
+    """Whether an operator has another version on the way to the target, or none at its opset."""
+    is_known = schema_of(ref.op_type, ref.opset) is not None
+    return not is_known or next_step(ref.op_type, ref.opset, target) is not None
 
 
 def _convert(node: NodeConversion) -> None:
