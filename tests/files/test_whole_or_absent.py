@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -120,6 +121,19 @@ def test_a_disk_that_is_too_small(
     assert "takes 3968 bytes" in message
     assert "has 3839 left" in message
     assert list(source.parent.iterdir()) == [source]
+
+
+def test_what_was_verified_is_said(source: Path, tensorsplit: Command) -> None:
+    out = source.with_name("out")
+    words = ("split", source, "-o", out, "--axis", 1, "--num-outputs", 2, "--verify")
+    said = tensorsplit(*words).out
+    headers = [(out / f"x.{number}.npy").read_bytes()[:128] for number in (0, 1)]
+    rows = [part.tobytes() for part in np.split(ARRAY, 2, axis=1)]
+    checksum = sum(zlib.crc32(each) for each in (*headers, *rows)) % 2**32
+    assert said == (
+        "verified: 3,840 bytes of 2 tensors were read back and equal the source's;"
+        f" sum of CRC-32 {checksum:08x}\n"
+    )
 
 
 def test_bits_that_changed_on_the_way_are_found(

@@ -372,6 +372,37 @@ def test_shapes_that_no_machine_holds(tmp_path: Path, shape: list[int], chunk: l
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
 
 
+def test_chunks_that_take_more_memory_than_there_is(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr")
+    with (tmp_path / "x.zarr" / "c" / "0" / "0" / "0").open("r+b") as file:
+        file.truncate(1 << 33)
+    with refused("TS705", "it takes 8589934592 bytes"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [1, 9])
+    assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
+def test_copies_that_changed_on_the_way_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "x.zarr")
+    finish = "tensorsplit.files.zarr_parts.ZarrWriting.finish"
+    changes: list[Callable[[Path], object]] = [
+        lambda chunk: chunk.write_bytes(chunk.read_bytes()[:-1] + b"?"),
+        lambda chunk: chunk.write_bytes(chunk.read_bytes() + b"?"),
+        Path.unlink,
+    ]
+    for spoil in changes:
+
+        def spoiled(_: Any, spoil: Callable[[Path], object] = spoil) -> None:
+            (drafts,) = tmp_path.glob(".tensorsplit-*")
+            spoil(drafts / "out" / "x.1.zarr" / "c" / "0" / "1" / "0")
+
+        monkeypatch.setattr(finish, spoiled)
+        with refused("TS708"):
+            ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 6], verify=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
 def test_what_no_chunk_may_be(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(48))

@@ -10,7 +10,7 @@ import click
 from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import InputFile, WritingCommand, outputs
 from tensorsplit.cli.parsing import parse_bytes, parse_lengths
-from tensorsplit.cli.screen import Table, examples, note, progress_of, show
+from tensorsplit.cli.screen import Table, examples, note, progress_of, say, show
 from tensorsplit.core.errors import printable
 from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operator_named
@@ -139,7 +139,15 @@ def split(
         job.executor(parse_bytes(memory), workers=workers, scheduler=scheduler) as executor,
         progress_of("splitting", total, in_bytes=True) as progress,
     ):
-        job.run(executor, outputs(), overwrite=overwrite, verify=verify, progress=progress)
+        checksum = job.run(
+            executor, outputs(), overwrite=overwrite, verify=verify, progress=progress
+        )
+    if verify:
+        made = sum(len(each.outputs) for each in job.divisions)
+        say(
+            f"verified: {job.nbytes:,} bytes of {made:,} tensors were read back and equal the"
+            f" source's; sum of CRC-32 {checksum:08x}"
+        )
 
 
 def _show_plan(job: SplitJob) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -158,14 +159,16 @@ class RangeCopies:
 
     def verify(self, memory: int) -> int:
         """Compare the ranges (TS708)."""
+        checksum = 0
         step = min(memory // 2, _BLOCK)
         for each in self.ranges:
             with reading(each.source) as source, reading(each.target, fresh=True) as target:
                 for done in range(0, each.size, step):
                     size = min(step, each.size - done)
                     expected = read_at(source, each.start + done, size)
-                    compare(expected, read_at(target, each.offset + done, size), each.target)
-        return self.nbytes
+                    read = read_at(target, each.offset + done, size)
+                    checksum += compare(expected, read, each.target)
+        return checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +208,15 @@ class RowCopies:
 
     def verify(self, memory: int) -> int:
         """Compare the rows (TS708)."""
+        checksum = 0
         for first, block in self._blocks(memory):
             for each in self.targets:
                 with reading(each.path, fresh=True) as target:
                     place = each.offset + first * each.width
                     read = read_at(target, place, len(block) * each.width)
                 columns = [block[:, start : start + size] for start, size in each.columns]
-                compare(np.concatenate(columns, axis=1).ravel(), read, each.path)
-        return self.nbytes
+                checksum += compare(np.concatenate(columns, axis=1).ravel(), read, each.path)
+        return checksum
 
     def _blocks(self, memory: int) -> Iterator[tuple[int, Bytes]]:
         """The number of the first row of each block, and the block, which the next one replaces."""
@@ -260,10 +264,11 @@ class MemberCopy:
 
     def verify(self, memory: int) -> int:
         """Compare the rows (TS708)."""
+        checksum = 0
         for path, offset, data in self._pieces(memory):
             with reading(path, fresh=True) as target:
-                compare(data.ravel(), read_at(target, offset, data.size), path)
-        return self.nbytes
+                checksum += compare(data.ravel(), read_at(target, offset, data.size), path)
+        return checksum
 
     def _pieces(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
         """What is written: file, place and bytes, in the order of the source."""
@@ -380,14 +385,20 @@ def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange, step: int) ->
         write_at(target, wanted.offset + begin, data)
 
 
-def compare(expected: Bytes, read: Bytes, path: str) -> None:
-    """Refuse a result that was read back and holds other bytes (TS708)."""
+def compare(expected: Bytes, read: Bytes, path: str) -> int:
+    """The checksum of a result that was read back; refused (TS708) if it holds other bytes."""
     if not np.array_equal(expected, read):
-        raise SplitError(
-            UNVERIFIED,
-            f"{show_path(path)} does not hold what was written to it; nothing was put in place",
-            "look at the disk and the memory of this machine",
-        )
+        raise unverified(path)
+    return zlib.crc32(expected.data)
+
+
+def unverified(path: str) -> SplitError:
+    """The refusal (TS708) of a result that was read back."""
+    return SplitError(
+        UNVERIFIED,
+        f"{show_path(path)} does not hold what was written to it; nothing was put in place",
+        "look at the disk and the memory of this machine",
+    )
 
 
 def sync_files(paths: Iterable[Path]) -> None:

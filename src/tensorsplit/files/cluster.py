@@ -237,10 +237,11 @@ class DaskCluster:
         progress: Callable[[int], object],
         *,
         verify: bool = False,
-    ) -> None:
+    ) -> int:
         """Run the tasks, a few for each thread of the cluster at a time (TS710)."""
         done: SimpleQueue[Future[int]] = SimpleQueue()
-        waiting: set[Future[int]] = set()
+        waiting: dict[Future[int], int] = {}  # with the bytes of each
+        total = 0
         try:
             while True:
                 most = max(_AHEAD * self._threads(), 1)  # so that none waits only at the end
@@ -248,19 +249,21 @@ class DaskCluster:
                     future = self._client.submit(
                         _run, self._gate, task, self.memory, verify, pure=False
                     )
-                    waiting.add(future)
+                    waiting[future] = task.nbytes
                     future.add_done_callback(done.put)
                 if not waiting:
                     break
                 with contextlib.suppress(Empty):
                     future = done.get(timeout=_LOOK)
-                    progress(_result(future))
-                    waiting.discard(future)
+                    result = _result(future)
+                    total += result if verify else 0
+                    progress(waiting.pop(future))
         finally:
             if waiting:  # whatever still writes into a draft that is about to be removed
                 self._client.cancel(list(waiting), force=True)
                 with contextlib.suppress(Exception):
                     self._client.run(_settle)
+        return total
 
     def _threads(self) -> int:
         """How many threads the cluster has now; refused (TS710) after a while without any."""

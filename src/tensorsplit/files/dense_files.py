@@ -141,10 +141,12 @@ class HeaderWrites:
 
     def verify(self, _memory: int) -> int:
         """Compare the headers (TS708)."""
+        checksum = 0
         for path, data in self.headers:
             with reading(path, fresh=True) as file:
-                compare(np.frombuffer(data, np.uint8), read_at(file, 0, len(data)), path)
-        return 0
+                read = read_at(file, 0, len(data))
+            checksum += compare(np.frombuffer(data, np.uint8), read, path)
+        return checksum
 
 
 class DenseWriting:

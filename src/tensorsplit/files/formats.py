@@ -119,7 +119,7 @@ class WriteTask(Protocol):
         """Write them, with buffers of about so many bytes; returns `nbytes`."""
 
     def verify(self, memory: int) -> int:
-        """Read source and result again and compare them (TS708); returns `nbytes`."""
+        """Read source and result again and compare them (TS708); returns a checksum of both."""
 
 
 class Writing(Protocol):
@@ -208,10 +208,10 @@ class Executor(AbstractContextManager["Executor"], Protocol):
         progress: Callable[[int], object],
         *,
         verify: bool = False,
-    ) -> None:
+    ) -> int:
         """Run tasks, or verify what they wrote; none still runs when this ends, or fails.
 
-        As each one ends, `progress` gets the bytes done.
+        As each one ends, `progress` gets its bytes. Returns the sum of the checksums, if any.
         """
 
 

@@ -85,8 +85,11 @@ class SplitJob:
         overwrite: bool = False,
         verify: bool = False,
         progress: Callable[[int], object] = lambda _: None,
-    ) -> None:
+    ) -> int:
         """Write the result whole, or not at all.
+
+        Returns a checksum of what was compared, which is that of the source and of the result: the
+        sum of the CRC-32 of all blocks, in 32 bits; 0 without `verify`.
 
         Args:
             executor: What runs the tasks.
@@ -99,6 +102,7 @@ class SplitJob:
             SplitError: TS702 if the target can't be written, TS705 if the source changed
                 meanwhile, TS708 if what was written is not what was read.
         """
+        checksum = 0
         outputs.reads += self.reads
         with self._draft(outputs, overwrite=overwrite) as (draft, token):
             self.writing.prepare(draft)
@@ -106,7 +110,8 @@ class SplitJob:
             executor.run(self.writing.tasks(), progress)
             self.writing.finish()
             if verify:
-                executor.run(self.writing.tasks(), progress, verify=True)
+                checksum = executor.run(self.writing.tasks(), progress, verify=True)
+        return checksum % (1 << 32)
 
     @contextlib.contextmanager
     def _draft(self, outputs: Outputs, *, overwrite: bool) -> Iterator[tuple[str, str]]:

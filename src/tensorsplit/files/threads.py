@@ -50,23 +50,28 @@ class LocalThreads:
         progress: Callable[[int], object],
         *,
         verify: bool = False,
-    ) -> None:
+    ) -> int:
         """Run the tasks, a few at a time."""
-        waiting: deque[Future[int]] = deque()
+        waiting: deque[tuple[WriteTask, Future[int]]] = deque()
+        total = 0
 
         def begin(task: WriteTask) -> None:
             done: Any = task.verify if verify else task.write
-            waiting.append(self._pool.submit(done, self.memory))
+            waiting.append((task, self._pool.submit(done, self.memory)))
 
         try:
             for task in islice(tasks, 2 * self._threads):
                 begin(task)
             while waiting:
-                progress(waiting[0].result())
+                task, future = waiting[0]
+                result = future.result()
+                total += result if verify else 0
+                progress(task.nbytes)
                 waiting.popleft()
                 for task in islice(tasks, 1):
                     begin(task)
         finally:
-            for each in waiting:
-                each.cancel()
-            wait(waiting)  # or they would write into a draft that is being removed
+            for _, future in waiting:
+                future.cancel()
+            wait(future for _, future in waiting)  # or they would write into a draft that is gone
+        return total

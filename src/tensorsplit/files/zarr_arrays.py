@@ -10,6 +10,7 @@ import contextlib
 import os
 import stat
 import warnings
+import zlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -29,7 +30,14 @@ from zarr.storage import FsspecStore, LocalStore, StorePath
 
 from tensorsplit.core.dimensions import MAX_DIM
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show, show_path
-from tensorsplit.files.byte_copies import ByteRange, RangeCopies, sync_files
+from tensorsplit.files.byte_copies import (
+    ByteRange,
+    Bytes,
+    RangeCopies,
+    compare,
+    sync_files,
+    unverified,
+)
 from tensorsplit.files.sources import local_path, refusing
 from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, runs_code
 
@@ -200,7 +208,8 @@ class StoredArray:
         url: The path or URL of its store.
         path: Its path in there.
         metadata: What describes it, but perhaps for its shape.
-        memory: What a chunk of elements that have no fixed size may decode to.
+        memory: What a chunk of elements that have no fixed size may decode to; encoded, each chunk
+            may take half of it.
         read_only: Whether nothing is written.
 
     Attributes:
@@ -212,6 +221,7 @@ class StoredArray:
         self, url: str, path: str, metadata: Metadata, memory: int, *, read_only: bool = True
     ) -> None:
         self.metadata, self._path = metadata, path
+        self._most = memory // 2
         self._store = store_at(url, read_only=read_only)
         self._pipeline = bounded_pipeline(metadata, StorePath(self._store, path), memory)
         order = metadata.order if isinstance(metadata, ArrayV2Metadata) else "C"
@@ -231,8 +241,11 @@ class StoredArray:
         return size_of(self._store, self.key(chunk))
 
     def load(self, chunk: tuple[int, ...]) -> Buffer | None:
-        """A chunk as it is stored; None if it is missing."""
-        with refusing(join(str(self._store), self.key(chunk))):
+        """A chunk as it is stored; None if it is missing, TS705 if it takes too much memory."""
+        with refusing(self._place(chunk)):
+            size = self.size(chunk)
+            if size is not None and size > self._most:
+                raise ValueError(f"it takes {size} bytes, and a task has {self._most} for it")
             return sync(self._store.get(self.key(chunk), default_buffer_prototype()))
 
     def save(self, chunk: tuple[int, ...], data: Buffer) -> None:
@@ -241,18 +254,26 @@ class StoredArray:
 
     def copy(self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]) -> None:
         """Store a chunk as it is stored in another array, or leave it out where it is missing."""
-        ours, theirs = self._store, source._store
-        if isinstance(ours, GuardedStore) and isinstance(theirs, GuardedStore):
+        paths = self._paths(chunk, source, other)
+        if paths is not None:
             size = source.size(other)
             if size is not None:
-                target = ours.root / self.key(chunk)
-                _copy_file(theirs.root / source.key(other), target, size)
+                _copy_file(*paths, size)
         elif (data := source.load(other)) is not None:
             self.save(chunk, data)
 
+    def _paths(
+        self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]
+    ) -> tuple[Path, Path] | None:
+        """The files of a chunk of another array, and of one here; None if they are not local."""
+        ours, theirs = self._store, source._store
+        if not (isinstance(ours, GuardedStore) and isinstance(theirs, GuardedStore)):
+            return None
+        return theirs.root / source.key(other), ours.root / self.key(chunk)
+
     def decode(self, chunk: tuple[int, ...], data: Buffer) -> Array:
         """The elements of a chunk (TS705)."""
-        with refusing(join(str(self._store), self.key(chunk))):
+        with refusing(self._place(chunk)):
             return self._decoded(data)
 
     def encode(self, elements: Array) -> Buffer | None:
@@ -283,32 +304,53 @@ class StoredArray:
         """The elements of a chunk that is missing."""
         return np.full(self.chunks, self._fill, dtype)
 
-    def holds(self, chunk: tuple[int, ...], elements: Array | None) -> bool:
-        """Whether a chunk holds these elements, or is missing where there are none."""
+    def compare(self, chunk: tuple[int, ...], elements: Array | None) -> int:
+        """The checksum of a chunk; TS708 if it does not hold these elements, or is not missing."""
         stored = self.load(chunk)
         if elements is None:
-            return stored is None
+            if stored is not None:
+                raise unverified(self._place(chunk))
+            return 0
         held = self.empty(elements.dtype) if stored is None else self.decode(chunk, stored)
-        return _same_bits(held, elements)
+        if not _same_bits(held, elements):
+            raise unverified(self._place(chunk))
+        return 0 if _has_no_bytes(elements) else zlib.crc32(_bytes_of(elements).data)
 
-    def holds_copy(
+    def compare_copy(
         self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]
-    ) -> bool:
-        """Whether a chunk is stored as one of another array is."""
+    ) -> int:
+        """The checksum of a chunk; TS708 if it is not stored as one of another array is."""
+        size = source.size(other)
+        if self.size(chunk) != size:
+            raise unverified(self._place(chunk))
+        if size is None:
+            return 0
+        if (paths := self._paths(chunk, source, other)) is not None:
+            read, written = map(str, paths)
+            return RangeCopies((ByteRange(read, 0, written, 0, size),)).verify(self._most)
         ours, theirs = self.load(chunk), source.load(other)
         if ours is None or theirs is None:
-            return ours is theirs
-        return bool(np.array_equal(ours.as_numpy_array(), theirs.as_numpy_array()))
+            raise unverified(self._place(chunk))
+        return compare(theirs.as_numpy_array(), ours.as_numpy_array(), self._place(chunk))
+
+    def _place(self, chunk: tuple[int, ...]) -> str:
+        """Where a chunk is, for messages."""
+        return join(str(self._store), self.key(chunk))
 
 
 def _same_bits(one: Array, other: Array) -> bool:
     """Whether two arrays of one shape and type hold the same bits."""
-    if one.dtype.hasobject or one.dtype.kind == "T":
+    if _has_no_bytes(one):
         return bool(np.array_equal(one, other))
     return bool(np.array_equal(_bytes_of(one), _bytes_of(other)))
 
 
-def _bytes_of(elements: Array) -> Array:
+def _has_no_bytes(elements: Array) -> bool:
+    """Whether elements are references, as strings of any length are."""
+    return elements.dtype.hasobject or elements.dtype.kind == "T"
+
+
+def _bytes_of(elements: Array) -> Bytes:
     return np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
 
 
