@@ -283,6 +283,10 @@ def test_gemm_before_opset_7_broadcasts_if_asked(x: Any) -> None:
     made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0, broadcast=1)
     got = result(6, made, a=left, b=right, c=added)
     assert np.allclose(got, 0.5 * left @ right.T + 2 * added, atol=1e-6)
+    whole = np.outer([1, 2, 3], added).astype(np.float32)
+    made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0)
+    got = result(6, made, a=left, b=right, c=whole)
+    assert np.allclose(got, 0.5 * left @ right.T + 2 * whole, atol=1e-6)
     with refused("TS510", "broadcast"):
         result(6, node("Gemm", "a b c", "y", transB=1), a=left, b=right, c=added)
 
@@ -336,6 +340,15 @@ def test_flatten_of_data_without_elements(shape: Any, axis: int, flat: Any) -> N
 def test_flatten_refuses_an_axis_outside(x: Any) -> None:
     with refused("TS510", "the axis is 4", "[-3, 3]"):
         result(13, node("Flatten", "x", "y", axis=4), x=x)
+
+
+def test_roi_align_before_opset_16_takes_no_half_of_a_pixel_off() -> None:
+    """What opset 16 calls output_half_pixel: regions start at whole pixels."""
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    made = node("RoiAlign", "x r b", "y", output_height=1, output_width=1, sampling_ratio=1)
+    fed = {"x": x, "r": np.array([[0, 0, 2, 2]], np.float32), "b": np.array([0])}
+    assert result(10, made, **fed).item() == 5  # the pixel at (1, 1), the middle of the region
+    assert result(16, made, **fed).item() == 2.5  # the middle of the first four
 
 
 @pytest.mark.parametrize("opset", [9, 10])

@@ -10,6 +10,7 @@ empty optional for one that holds something.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
     """What runs a node, again and again."""
     if step.domain == "" and step.op_type in _SEQUENCES:
         implementation = _SEQUENCES[step.op_type]
-        return lambda inputs: [implementation(inputs)]
+        return lambda inputs: [implementation(*inputs)]
     # consumed_inputs told old engines which buffers to reuse; results do not depend on it
     attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
     until, version = _OURS.get(step.op_type, (0.0, _Call.run))
@@ -85,6 +86,11 @@ class _Call(NamedTuple):
     @property
     def names_more(self) -> bool:
         return any(value.name for value in self.step.node.outputs[1:])
+
+    def given(self, *inputs: Any, **attributes: Any) -> _Call:
+        """The call with these inputs, if there are any, and with these attributes as well."""
+        made = {name: ir.convenience.convert_attribute(name, v) for name, v in attributes.items()}
+        return self._replace(inputs=inputs or self.inputs, attributes={**self.attributes, **made})
 
     def run(self, opset: int | None = None, op_type: str | None = None) -> list[Any]:
         """Have onnx's reference implementation run it, at the node's opset or at that given."""
@@ -154,8 +160,17 @@ def _embedded(attribute: ir.Attr) -> ir.Attr:
 
 def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
     """The version differs in the defaults of its attributes."""
-    given = {name: ir.convenience.convert_attribute(name, v) for name, v in defaults.items()}
-    return lambda call: call._replace(attributes={**given, **call.attributes}).run()
+
+    def run_with(call: _Call) -> list[Any]:
+        missing = {name: value for name, value in defaults.items() if name not in call.attributes}
+        return call.given(**missing).run()
+
+    return run_with
+
+
+def _as(opset: int, op_type: str | None = None) -> Callable[[_Call], list[Any]]:
+    """The version means what that of a newer opset does, which may have another name."""
+    return lambda call: call.run(opset, op_type)
 
 
 def _unsupported(_call: _Call) -> list[Any]:
@@ -168,10 +183,8 @@ def _unsupported(_call: _Call) -> list[Any]:
 
 def _flattened(call: _Call) -> list[Any]:
     """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
-    data = call.inputs[0]
-    matrix = _as_matrix(data, call.attribute("axis", 1))
-    (result,) = call._replace(inputs=[matrix], attributes={"axis": ir.AttrInt64("axis", 1)}).run()
-    return [result.reshape(data.shape)]
+    (result,) = call.given(*_matrix(call), axis=1).run()
+    return [result.reshape(call.inputs[0].shape)]
 
 
 def _aligned(call: _Call) -> list[Any]:
@@ -200,7 +213,7 @@ def _per_channel(call: _Call) -> list[Any]:
             problem = f"the slope has shape {slope.shape} for data of shape {data.shape}"
             raise node_failed(problem, "give one number, or one for each channel")
         slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
-    return call._replace(inputs=[data, np.asarray(slope)]).run()
+    return call.given(data, np.asarray(slope)).run()
 
 
 def _normalized(call: _Call) -> list[Any]:
@@ -216,7 +229,7 @@ def _normalized(call: _Call) -> list[Any]:
 def _joined(call: _Call) -> list[Any]:
     """Large tensors are joined in memory that an earlier run has left; it needs no fresh pages."""
     if call.step.opset < 4 and "axis" not in call.attributes:
-        call = call._replace(attributes={"axis": ir.AttrInt64("axis", 1)})
+        call = call.given(axis=1)
     first, axis = call.inputs[0], call.attribute("axis")
     if first.nbytes * len(call.inputs) < _LARGE or not -first.ndim <= axis < first.ndim:
         return call.run()
@@ -259,8 +272,7 @@ def _cast(call: _Call) -> list[Any]:
     name = call.attribute("to", "").upper()
     if name not in TensorProto.DataType.keys():  # noqa: SIM118 - no mapping, though it has keys
         return _unsupported(call)
-    element = ir.AttrInt64("to", TensorProto.DataType.Value(name))
-    return call._replace(attributes={"to": element}).run()
+    return call.given(to=TensorProto.DataType.Value(name)).run()
 
 
 def _not_dropped(call: _Call) -> list[Any]:
@@ -280,45 +292,29 @@ def _multiplied(call: _Call) -> list[Any]:
     if added.shape != shape and not call.attribute("broadcast"):
         problem = f"C has shape {added.shape}, but the product has {shape}"
         raise node_failed(problem, "make them equal, or give broadcast = 1")
-    asked = {**call.attributes, "broadcast": ir.AttrInt64("broadcast", 1)}
-    return call._replace(attributes=asked).run()
-
-
-def _scattered(call: _Call) -> list[Any]:
-    """Scatter got the name ScatterElements with opset 11."""
-    return call.run(opset=11, op_type="ScatterElements")
+    return call.given(broadcast=1).run()
 
 
 def _sampled(call: _Call) -> list[Any]:
     """Before opset 20 two of the modes have other names."""
     modes = {"bilinear": "linear", "bicubic": "cubic"}
     mode = call.attribute("mode", "bilinear")
-    given = {**call.attributes, "mode": ir.AttrString("mode", modes.get(mode, mode))}
-    return call._replace(attributes=given).run(opset=20)
-
-
-def _dequantized(call: _Call) -> list[Any]:
-    """The versions before opset 19 have fewer types and mean the same."""
-    return call.run(opset=19)
+    return call.given(mode=modes.get(mode, mode)).run(opset=20)
 
 
 def _gathered(call: _Call) -> list[Any]:
     """GatherElements takes fewer indices than data, which the reference refuses."""
     data, indices = call.inputs
-    axis = call.attribute("axis", 0)
-    if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:
+    axis, shape = call.attribute("axis", 0), list(indices.shape)
+    fits = data.ndim == indices.ndim and -data.ndim <= axis < data.ndim
+    if fits:
+        shape[axis] = data.shape[axis]
+    if not fits or any(map(operator.gt, shape, data.shape)):
         problem = f"data {data.shape} and indices {indices.shape} do not fit along axis {axis}"
-        raise node_failed(problem, "give both one rank, and an axis in it")
-    axis %= data.ndim
-    beside = [slice(size) for size in indices.shape]
-    beside[axis] = slice(None)
-    if any(
-        index.stop is not None and index.stop > size
-        for index, size in zip(beside, data.shape, strict=True)
-    ):
-        problem = f"there are more indices ({indices.shape}) than data ({data.shape})"
-        raise node_failed(problem, f"give as many at most, other than along axis {axis}")
-    return [np.take_along_axis(data[tuple(beside)], indices.astype(np.int64), axis)]
+        fix = "give both one rank, an axis in it, and along the others no more indices than data"
+        raise node_failed(problem, fix)
+    part = data[tuple(map(slice, shape))]
+    return [np.take_along_axis(part, indices.astype(np.int64), axis)]
 
 
 def _normalized_in_float(call: _Call) -> list[Any]:
@@ -331,7 +327,7 @@ def _normalized_in_float(call: _Call) -> list[Any]:
         return call.run()
     plain = [np.float32(0) if value is not None else None for value in bias]
     wide = [data.astype(np.float32), np.ones_like(scale, np.float32), *plain]
-    result, *others = call._replace(inputs=wide).run()
+    result, *others = call.given(*wide).run()
     if result is not None:
         result = result.astype(scale.dtype) * scale
         for value in bias:
@@ -349,16 +345,13 @@ def _pooled(call: _Call) -> list[Any]:
 
 
 def _matrix(call: _Call) -> list[Any]:
-    """The reference can't flatten data without elements."""
-    return [_as_matrix(call.inputs[0], call.attribute("axis", 1))]
-
-
-def _as_matrix(data: Any, axis: int) -> Any:
+    """The axes before one as rows; the reference can't flatten data without elements."""
+    data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
         problem = f"the axis is {axis}, but the data has rank {data.ndim}"
         raise node_failed(problem, f"give an axis in [{-data.ndim}, {data.ndim}]")
     axis += data.ndim if axis < 0 else 0
-    return data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))
+    return [data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))]
 
 
 _BINARY = (
@@ -372,7 +365,7 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "BatchNormalization": (14, _normalized),
     "Cast": (6, _cast),
     "Concat": (math.inf, _joined),
-    "DequantizeLinear": (19, _dequantized),
+    "DequantizeLinear": (19, _as(19)),
     "Dropout": (7, _not_dropped),
     "Flatten": (math.inf, _matrix),
     "GatherElements": (math.inf, _gathered),
@@ -385,51 +378,47 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "Reshape": (5, _reshaped),
     "Resize": (11, _unsupported),
     "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
-    "Scatter": (11, _scattered),
+    "Scatter": (11, _as(11, "ScatterElements")),
     "Selu": (6, _with_defaults(alpha=1.6732, gamma=1.0507)),
     "Upsample": (9, _unsupported),
 }
 """By operator: the first opset from which on the reference runs it right, and what to do before."""
 
 
-def _sequence_at(inputs: Sequence[Any]) -> Any:
+def _sequence_at(sequence: Any, position: Any) -> Any:
     """SequenceAt: the tensor at a position; negative positions count from the back."""
-    sequence = _sequence(inputs[0])
-    return sequence[_position(inputs[1], len(sequence), len(sequence) - 1)]
+    return _tensors(sequence)[_position(position, len(sequence), len(sequence) - 1)]
 
 
-def _sequence_erase(inputs: Sequence[Any]) -> Any:
+def _sequence_erase(sequence: Any, position: Any = None) -> Any:
     """SequenceErase: the sequence without the tensor at a position, by default the last."""
-    sequence = _sequence(inputs[0])
-    given = inputs[1] if len(inputs) > 1 and inputs[1] is not None else np.array(-1)
-    place = _position(given, len(sequence), len(sequence) - 1)
+    last = len(_tensors(sequence)) - 1
+    place = _position(np.array(last) if position is None else position, len(sequence), last)
     return sequence[:place] + sequence[place + 1 :]
 
 
-def _sequence_insert(inputs: Sequence[Any]) -> Any:
+def _sequence_insert(sequence: Any, tensor: Any, position: Any = None) -> Any:
     """SequenceInsert: the sequence with a tensor before a position, by default at the end."""
-    sequence, tensor = _sequence(inputs[0]), inputs[1]
     if not isinstance(tensor, np.ndarray):
         raise node_failed("what is to be inserted is not a tensor", "give a tensor")
-    if sequence and element_type(sequence[0]) != element_type(tensor):
+    if _tensors(sequence) and element_type(sequence[0]) != element_type(tensor):
         raise node_failed(
             f"a tensor of {element_type(tensor)} can't join one of {element_type(sequence[0])}",
             "give a tensor of the sequence's own type",
         )
     count = len(sequence)
-    given = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.array(count)
-    place = _position(given, count, count)
+    place = _position(np.array(count) if position is None else position, count, count)
     return [*sequence[:place], tensor, *sequence[place:]]
 
 
-def _optional_get_element(inputs: Sequence[Any]) -> Any:
+def _optional_get_element(value: Any) -> Any:
     """OptionalGetElement: what the optional holds."""
-    if inputs[0] is None:
+    if value is None:
         raise node_failed("the optional is empty", "ask OptionalHasElement first")
-    return inputs[0]
+    return value
 
 
-def _sequence(value: Any) -> list[Any]:
+def _tensors(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise node_failed("the input is no sequence", "give a sequence of tensors")
     return value
@@ -452,12 +441,12 @@ def _position(value: Any, count: int, last: int) -> int:
     return place + count if place < 0 else place
 
 
-_SEQUENCES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+_SEQUENCES: Mapping[str, Callable[..., Any]] = {
     "SequenceAt": _sequence_at,
     "SequenceErase": _sequence_erase,
     "SequenceInsert": _sequence_insert,
-    "Optional": lambda inputs: inputs[0] if inputs else None,
-    "OptionalHasElement": lambda inputs: np.array(bool(inputs) and inputs[0] is not None),
+    "Optional": lambda value=None: value,
+    "OptionalHasElement": lambda value=None: np.array(value is not None),
     "OptionalGetElement": _optional_get_element,
 }
 
