@@ -32,13 +32,12 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
-from tensorsplit.cli.verifying import SIZE, Reference, limit_options, tolerance_options
+from tensorsplit.cli.verifying import SIZE, judged_by, limit_options, tolerance_options
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Content
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput
-    from tensorsplit.model.graph.reading import OnnxModel
 
 ARCHIVE = "outputs.npz"
 
@@ -75,7 +74,7 @@ _LONGEST_LINE = 400
     " openvino for an OpenVINO IR with other layers than splits.",
 )
 @click.option(
-    "--compare",
+    *("--compare", "others"),
     metavar="ENGINE",
     shell_complete=completes(engine_names),
     multiple=True,
@@ -107,7 +106,7 @@ def run(
     model: str,
     choice: InputChoice,
     engine: str,
-    compare: Sequence[str],
+    others: Sequence[str],
     rtol: float | None,
     atol: float | None,
     tolerance: float | None,
@@ -121,30 +120,30 @@ def run(
     than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
     """
     from tensorsplit import engines
+    from tensorsplit.engines.compare import compare
 
     if style is not None and folder is None:
         raise click.UsageError("--format needs -o DIR")
     if (rtol, atol) != (None, None):
-        if not compare:
+        if not others:
             raise click.UsageError("--rtol and --atol need --compare ENGINE")
         if tolerance is not None:
             raise click.UsageError("give --tolerance, or --rtol and --atol")
-    for name in (engine, *compare):
+    for name in (engine, *others):
         engines.check_engine(name)
     source = read_source(model)
     engine = engines.resolved(engine, source)
-    is_random = bool(compare) or choice.asks_for_random
+    is_random = bool(others) or choice.asks_for_random
     inputs = choice.completed(source) if is_random else choice.given(source)
     if not choice.written:
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
         outputs = engines.run(source, inputs.feeds, engine=engine, **limits)
-    verdicts: list[str] = []
-    same = True
-    judging = _judging(source, rtol, atol, tolerance) if compare else {}
-    reference = Reference(engine, outputs, {**judging, **limits})
-    for other in dict.fromkeys(compare):
-        found = reference.differences(source, inputs.feeds, other)
+    judging = judged_by(source, rtol, atol, tolerance) | limits if others else {}
+    judging |= {"reference": outputs, "reference_name": engine}
+    same, verdicts = True, []
+    for other in dict.fromkeys(others):
+        found = compare(source, inputs.feeds, [other], **judging)
         if all(difference.is_allowed for difference in found):
             verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")
         else:
@@ -169,18 +168,6 @@ def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) ->
             f"give --input NAME=FILE, or --seed N for random values, for {'; '.join(wanted)}",
             parameter=", ".join(entry.name for entry in missing),
         )
-
-
-def _judging(
-    source: OnnxModel, rtol: float | None, atol: float | None, tolerance: float | None
-) -> dict[str, Any]:
-    """How outputs are compared, as arguments of `compare`."""
-    from tensorsplit.engines.compare import Tolerance
-    from tensorsplit.model.exactness import moved_outputs
-
-    if tolerance is not None:
-        return {"tolerance": Tolerance(0, tolerance) if tolerance else None}
-    return {"tolerance": Tolerance(rtol, atol), "moved": moved_outputs(source)}
 
 
 def _described(outputs: Mapping[str, Any]) -> Iterator[str]:

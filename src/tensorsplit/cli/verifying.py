@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tensorsplit.cli.parsing import parse_bytes
-from tensorsplit.cli.random_inputs import InputChoice, ModelInputs, input_options
+from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
 
@@ -138,8 +138,7 @@ class Verification:
             What was found, as lines, and whether everything is as it has to be.
         """
         from tensorsplit import engines
-        from tensorsplit.engines.compare import Tolerance
-        from tensorsplit.model.exactness import moved_outputs
+        from tensorsplit.engines.compare import compare
 
         inputs = self.choice.completed(source)
         lines = [f"{name} is not installed, and was not run" for name in missing(others)]
@@ -153,53 +152,34 @@ class Verification:
                 lines.append(f"numpy does not run it: {error}")
                 first, *rest = rest
                 expected = engines.run(source, inputs.feeds, engine=first, **self.limits)
-        judging = {"tolerance": Tolerance(self.rtol, self.atol), "moved": moved_outputs(source)}
-        reference = Reference(first, expected, {**judging, **self.limits})
-        comparison = _Comparison(source, made, inputs, reference)
-        same = comparison.add(lines, first)
-        for name in rest:
-            same = comparison.add(lines, name) and same
-        return lines + ([] if same else inputs.failing()), same
+        judging = judged_by(source, self.rtol, self.atol) | self.limits
+        judging |= {"reference": expected, "reference_name": first}
+        is_verified = True
+        for engine in (first, *rest):
+            found = compare(made, inputs.feeds, [engine], **judging)
+            wrong = [f"NOT verified: {each}" for each in found if not each.is_allowed]
+            same = f"verified: on {inputs}, {engine} gives {same_as(found, expected)}"
+            lines += wrong or [same, *(f"  {each}" for each in found)]
+            is_verified &= not wrong
+            if engine != first:
+                before = compare(source, inputs.feeds, [engine], **judging)
+                lines += [f"the original model: {each}" for each in before if not each.is_allowed]
+        return lines + ([] if is_verified else inputs.failing()), is_verified
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What an engine gave, and how what others give is compared with it."""
+def judged_by(
+    source: OnnxModel, rtol: float | None, atol: float | None, size: float | None = None
+) -> dict[str, Any]:
+    """How outputs are compared, as arguments of `compare`: what is only moved, bit for bit.
 
-    engine: str
-    outputs: dict[str, Any]
-    judging: dict[str, Any]  # arguments of `engines.compare`
+    Where a size is given, it is the largest difference in any output; 0 compares the bits of all.
+    """
+    from tensorsplit.engines.compare import Tolerance
+    from tensorsplit.model.exactness import moved_outputs
 
-    def differences(self, model: OnnxModel, feeds: dict[str, Any], engine: str) -> list[Difference]:
-        """Where an engine gives something else for a model."""
-        from tensorsplit.engines.compare import compare
-
-        found = compare(model, feeds, [engine], reference=self.outputs, **self.judging)
-        return [replace(difference, reference=self.engine) for difference in found]
-
-
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """Two models that are to give the same."""
-
-    source: OnnxModel
-    made: OnnxModel
-    inputs: ModelInputs
-    reference: Reference
-
-    def add(self, lines: list[str], engine: str) -> bool:
-        """Add what an engine makes of both models; whether the rewritten one is right there."""
-        found = self.reference.differences(self.made, self.inputs.feeds, engine)
-        wrong = [difference for difference in found if not difference.is_allowed]
-        lines += [f"NOT verified: {difference}" for difference in wrong]
-        if not wrong:
-            same = same_as(found, self.reference.outputs)
-            lines.append(f"verified: on {self.inputs}, {engine} gives {same}")
-            lines += [f"  {difference}" for difference in found]
-        if engine != self.reference.engine:
-            before = self.reference.differences(self.source, self.inputs.feeds, engine)
-            lines += [f"the original model: {each}" for each in before if not each.is_allowed]
-        return not wrong
+    if size is not None:
+        return {"tolerance": Tolerance(0, size) if size else None}
+    return {"tolerance": Tolerance(rtol, atol), "moved": moved_outputs(source)}
 
 
 def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:

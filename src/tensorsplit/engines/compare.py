@@ -132,6 +132,7 @@ class Tolerance:
 
 _TEXT = "OUST"
 _Make: TypeAlias = Callable[..., Difference]
+_Judge: TypeAlias = Callable[[Array, Array, Array], tuple[Array, str]]
 _MOVED = "it is only split and moved, so that every bit has to be the same"
 _BITS_ASKED = "--rtol 0 and --atol 0 ask for the same bits"
 
@@ -142,6 +143,7 @@ def compare(
     engines: Sequence[str],
     *,
     reference: str | Mapping[str, Any] = "numpy",
+    reference_name: str = "the reference",
     tolerance: Tolerance | None = None,
     moved: Container[str] = (),
     memory: int | None = None,
@@ -154,6 +156,7 @@ def compare(
         inputs: As `run` takes them.
         engines: The engines to compare with the reference.
         reference: An engine, or outputs that `run` returned.
+        reference_name: What differences call such outputs.
         tolerance: How far numbers may be apart; None if every bit counts.
         moved: The outputs that have no tolerance, such as `model.exactness.moved_outputs`.
         memory: The limit of each run in bytes, as `run` takes it.
@@ -173,7 +176,7 @@ def compare(
     if isinstance(reference, str):
         name, expected = reference, limited(engine=reference)
     else:
-        name, expected = "the reference", dict(reference)
+        name, expected = reference_name, dict(reference)
     found: list[Difference] = []
     for engine in engines:
         try:
@@ -203,8 +206,8 @@ def differences(
     found: list[Difference] = []
     for name in dict.fromkeys((*expected, *outputs)):
         if name in outputs and name in expected:
-            judging = _Judging(tolerance, name in moved)
-            found.extend(_values(make, judging, name, expected[name], outputs[name]))
+            judge = partial(_judge, tolerance, name in moved)
+            found.extend(_values(make, judge, name, expected[name], outputs[name]))
         else:
             there, here = (
                 "such an output" if name in side else "none" for side in (expected, outputs)
@@ -213,34 +216,29 @@ def differences(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Judging:
-    """By what the tensors of an output are judged."""
+def _judge(
+    tolerance: Tolerance | None, is_moved: bool, whole: Array, expected: Array, found: Array
+) -> tuple[Array, str]:
+    """For each pair of elements that differ whether that is allowed, and by what, in words.
 
-    tolerance: Tolerance | None
-    is_moved: bool
-
-    def __call__(self, whole: Array, expected: Array, found: Array) -> tuple[Array, str]:
-        """For each pair of elements that differ whether that is allowed, and by what, in words.
-
-        They are flat; the whole of what is expected says which size is usual.
-        """
-        none = np.zeros(expected.size, np.bool_)
-        if self.tolerance is None or expected.dtype.kind in _TEXT:
-            return none, ""
-        if self.is_moved or self.tolerance.is_none:
-            return none, _MOVED if self.is_moved else _BITS_ASKED
-        rtol, atol = self.tolerance.of(whole)
-        gaps = _gaps(expected, found)
-        with np.errstate(invalid="ignore", over="ignore"):
-            excess = gaps - rtol * np.abs(_wide(expected))  # inf - inf: compared in the next line
-        allowed = (excess <= atol) & np.isfinite(gaps) | (gaps == 0)
-        words = self.tolerance.words(rtol, atol)
-        if allowed.all():
-            return allowed, f"within {words}"
-        needed = float(np.max(np.where(allowed, 0, excess)))
-        offer = f"; --atol {_rounded_up(needed)} would allow it" if math.isfinite(needed) else ""
-        return allowed, f"beyond {words}{offer}"
+    They are flat; the whole of what is expected says which size is usual.
+    """
+    none = np.zeros(expected.size, np.bool_)
+    if tolerance is None or expected.dtype.kind in _TEXT:
+        return none, ""
+    if is_moved or tolerance.is_none:
+        return none, _MOVED if is_moved else _BITS_ASKED
+    rtol, atol = tolerance.of(whole)
+    gaps = _gaps(expected, found)
+    with np.errstate(invalid="ignore", over="ignore"):
+        excess = gaps - rtol * np.abs(_wide(expected))  # inf - inf: compared in the next line
+    allowed = (excess <= atol) & np.isfinite(gaps) | (gaps == 0)
+    words = tolerance.words(rtol, atol)
+    if allowed.all():
+        return allowed, f"within {words}"
+    needed = float(np.max(np.where(allowed, 0, excess)))
+    offer = f"; --atol {_rounded_up(needed)} would allow it" if math.isfinite(needed) else ""
+    return allowed, f"beyond {words}{offer}"
 
 
 def _rounded_up(number: float) -> str:
@@ -251,7 +249,7 @@ def _rounded_up(number: float) -> str:
 
 
 def _values(
-    make: _Make, judging: _Judging, name: str, expected: Any, found: Any
+    make: _Make, judge: _Judge, name: str, expected: Any, found: Any
 ) -> Iterator[Difference]:
     kinds = [_kind(side) for side in (expected, found)]
     if kinds[0] != kinds[1]:
@@ -260,9 +258,9 @@ def _values(
         if len(expected) != len(found):
             yield make(name, "length", str(len(expected)), str(len(found)))
         for place, pair in enumerate(zip(expected, found, strict=False)):
-            yield from _values(make, judging, f"{name}[{place}]", *pair)
+            yield from _values(make, judge, f"{name}[{place}]", *pair)
     elif expected is not None:
-        yield from _arrays(make, judging, name, np.asarray(expected), np.asarray(found))
+        yield from _arrays(make, judge, name, np.asarray(expected), np.asarray(found))
 
 
 def _kind(value: Any) -> str:
@@ -272,7 +270,7 @@ def _kind(value: Any) -> str:
 
 
 def _arrays(
-    make: _Make, judging: _Judging, name: str, expected: Array, found: Array
+    make: _Make, judge: _Judge, name: str, expected: Array, found: Array
 ) -> Iterator[Difference]:
     if expected.shape != found.shape:
         yield make(name, "shape", str(expected.shape), str(found.shape))
@@ -285,7 +283,7 @@ def _arrays(
     places = np.flatnonzero(_differ(left, right))
     if not places.size:
         return
-    allowed, words = judging(left, left[places], right[places])
+    allowed, words = judge(left, left[places], right[places])
     beyond = places[~allowed]
     is_allowed = not beyond.size
     places = places if is_allowed else beyond
