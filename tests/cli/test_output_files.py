@@ -190,6 +190,14 @@ def test_an_array_in_the_folder_of_the_outputs_is_not_replaced(
     assert np.load(out / "q.npy").shape == (4,)
 
 
+def test_a_profile_is_not_replaced(refused: Refused, whole: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "own.json"
+    profile.write_text("{}")
+    for words in (("lower", whole), ("check", whole, "--fix")):
+        assert "a file that is read" in refused("TS702", *words, "--for", profile, "-o", profile)
+    assert profile.read_text() == "{}"
+
+
 def test_the_weights_of_an_openvino_ir_are_not_replaced(refused: Refused, tmp_path: Path) -> None:
     path = cut_file().save(tmp_path)
     before = contents(tmp_path)

@@ -9,24 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.completing import completes
 from tensorsplit.cli.files import OutputFile, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
+from tensorsplit.cli.words import Word
 
 if TYPE_CHECKING:
     from tensorsplit.bench.workloads import Workload
-
-
-def _workloads() -> Iterable[str]:
-    from tensorsplit.bench.workloads import WORKLOADS
-
-    return WORKLOADS
-
-
-def _peers() -> Iterable[str]:
-    from tensorsplit.bench.peers import PEERS
-
-    return PEERS
 
 
 @click.command(
@@ -38,13 +26,12 @@ def _peers() -> Iterable[str]:
         "bench --quick",
     ),
 )
-@click.argument("workload", nargs=-1, shell_complete=completes(_workloads))
+@click.argument("workload", nargs=-1, type=Word("workload", "bench.workloads:WORKLOADS"))
 @click.option("--list", "listed", is_flag=True, help="List the workloads and the peers, and stop.")
 @click.option(
     "--peer",
     "peers",
-    metavar="PEER",
-    shell_complete=completes(_peers),
+    type=Word("peer", "bench.peers:PEERS"),
     multiple=True,
     help="Compare with this library only; may be repeated. By default all that are installed.",
 )

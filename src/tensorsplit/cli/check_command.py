@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit import __version__
-from tensorsplit.cli.completing import codes, completes, target_names
 from tensorsplit.cli.files import (
     PIPE,
     InputFile,
@@ -37,6 +36,7 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
+from tensorsplit.cli.words import CODE, TARGET
 from tensorsplit.core.errors import UNREADABLE_MODEL, SplitError, count_of, printable
 
 if TYPE_CHECKING:
@@ -68,16 +68,14 @@ _STYLES = {
 @click.option(
     "--for",
     "target",
-    metavar="ENGINE",
-    shell_complete=completes(target_names, files=True),
+    type=TARGET,
     help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
     " portable.",
 )
 @click.option(
     "--ignore",
-    metavar="CODE",
+    type=CODE,
     multiple=True,
-    shell_complete=completes(codes),
     help="Leave out findings of this code; may be repeated.",
 )
 @click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tensorsplit.cli.completing import completes
 from tensorsplit.cli.files import (
     InputFile,
     OutputFile,
     OutputFolder,
     WritingCommand,
     outputs,
-    reads,
     write_files,
 )
 from tensorsplit.cli.screen import (
@@ -33,6 +31,7 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
+from tensorsplit.cli.words import Word
 from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
 
@@ -54,12 +53,6 @@ _FILE: dict[str, Any] = {"metavar": "FILE", "type": OutputFile(path_type=Path)}
 _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path)}
 
 
-def _subjects() -> Iterable[str]:
-    from tensorsplit.conformance.subjects import SUBJECTS
-
-    return SUBJECTS
-
-
 @click.command(
     cls=WritingCommand,
     epilog=examples(
@@ -72,10 +65,8 @@ def _subjects() -> Iterable[str]:
 )
 @click.option(
     *("--engine", "-e", "engines"),
-    metavar="NAME",
-    shell_complete=completes(_subjects, ALL, files=True),
+    type=Word("name", "conformance.subjects:SUBJECTS", ALL, suffix=".py"),
     multiple=True,
-    callback=reads(".py"),
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
     " `all` for all that are installed. The default is numpy, onnx-reference, onnxruntime and"
     " openvino, as far as they are installed.",

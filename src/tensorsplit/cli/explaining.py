@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit.arrays.arguments import bind_values
-from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import (
     PIPE,
     InputFile,
@@ -25,6 +24,7 @@ from tensorsplit.cli.parsing import (
     parse_shape,
 )
 from tensorsplit.cli.screen import examples, say, show, write
+from tensorsplit.cli.words import Word
 from tensorsplit.core.dimensions import Shape, show_dim
 from tensorsplit.core.errors import (
     UNKNOWN_OPERATOR,
@@ -89,7 +89,7 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "target",
     metavar="OPERATOR|MODEL",
     type=InputFile(allow_dash=True),
-    shell_complete=completes(operator_names, files=True),
+    shell_complete=Word("operator", "cli.words:operator_names", suffix="").shell_complete,
 )
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
 @click.option("--shape", help="The shape of the data, such as 7,4 or N,4; ? is unknown.")

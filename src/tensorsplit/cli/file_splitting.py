@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.files import InputFile, WritingCommand, outputs
 from tensorsplit.cli.parsing import parse_bytes, parse_lengths
 from tensorsplit.cli.screen import Table, examples, note, progress_of, say, show
+from tensorsplit.cli.words import OPERATOR
 from tensorsplit.core.errors import printable
 from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operator_named
@@ -39,8 +39,7 @@ _MOST_PARTS = 8
 @click.option("--chunk", type=int, metavar="L", help="The length of each part but the last.")
 @click.option(
     "--operator",
-    metavar="OPERATOR",
-    shell_complete=completes(operator_names),
+    type=OPERATOR,
     help="The operator version that is followed.",
 )
 @click.option("--opset", type=int, help="The opset that selects the version.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import click
 import numpy as np
+from click.types import StringParamType
 
 from tensorsplit.cli.screen import is_terminal
 from tensorsplit.core.errors import UNWRITABLE, SplitError
@@ -88,16 +89,16 @@ class OutputFolder(_NotedPath):
     noted_in = "folders"
 
 
-def reads(suffix: str = "") -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """The callback of an option that may name files to read, of a suffix, perhaps behind ``=``."""
+class NamedFile(StringParamType):
+    """The type of a file to read, perhaps behind a name, which may hold ``=`` as the path may."""
 
-    def note(_: click.Context, __: click.Parameter, value: Any) -> Any:
-        for word in (value,) if isinstance(value, str) else value or ():
-            parts = word.split("=") if word.endswith(suffix) else []
-            outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]
+    name = "name=file"
+
+    def convert(self, value: str, *_: Any) -> str:
+        """The word as it is."""
+        parts = value.split("=")
+        outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]
         return value
-
-    return note
 
 
 def may_replace(model: str) -> None:

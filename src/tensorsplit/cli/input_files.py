@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import click
 import numpy as np
 
-from tensorsplit.cli.files import Array, reads
+from tensorsplit.cli.files import Array, NamedFile
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.core.documents import likeness, read_file
@@ -43,7 +43,7 @@ _ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 def input_option(text: str) -> Callable[[Command], Command]:
     """The option ``--input``, passed on as `written`."""
     names = ("--input", "-i", "written")
-    return click.option(*names, metavar="NAME=FILE", multiple=True, callback=reads(), help=text)
+    return click.option(*names, type=NamedFile(), multiple=True, help=text)
 
 
 def read_feeds(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tensorsplit.cli.completing import completes, engine_names, target_names
 from tensorsplit.cli.files import (
     InputFile,
     Output,
@@ -18,7 +17,6 @@ from tensorsplit.cli.files import (
     WritingCommand,
     may_replace,
     read_source,
-    reads,
     refuse_terminal,
 )
 from tensorsplit.cli.input_files import INPUT_SHAPE_OPTION, read_input_shapes
@@ -33,6 +31,7 @@ from tensorsplit.cli.screen import (
     show,
 )
 from tensorsplit.cli.verifying import Verification, verifies
+from tensorsplit.cli.words import ENGINE, TARGET
 from tensorsplit.core.errors import count_of, printable
 
 if TYPE_CHECKING:
@@ -139,9 +138,8 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
 @click.option(
     "--engine",
     "engines",
-    metavar="ENGINE",
+    type=ENGINE,
     multiple=True,
-    shell_complete=completes(engine_names),
     help="With --verify, run both models with this engine too, beside our own operators; may be"
     " repeated.",
 )
@@ -224,10 +222,8 @@ def _counted(nodes: Sequence[str]) -> str:
 @click.option(
     "--for",
     "target",
-    metavar="ENGINE",
+    type=TARGET,
     required=True,
-    shell_complete=completes(target_names, files=True),
-    callback=reads(".json"),
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
     " lengths, axes from the front).",
 )

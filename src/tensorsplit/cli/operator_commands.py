@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.completing import completes, operator_names
 from tensorsplit.cli.screen import Table, examples, format_option, show, write, write_json
+from tensorsplit.cli.words import OPERATOR
 from tensorsplit.core.differences import OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operator_named, operators
@@ -26,7 +26,7 @@ _ABSENT = "-"
 @click.command(
     epilog=examples("ops", "ops onnx.Split-13", "ops Split --opset 12 --format markdown")
 )
-@click.argument("operator", required=False, shell_complete=completes(operator_names))
+@click.argument("operator", required=False, type=OPERATOR)
 @click.option("--opset", type=int, help="The opset, where OPERATOR is a name such as Split.")
 @format_option("text", "json", "markdown")
 def ops(operator: str | None, opset: int | None, style: str) -> None:
@@ -98,8 +98,8 @@ def _page(page: Page) -> Iterator[RenderableType]:
         "diff onnx.Split-13 onnx.Split-18", "diff onnx.Split-18 openvino.VariadicSplit-1"
     )
 )
-@click.argument("before", shell_complete=completes(operator_names))
-@click.argument("after", shell_complete=completes(operator_names))
+@click.argument("before", type=OPERATOR)
+@click.argument("after", type=OPERATOR)
 @format_option("text", "json")
 def diff(before: str, after: str, style: str) -> None:
     """Show what changed between two operator versions, side by side.

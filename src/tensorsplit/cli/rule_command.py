@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.completing import codes, completes
 from tensorsplit.cli.screen import Table, examples, format_option, say, show, write, write_json
+from tensorsplit.cli.words import CODE
 from tensorsplit.core.errors import USAGE, Kind, SplitError
 from tensorsplit.core.errors import show as quoted
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=examples("rule", "rule TS304", "rule TS825 --format markdown"))
-@click.argument("code", required=False, shell_complete=completes(codes))
+@click.argument("code", required=False, type=CODE)
 @format_option("text", "json", "markdown")
 def rule(code: str | None, style: str) -> None:
     """List the codes of errors and findings, or print the page of one."""

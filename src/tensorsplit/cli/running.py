@@ -18,7 +18,6 @@ import click
 import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.cli.completing import completes, engine_names
 from tensorsplit.cli.files import (
     Array,
     InputFile,
@@ -33,6 +32,7 @@ from tensorsplit.cli.files import (
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.cli.verifying import SIZE, judged_by, limit_options, tolerance_options
+from tensorsplit.cli.words import ENGINE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Content
 
@@ -66,8 +66,7 @@ _LONGEST_LINE = 400
 )
 @click.option(
     "--engine",
-    metavar="ENGINE",
-    shell_complete=completes(engine_names, "auto"),
+    type=Word("engine", ENGINE.known, "auto"),
     default="auto",
     show_default=True,
     help="What runs it: numpy, onnx-reference, onnxruntime, openvino; or auto, which is numpy, but"
@@ -75,8 +74,7 @@ _LONGEST_LINE = 400
 )
 @click.option(
     *("--compare", "others"),
-    metavar="ENGINE",
-    shell_complete=completes(engine_names),
+    type=ENGINE,
     multiple=True,
     help="Run this engine too and say where it differs; may be repeated.",
 )

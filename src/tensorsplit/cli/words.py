@@ -1,0 +1,60 @@
+"""Words that stand for something: what the help calls them, and what a shell offers for them.
+
+What is offered is loaded when it is asked for. Whether a word means anything, its command decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+from click.types import StringParamType
+
+from tensorsplit.cli.files import outputs
+
+
+class Word(StringParamType):
+    """The type of a word that is one of a set, or perhaps the name of a file to read.
+
+    Attributes:
+        name: What the help calls it, in capitals.
+        known: Where the set is, or a function that returns it: ``module:name`` in the package.
+        others: What it may be besides.
+        suffix: That of files which it may name, and which no output may be; None for no files.
+    """
+
+    def __init__(self, name: str, known: str, *others: str, suffix: str | None = None) -> None:
+        self.name = name
+        self.known = known
+        self.others = others
+        self.suffix = suffix
+
+    def convert(self, value: str, *_: Any) -> str:
+        """The word as it is."""
+        if self.suffix is not None and value.endswith(self.suffix):
+            outputs().reads.append(Path(value))
+        return value
+
+    def shell_complete(self, _: click.Context, __: object, incomplete: str) -> list[CompletionItem]:
+        """The words that begin so, and files where these will do too."""
+        known = resolve_name(f"tensorsplit.{self.known}")
+        words = (*self.others, *(known() if callable(known) else known))
+        files = [] if self.suffix is None else [CompletionItem(incomplete, type="file")]
+        return files + [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def operator_names() -> Iterable[str]:
+    """The identifiers of the operator versions, and the names that stand for the newest ones."""
+    from tensorsplit.core.records import operators
+
+    return dict.fromkeys((*operators, *(record.name for record in operators.values())))
+
+
+ENGINE = Word("engine", "engines:ENGINES")
+TARGET = Word("engine", "model.profiles:targets", suffix=".json")
+OPERATOR = Word("operator", "cli.words:operator_names")
+CODE = Word("code", "model.check.checks:REPORTED")
