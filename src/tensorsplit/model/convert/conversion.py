@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from operator import is_not
 from typing import Any
@@ -20,7 +20,7 @@ from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
-from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.node_outputs import infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
@@ -63,41 +63,30 @@ class ConversionReport:
 
 
 class Conversion:
-    """A model that is being converted; it is looked at when the first node may have to change.
+    """A model that is being converted.
 
     Attributes:
         target: The opset that it is converted to.
+        facts: What is known of its values.
         pending: Nodes still to be converted.
         edits: What is replaced and removed.
         report: What was rewritten.
     """
 
     def __init__(self, model: ir.Model, target: int, report: ConversionReport) -> None:
-        self.model, self.target, self.report, self.edits = model, target, report, Edits()
+        self.model, self.target, self.report = model, target, report
+        self.facts, self.names, self.edits = analyse(model), Names(model), Edits()
+        self._wrong = {error.node: error for error in reversed(self.facts.errors)}
         self.pending: list[NodeConversion] = []
         self._maybe_unused: dict[ir.Value, None] = {}
         self._rewritten: dict[int, ConvertedNode] = {}
-
-    @cached_property
-    def facts(self) -> Facts:
-        """What is known of the values of the model."""
-        return analyse(self.model)
-
-    @cached_property
-    def names(self) -> Names:
-        """The names that the model has."""
-        return Names(self.model)
-
-    @cached_property
-    def _wrong(self) -> dict[str | None, SplitError]:
-        return {error.node: error for error in reversed(self.facts.errors)}
 
     def started(self, ref: NodeRef) -> NodeConversion:
         """The model's own node; a wrong one is refused.
 
         Not so in a body or function, where it may never run, and then is not a mistake (D22).
         """
-        error = self._wrong.get(ref.path)  # looks at the model before the first change
+        error = self._wrong.get(ref.path)
         if error is not None and ref.scope is self.model.graph:
             raise error
         return NodeConversion(ref, self)

@@ -36,6 +36,7 @@ from tensorsplit.model.graph.nodes import (
     schema_of,
     walk,
 )
+from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
@@ -87,9 +88,19 @@ def _to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     dropped = (each for key, each in functions.items() if key not in model.functions)
     report.dropped += map(function_label, dropped)
     imports = _imports(model)
-    conversion = Conversion(model, target, report)
+    if refs := list(_to_convert(model, target)):
+        _convert_all(refs, Conversion(model, target, report))
+    for scope, name in imports:
+        scope.opset_imports[name] = target
+    imported = [helper.make_opsetid("", target)]
+    needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
+    model.ir_version = max(model.ir_version, needed)
+
+
+def _convert_all(refs: list[NodeRef], conversion: Conversion) -> None:
+    """Bring nodes, and those that they are replaced by, to the target."""
     constants: list[NodeConversion] = []
-    for ref in _to_convert(model, target):
+    for ref in counted("converting", refs):
         conversion.pending.append(conversion.started(ref))
         while conversion.pending:
             node = conversion.pending.pop()
@@ -102,11 +113,6 @@ def _to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
         if not node.is_replaced:
             _convert(node)
     conversion.finish()
-    for scope, name in imports:
-        scope.opset_imports[name] = target
-    imported = [helper.make_opsetid("", target)]
-    needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
-    model.ir_version = max(model.ir_version, needed)
 
 
 def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
@@ -156,7 +162,7 @@ def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
     functions = functions_of(model)
     for output in model.graph.outputs:
         check_produced(output, "graph", "the output")
-    for ref in walk(model, "converting"):
+    for ref in walk(model):
         if ref.node.domain == "" and called_by(ref.node) not in functions:
             if ref.opset == 0:
                 problem = "there is no opset import for ONNX's own domain"
