@@ -107,7 +107,7 @@ def test_the_stderr_tail_is_kept() -> None:
 def test_reading_beyond_the_data_is_an_error_of_memory() -> None:
     found = result("overreads", ILLEGAL)
     assert found.memory
-    assert found.severity == 0
+    assert found.outcome.severity == 0
 
 
 def test_a_case_that_damages_the_process_is_blamed_and_the_affected_one_is_not() -> None:

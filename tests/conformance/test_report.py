@@ -21,11 +21,10 @@ import pytest
 from rich.console import Console
 
 from tensorsplit.cli.screen import show
-from tensorsplit.conformance.document import Document, Result, SubjectInfo
+from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
 from tensorsplit.conformance.report.__main__ import main
-from tensorsplit.conformance.report.summary import OUTCOMES
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -56,7 +55,8 @@ def data_of(page: str) -> Any:
         for subject, numbers in theirs.items()
     }
     results = [{"case": case["id"], **said} for case in run["cases"] for said in case["results"]]
-    return {**run, "results": results, "lines": lines, "scripts": texts}
+    places = {(said["case"], said["subject"]): said.pop("severity") for said in results}
+    return {**run, "results": results, "severities": places, "lines": lines, "scripts": texts}
 
 
 def unpacked(page: str, name: str) -> Any:
@@ -212,10 +212,11 @@ class TestPage:
 
     def test_its_outcomes_are_in_the_order_of_their_severity(self) -> None:
         run = documents.small()
-        keys = [outcome["key"] for outcome in data_of(html(run, documents.script))["outcomes"]]
+        data = data_of(html(run, documents.script))
         for result in run.results:
             memory = result.memory and result.verdict in {"wrong", "accepted-but-illegal"}
-            assert keys[result.severity] == ("memory" if memory else result.verdict)
+            outcome = data["outcomes"][data["severities"][result.case, result.subject]]
+            assert outcome["key"] == ("memory" if memory else result.verdict)
 
     def test_every_deviation_has_its_words_and_its_script(self) -> None:
         data = data_of(html(documents.small(), documents.script))

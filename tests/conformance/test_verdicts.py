@@ -124,7 +124,7 @@ def test_what_comes_of_an_illegal_model_is_described() -> None:
 def test_an_element_that_is_nowhere_in_the_data_was_read_from_outside() -> None:
     found = verdict(None, np.append(DATA, np.float32(77)))
     assert found.memory
-    assert found.severity == 0
+    assert found.outcome.severity == 0
 
 
 def test_elements_that_come_out_twice_were_not_read_from_outside() -> None:
@@ -164,7 +164,7 @@ def test_the_worst_verdict_comes_first() -> None:
         Result("c", "e", "crash"),
         Result("c", "e", "wrong", memory=True),
     ]
-    assert sorted(found, key=lambda entry: entry.severity) == found[::-1]
+    assert sorted(found, key=lambda entry: entry.outcome.severity) == found[::-1]
 
 
 SPLIT = """<ir_version: 10, opset_import: ["": 18]>

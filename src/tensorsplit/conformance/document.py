@@ -23,25 +23,62 @@ from tensorsplit.core.errors import USAGE, SplitError, show
 PASS = "pass"  # noqa: S105 - a verdict
 UNTESTED = "untested"
 SKIPPED = "skipped"
-VERDICTS = (
-    "crash",
-    "wrong",
-    "accepted-but-illegal",
-    "lost-refusal",
-    "hang",
-    "refused-but-legal",
-    "unsupported-type",
-    PASS,
-    UNTESTED,
-    SKIPPED,
-)
-"""What may come of a case, worst first; a result with a memory error comes before all of them.
 
-``lost-refusal`` is for a tool that rewrites models: what it makes of a model runs where the model
-itself is to be refused. The last three are no deviations. ``untested`` stands for a refusal that
-the standard asks for, but that the subject gives for another reason: it lacks the element type or
-the operator; and for that of a tool whose target can't express the model. ``skipped`` stands for a
-file format that the subject does not read, and counts nowhere.
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What may come of a case: a verdict, or wrong data from foreign memory, which is worse."""
+
+    severity: int  # 0 for the worst; the same for all that is no deviation
+    key: str  # the verdict, or ``memory``; how it is written in a link, and in the class of a style
+    style: str  # its style in a terminal
+    meaning: str  # what it means, in one sentence
+
+    @property
+    def title(self) -> str:
+        """What a reader sees."""
+        return "wrong, memory" if self.key == "memory" else self.key.replace("-", " ")
+
+    @property
+    def sign(self) -> str:
+        """A character that stands for it where there is little room."""
+        return "?" if self.key == UNTESTED else self.key[0].upper()
+
+
+_FINE = 8
+_MEMORY = Outcome(
+    *(0, "memory", "bold magenta"), "Ran, and returned what was read or written outside a buffer."
+)
+_BY_VERDICT = {
+    verdict: Outcome(severity, verdict, style, meaning)
+    for severity, verdict, style, meaning in (
+        (1, "crash", "bold red", "The process died: a signal, an abort, a corrupted heap."),
+        (2, "wrong", "red", "Ran without an error and returned something else."),
+        (
+            *(3, "accepted-but-illegal", "yellow"),
+            "Ran a model that the standard, or a decision, refuses.",
+        ),
+        (
+            *(4, "lost-refusal", "yellow"),
+            "Rewrote a model so that it runs where the original is to be refused.",
+        ),
+        (5, "hang", "bold yellow", "Did not return within the time allowed."),
+        (6, "refused-but-legal", "cyan", "Refused a model that is right."),
+        (7, "unsupported-type", "dim", "Refused because it lacks this element type or operator."),
+        (_FINE, PASS, "green", "Did what the standard says."),
+        (
+            *(_FINE, UNTESTED, "dim"),
+            "Refused a wrong model for lack of the type or operator, or the target can't say it.",
+        ),
+        (_FINE, SKIPPED, "dim", "A file format that the subject does not read; not counted."),
+    )
+}
+OUTCOMES = (_MEMORY, *_BY_VERDICT.values())
+"""Every outcome, worst first.
+
+``lost-refusal`` is for tools that rewrite models. ``untested`` stands for a refusal that the
+standard asks for, but that the subject gives for another reason, and for that of a tool whose
+target can't express the model.
 """
 
 _COMPRESSED = ".gz"
@@ -75,7 +112,7 @@ class Result:
 
     case: str
     subject: str
-    verdict: str  # one of `VERDICTS`
+    verdict: str  # the key of one of `OUTCOMES`, but the first
     detail: str = ""  # what was seen, in one or two sentences; empty for a pass
     signal: str = ""  # the signal that ended the process, such as ``SIGFPE``
     # the output that is wrong, with its position in a sequence, such as ``parts[2]``
@@ -88,16 +125,15 @@ class Result:
     deviation: str = ""  # the id of the known deviation that the result belongs to
 
     @property
-    def is_deviation(self) -> bool:
-        """Whether the subject did not do what the standard asks."""
-        return self.verdict not in (PASS, UNTESTED, SKIPPED)
+    def outcome(self) -> Outcome:
+        """Its verdict; for data that was read outside of a buffer, and given out, the worst."""
+        is_foreign = self.memory and self.verdict in ("wrong", "accepted-but-illegal")
+        return _MEMORY if is_foreign else _BY_VERDICT[self.verdict]
 
     @property
-    def severity(self) -> int:
-        """0 for the worst: data that was read outside of a buffer, given out as a result."""
-        if self.memory and self.verdict in ("wrong", "accepted-but-illegal"):
-            return 0
-        return VERDICTS.index(self.verdict) + 1
+    def is_deviation(self) -> bool:
+        """Whether the subject did not do what the standard asks."""
+        return self.outcome.severity < _FINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +164,7 @@ class Document:
 
     def deviations(self) -> Iterator[Result]:
         """The results that are no pass, worst first."""
-        order = sorted(self.results, key=lambda result: result.severity)
+        order = sorted(self.results, key=lambda result: result.outcome.severity)
         return (result for result in order if result.is_deviation)
 
     def to_json(self) -> dict[str, Any]:
@@ -158,7 +194,7 @@ class Document:
         names = {subject.name for subject in document.subjects}
         ids = {case.id for case in document.cases}
         for result in document.results:
-            if result.verdict not in VERDICTS:
+            if result.verdict not in _BY_VERDICT:
                 raise _no_document(f"there is no verdict {show(result.verdict)}")
             if result.subject not in names or result.case not in ids:
                 raise _no_document(f"a result is about {show(result.case)} with {result.subject}")

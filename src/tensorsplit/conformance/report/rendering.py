@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 from tensorsplit.conformance.case import CaseSplit
-from tensorsplit.conformance.document import PASS, SKIPPED, Document
+from tensorsplit.conformance.document import OUTCOMES, PASS, SKIPPED, Document
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report.summary import (
-    OUTCOMES,
     WORST,
     Group,
     Summary,
@@ -152,12 +151,15 @@ def _packed(content: Any) -> str:
 def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
     """The run as ``--format json`` writes it, and what the page needs besides.
 
-    Each case has its ``results``, and ``picture``, its place in ``pictures``, if it has one.
+    Each case has its ``results``, each with ``severity``, the place of its outcome; and
+    ``picture``, its place in ``pictures``, if it has one.
     """
     content = document.to_json()
+    places = {outcome.key: place for place, outcome in enumerate(OUTCOMES)}
     results: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for result in content.pop("results"):
-        results[result.pop("case")].append(result)
+    for result, told in zip(document.results, content.pop("results"), strict=True):
+        told["severity"] = places[result.outcome.key]
+        results[told.pop("case")].append(told)
     pictures: dict[tuple[str, CaseSplit], int] = {}
     for case, entry in zip(document.cases, content["cases"], strict=True):
         del entry["cut"]

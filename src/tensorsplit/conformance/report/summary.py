@@ -9,57 +9,15 @@ from dataclasses import dataclass
 from itertools import groupby, product
 from typing import Any
 
-from tensorsplit.conformance.document import PASS, SKIPPED, Document, Result, SubjectInfo
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A verdict as the reports show it; wrong data from foreign memory is an outcome of its own."""
-
-    key: str  # how it is written in a link, and in the class of a style
-    style: str  # its style in a terminal
-    meaning: str  # what it means, in one sentence
-
-    @property
-    def title(self) -> str:
-        """What a reader sees."""
-        return "wrong, memory" if self.key == "memory" else self.key.replace("-", " ")
-
-    @property
-    def sign(self) -> str:
-        """A character that stands for it where there is little room."""
-        return "?" if self.key == "untested" else self.key[0].upper()
-
-
-OUTCOMES = tuple(
-    Outcome(key, style, meaning)
-    for key, style, meaning in (
-        ("memory", "bold magenta", "Ran, and returned what was read or written outside a buffer."),
-        ("crash", "bold red", "The process died: a signal, an abort, a corrupted heap."),
-        ("wrong", "red", "Ran without an error and returned something else."),
-        (
-            "accepted-but-illegal",
-            "yellow",
-            "Ran a model that the standard, or a decision, refuses.",
-        ),
-        (
-            "lost-refusal",
-            "yellow",
-            "Rewrote a model so that it runs where the original is to be refused.",
-        ),
-        ("hang", "bold yellow", "Did not return within the time allowed."),
-        ("refused-but-legal", "cyan", "Refused a model that is right."),
-        ("unsupported-type", "dim", "Refused because it lacks this element type or operator."),
-        ("pass", "green", "Did what the standard says."),
-        (
-            "untested",
-            "dim",
-            "Refused a wrong model for lack of the type or operator, or the target can't say it.",
-        ),
-        ("skipped", "dim", "A file format that the subject does not read; not counted."),
-    )
+from tensorsplit.conformance.document import (
+    OUTCOMES,
+    PASS,
+    SKIPPED,
+    Document,
+    Outcome,
+    Result,
+    SubjectInfo,
 )
-"""Every outcome, worst first; an outcome's place here is the `severity` of its results."""
 
 WORST = OUTCOMES[:3]
 """The outcomes whose cases the reports name before anything else."""
@@ -114,7 +72,7 @@ class OutcomeChange:
     @property
     def direction(self) -> str:
         """Whether the newer version is nearer to what the standard asks: worse, better or alike."""
-        before, after = _severity(self.before), _severity(self.after)
+        before, after = self.before.severity, self.after.severity
         return "worse" if after < before else "better" if after > before else "alike"
 
 
@@ -146,7 +104,7 @@ class Summary:
         self._counts: dict[tuple[str, str], Counts] = defaultdict(Counts)
         for result in document.results:
             for key in product((result.subject, ""), (operators[result.case], "")):
-                self._counts[key][OUTCOMES[result.severity].key] += 1
+                self._counts[key][result.outcome.key] += 1
         self.successions = _successions(document)  # what changed, where versions were compared
         self.operators = sorted(set(operators.values()), key=_by_version)
         self.groups = _groups(document)  # the deviations, worst first
@@ -182,14 +140,8 @@ def _successions(document: Document) -> list[Succession]:
     outcomes: dict[str, dict[str, Outcome]] = defaultdict(dict)
     for result in document.results:
         if result.verdict != SKIPPED:
-            outcomes[result.subject][result.case] = OUTCOMES[result.severity]
+            outcomes[result.subject][result.case] = result.outcome
     return [_succession(*pair, *(outcomes[each.name] for each in pair)) for pair in pairs]
-
-
-def _severity(outcome: Outcome) -> int:
-    """0 for the worst; the same for all that is no deviation."""
-    places = [entry.key for entry in OUTCOMES]
-    return min(places.index(outcome.key), places.index(PASS))
 
 
 def _succession(
@@ -203,7 +155,7 @@ def _succession(
     changes = [OutcomeChange(*outcomes, tuple(cases)) for outcomes, cases in changed.items()]
     order = ("worse", "better", "alike")
     changes.sort(
-        key=lambda each: (order.index(each.direction), *map(_severity, (each.after, each.before)))
+        key=lambda each: (order.index(each.direction), each.after.severity, each.before.severity)
     )
     return Succession(before, after, len(both), tuple(changes))
 
@@ -217,17 +169,18 @@ def _groups(document: Document) -> list[Group]:
     """Worst first, by subject as they were run; new deviations first, then those of many cases."""
     subjects = {subject.name: subject for subject in document.subjects}
     places = list(subjects)
-    alike: dict[tuple[int, str, str], list[Result]] = defaultdict(list)
+    alike: dict[tuple[Outcome, str, str], list[Result]] = defaultdict(list)
     for result in sorted(document.deviations(), key=lambda result: result.case):
-        alike[result.severity, result.subject, _gist(result)].append(result)
+        alike[result.outcome, result.subject, _gist(result)].append(result)
 
     def order(group: Group) -> tuple[int, int, bool, int, str]:
         first, size = group.results[0], len(group.results)
-        return first.severity, places.index(first.subject), not group.news, -size, first.case
+        severity, place = group.outcome.severity, places.index(first.subject)
+        return severity, place, not group.news, -size, first.case
 
     groups = (
-        Group(OUTCOMES[severity], subjects[name], tuple(results))
-        for (severity, name, _), results in alike.items()
+        Group(outcome, subjects[name], tuple(results))
+        for (outcome, name, _), results in alike.items()
     )
     return sorted(groups, key=order)
 

@@ -24,19 +24,11 @@ async function scriptOf(id, subject) {
 }
 
 const { outcomes } = run;
-const severityOf = new Map(outcomes.map(({ key }, severity) => [key, severity]));
-const PASS = severityOf.get("pass");
+const PASS = outcomes.findIndex(({ key }) => key === "pass");
 const subjectOf = new Map(run.subjects.map((subject) => [subject.name, subject]));
 const caseOf = new Map(run.cases.map((item) => [item.id, item]));
 
-// Data from foreign memory that came out as a result is worse than its verdict.
-for (const { results } of run.cases) {
-  for (const result of results) {
-    const returned = result.verdict === "wrong" || result.verdict === "accepted-but-illegal";
-    result.severity = severityOf.get(result.memory && returned ? "memory" : result.verdict);
-  }
-  results.sort((left, right) => left.severity - right.severity);
-}
+for (const { results } of run.cases) results.sort((left, right) => left.severity - right.severity);
 
 function versionOf(subject) {
   return Object.values(subjectOf.get(subject).versions)[0] ?? "";
