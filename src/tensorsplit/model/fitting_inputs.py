@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, cycle, product
+from itertools import chain, product
 from math import prod
 from time import monotonic
 from typing import Any
@@ -44,7 +44,6 @@ _MOST_ELEMENTS = 64
 _RANKS = ((2, 1, 3, 4), (0, 1, 2))
 """What is tried for inputs without a rank: of floats and others, and of whole numbers."""
 
-_DRAWS = 8
 _SECONDS = 3.0
 _STEPS = 60
 _MOST_RANDOM = 24
@@ -103,17 +102,15 @@ def fit_inputs(
         with suppress(Exception):  # onnx-ir raises of many kinds for calls that are not well-formed
             inline(inlined := model.clone())
             model = inlined
-    found, deadline, flip = FittingInputs(), monotonic() + _SECONDS, int(rng.integers(2))
+    found, deadline = FittingInputs(), monotonic() + _SECONDS
     open_ranks = {is_whole(entry) for entry in wanted if entry.shape is None}
     ranks = [every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS)]
-    draws = _DRAWS if any(entry.element_type == "bool" for entry in wanted) else 1
-    for number, (*pair, draw) in enumerate(product(*ranks, range(draws))):
+    for number, pair in enumerate(product(*ranks)):
         entries = [
             entry._replace(shape=(None,) * pair[is_whole(entry)]) if entry.shape is None else entry
             for entry in wanted
         ]
-        bits = cycle([flip ^ int(bit) for bit in f"{draw:03b}"])
-        made = _Attempt(model, entries, given, sizes, rng, bits).found(deadline)
+        made = _Attempt(model, entries, given, sizes, rng).found(deadline)
         if not number or (bool(made.problem), made.refused) < (bool(found.problem), found.refused):
             found = made
         if not found.problem and not found.refused:
@@ -131,7 +128,6 @@ class _Attempt:
     """One attempt, in which every input has a rank.
 
     Attributes:
-        bits: The elements of conditions.
         dims: The names that stand for what is open.
         labels: What these are, for a message.
     """
@@ -141,7 +137,6 @@ class _Attempt:
     given: Mapping[str, Any]
     sizes: Mapping[str, int]
     rng: np.random.Generator
-    bits: Iterator[int]
     dims: dict[str, Dim] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     values: dict[str, int] = field(default_factory=dict)
@@ -206,7 +201,7 @@ class _Attempt:
         return self._open(f"the dimension {text}", start, allowed)
 
     def _name_elements(self, *, is_fixing: bool) -> bool:
-        """Name the elements of small inputs of whole numbers; conditions are decided at once.
+        """Name the elements of small inputs of whole numbers, and of conditions.
 
         Where one dimension is open nothing is done, unless it is to be fixed as it is now.
         """
@@ -224,13 +219,15 @@ class _Attempt:
                 continue
             for dim, number in zip(map(str, shape), numbers, strict=True):
                 self.allowed[dim] = range(number, number + 1)
-            fit = range(-1 if kind.startswith("int") else 0, _LARGE)
-            values = list[Dim]()
-            for index, start in enumerate(map(int, self.rng.integers(1, _FEW, prod(numbers)))):
-                bit = next(self.bits) if numbers == () else start % 2
-                label = f"element {index} of '{entry.name}'"
-                values.append(bit if kind == "bool" else self._open(label, start, fit))
-            self.facts[entry.name] = replace(fact, shape=numbers, values=tuple(values))
+            is_flag = kind == "bool"
+            fit = range(-1 if kind.startswith("int") else 0, 2 if is_flag else _LARGE)
+            first, stop = (0, 2) if is_flag else (1, _FEW)
+            starts = map(int, self.rng.integers(first, stop, prod(numbers)))
+            values = tuple(
+                self._open(f"element {index} of '{entry.name}'", start, fit)
+                for index, start in enumerate(starts)
+            )
+            self.facts[entry.name] = replace(fact, shape=numbers, values=values)
             named = True
         return named
 
