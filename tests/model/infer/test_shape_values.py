@@ -103,6 +103,23 @@ PATTERNS: dict[str, tuple[str, int, dict[str, tuple[Any, ...]]]] = {
         17,
         {"y": ("N", 8, "floor(h/2)", "floor(w/2)")},
     ),
+    "a kernel whose sides have names": (
+        "y = Conv<pads=[1, 0, 1, 0]>(image, image)",
+        17,
+        {"y": ("N", "N", 3, 1)},
+    ),
+    "the largest of floats": (
+        """low = Constant<value_floats=[0.5]>() high = Constant<value_floats=[2.5]>()
+        most = Max(low, high) n = Cast<to=7>(most) y = ConstantOfShape(n)""",
+        17,
+        {"y": (2,)},
+    ),
+    "booleans as numbers": (
+        """n = Constant<value_ints=[2]>() yeses = ConstantOfShape<value = bool[1] {1}>(n)
+        lengths = Cast<to=7>(yeses) y = ConstantOfShape(lengths)""",
+        17,
+        {"y": (1, 1)},
+    ),
 }
 
 

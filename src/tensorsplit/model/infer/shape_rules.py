@@ -1,12 +1,15 @@
 """Dimensions as expressions of named ones, where onnx's own inference leaves them open.
 
 Each rule gives the shape of the first output of an operator as far as it follows; what onnx knows
-already goes before it. A name stands for any number from 0 on: nothing is assumed of it.
+already goes before it, and what it refuses does not come here. A name stands for any number from
+0 on: nothing is assumed of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial, reduce
 from itertools import zip_longest
 from typing import TypeAlias
@@ -15,6 +18,7 @@ from tensorsplit.core.dimensions import (
     Dim,
     Shape,
     add,
+    are_known,
     combine,
     is_at_least,
     is_known,
@@ -23,9 +27,9 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
-from tensorsplit.model.infer.elements import Node
+from tensorsplit.model.infer.elements import Node, NotKnownError, elements_of
 
-_ShapeRule: TypeAlias = Callable[[Node], "Shape | None"]
+_ShapeRule: TypeAlias = Callable[[Node], Shape]
 
 _FAR = (1 << 31) - 1
 """Exporters write this, or more, for the end of an axis."""
@@ -34,77 +38,65 @@ _FAR = (1 << 31) - 1
 def followed_shape(node: Node) -> Shape | None:
     """The shape of the first output of a node of ONNX's own; None where nothing follows."""
     rule = _RULES.get(node.proto.op_type)
-    return None if rule is None else rule(node)
+    with suppress(NotKnownError):
+        return None if rule is None else rule(node)
+    return None
 
 
-def _concat(node: Node) -> Shape | None:
-    shapes = [node.shape(index) for index in range(len(node.inputs))]
+def _concat(node: Node) -> Shape:
+    shapes = [node.tensor(index).shape for index in range(len(node.inputs))]
     known = [shape for shape in shapes if shape is not None]
+    if not known:
+        raise NotKnownError
     axis = node.attribute("axis", 1)
-    if not known or any(len(shape) != len(known[0]) for shape in known):
-        return None
-    rank = len(known[0])
-    if not -rank <= axis < rank:
-        return None
-    made = list(known[0])
-    for shape in known[1:]:
-        made = [b if a is None or is_known(b) else a for a, b in zip(made, shape, strict=True)]
-    whole = len(known) == len(shapes)
-    lengths = [shape[axis] for shape in known]
-    made[axis] = reduce(add, lengths) if whole else None
+    made = [reduce(_told, dims) for dims in zip(*known, strict=True)]
+    made[axis] = (
+        reduce(add, [shape[axis] for shape in known]) if len(known) == len(shapes) else None
+    )
     return tuple(made)
 
 
-def _flatten(node: Node) -> Shape | None:
+def _told(left: Dim, right: Dim) -> Dim:
+    """What two say of the same dimension."""
+    return right if left is None or is_known(right) else left
+
+
+def _flatten(node: Node) -> Shape:
     shape, axis = node.shape(0), node.attribute("axis", 1)
-    if shape is None or not -len(shape) <= axis <= len(shape):
-        return None
-    axis += len(shape) if axis < 0 else 0
     return reduce(times, shape[:axis], 1), reduce(times, shape[axis:], 1)
 
 
-def _reshape(node: Node) -> Shape | None:
-    data = node.shape(0)
-    asked = tuple(node.attribute("shape", ())) if node.opset < 5 else node.elements(1)
-    if asked is None:
-        return None
-    made: list[Dim] = list(asked)
-    rest = None if data is None else list(data)
-    for index, dim in enumerate(asked):
-        if dim == 0 and not node.attribute("allowzero", 0):
-            made[index] = None if data is None or index >= len(data) else data[index]
-        elif dim == -1:
-            made[index] = None
-        if rest is not None and data is not None and _is_copied(dim, data, index):
-            rest[index] = 1
-    open_places = [
-        index
-        for index, dim in enumerate(made)
-        if dim is None and not (asked[index] == 0 and data is not None)
-    ]
-    if len(open_places) == 1 and data is not None and rest is not None:
+def _reshape(node: Node) -> Shape:
+    data, asked = node.tensor(0).shape, node.operand("shape", 1, 5)
+    keeps_zeros = node.attribute("allowzero", 0)
+    copied = [dim == 0 and not keeps_zeros for dim in asked]
+    if data is None:
+        pairs = zip(asked, copied, strict=True)
+        return tuple(None if dim == -1 or is_copied else dim for dim, is_copied in pairs)
+    made = [data[at] if copied[at] else None if dim == -1 else dim for at, dim in enumerate(asked)]
+    open_places = [at for at, dim in enumerate(asked) if dim is None or dim == -1]
+    if len(open_places) == 1:
         (place,) = open_places
-        others = [
-            made[index]
-            for index, dim in enumerate(asked)
-            if index != place and not _is_copied(dim, data, index)
-        ]
-        if _is_copied(asked[place], data, place) or 0 in others:
-            return tuple(made)
-        made[place] = quotient(rest, others)
+        same = {at for at, dims in enumerate(zip(made, data, strict=False)) if _is_same(*dims)}
+        same.update(at for at, is_copied in enumerate(copied) if is_copied)
+        others = [dim for at, dim in enumerate(made) if at != place and at not in same]
+        if 0 not in others:
+            rest = (dim for at, dim in enumerate(data) if at not in same)
+            made[place] = quotient(rest, others)
     return tuple(made)
 
 
-def _is_copied(dim: Dim, data: Shape, index: int) -> bool:
-    """Whether a length of a new shape is the same as the old one at the same place."""
-    if index >= len(data) or dim is None:
-        return False
-    return dim == 0 or (not is_known(dim) and str(dim) == str(data[index]))
+def _is_same(left: Dim, right: Dim) -> bool:
+    """Whether two dimensions have the same name."""
+    return left is not None and not is_known(left) and str(left) == str(right)
 
 
-def _expand(node: Node) -> Shape | None:
-    shape, asked = node.shape(0), node.elements(1)
-    return None if shape is None or asked is None else _broadcast(shape, asked)
+def _expand(node: Node) -> Shape:
+    return _broadcast(node.shape(0), node.elements(1))
+
+
+def _elementwise(node: Node) -> Shape:
+    return reduce(_broadcast, map(node.shape, range(len(node.inputs))))
 
 
 def _broadcast(left: Shape, right: Shape) -> Shape:
@@ -118,58 +110,37 @@ def _broadcast_dim(left: Dim, right: Dim) -> Dim:
             return other
         if is_known(one):
             return one
-    return left if left is not None and right is not None and str(left) == str(right) else None
+    return left if _is_same(left, right) else None
 
 
-def _elementwise(node: Node) -> Shape | None:
-    shapes = [node.shape(index) for index in range(len(node.inputs))]
-    known = [shape for shape in shapes if shape is not None]
-    return reduce(_broadcast, known) if known and len(known) == len(shapes) else None
+def _tile(node: Node) -> Shape:
+    return tuple(times(*dims) for dims in zip(node.shape(0), node.elements(1), strict=True))
 
 
-def _tile(node: Node) -> Shape | None:
-    shape, repeats = node.shape(0), node.elements(1)
-    if shape is None or repeats is None or len(shape) != len(repeats):
-        return None
-    return tuple(map(times, shape, repeats))
-
-
-def _pad(node: Node) -> Shape | None:
-    shape = node.shape(0)
-    pads = node.elements(1) if node.opset >= 11 else node.attribute("pads")
-    if shape is None or pads is None:
-        return None
-    axes = node.elements(3) if node.has(3) else tuple(range(len(shape)))
-    if axes is None or None in axes or len(pads) != 2 * len(axes):
-        return None
-    made = list(shape)
-    for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
-        if not is_known(axis) or not -len(shape) <= axis < len(shape):
-            return None
-        made[axis] = add(made[axis], add(before, after))
+def _pad(node: Node) -> Shape:
+    made, pads = list(node.shape(0)), node.operand("pads", 1, 11)
+    axes = node.elements(3) if node.has(3) else range(len(made))
+    count = len(axes)
+    for axis, before, after in zip(axes, pads[:count], pads[count:], strict=True):
+        place = _known(axis)
+        made[place] = add(made[place], add(before, after))
     return tuple(made)
 
 
-def _slice(node: Node) -> Shape | None:
-    shape = node.shape(0)
-    if node.opset < 10:
-        starts, ends = node.attribute("starts"), node.attribute("ends")
-        axes, steps = node.attribute("axes"), None
-    else:
-        starts, ends = node.elements(1), node.elements(2)
-        axes = node.elements(3) if node.has(3) else None
-        steps = node.elements(4) if node.has(4) else None
-        if (node.has(3) and axes is None) or (node.has(4) and steps is None):
-            return None
-    if shape is None or starts is None or ends is None:
-        return None
-    axes = tuple(range(len(starts))) if axes is None else axes
-    steps = (1,) * len(starts) if steps is None else steps
-    made = list(shape)
+def _known(dim: Dim) -> int:
+    if not is_known(dim):
+        raise NotKnownError
+    return int(dim)
+
+
+def _slice(node: Node) -> Shape:
+    made = list(node.shape(0))
+    starts, ends = node.operand("starts", 1, 10), node.operand("ends", 2, 10)
+    axes = node.operand("axes", 3, 10, tuple(range(len(starts))))
+    steps = node.elements(4) if node.has(4) else (1,) * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if not is_known(axis) or not -len(shape) <= axis < len(shape):
-            return (None,) * len(shape)
-        made[axis] = _sliced(shape[axis], start, end, step)
+        place = _known(axis)
+        made[place] = _sliced(made[place], start, end, step)
     return tuple(made)
 
 
@@ -178,14 +149,16 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not is_known(step) or step == 0:
         return None
     if step < 0:
-        is_whole = is_known(start) and is_known(end) and end < -_FAR
-        is_whole = is_whole and (start == -1 or start >= _FAR)
+        is_whole = are_known((start, end)) and end < -_FAR and (start == -1 or start >= _FAR)
         return _rounded_up(dim, -step) if is_whole else None
-    start, end = _bound(start, dim), _bound(end, dim)
+    return _counted(_bound(start, dim), _bound(end, dim), step)
+
+
+def _counted(start: Dim, end: Dim, step: int) -> Dim:
+    """How many numbers there are from one to before another."""
     if start is not None and start == end:
         return 0
-    length = combine(lambda a, b: a - b, end, start)
-    return None if length is None else _rounded_up(larger(0, length), step)
+    return _rounded_up(larger(0, combine(operator.sub, end, start)), step)
 
 
 def _bound(bound: Dim, dim: Dim) -> Dim:
@@ -209,39 +182,26 @@ def _rounded_up(dim: Dim, divisor: int) -> Dim:
     return combine(lambda a, b: (a + (b - 1)) // b, dim, divisor)
 
 
-def _range(node: Node) -> Shape | None:
-    bounds = [node.elements(index) for index in range(3)]
-    if any(bound is None or len(bound) != 1 for bound in bounds):
-        return (None,)
-    start, limit, step = (bound[0] for bound in bounds if bound is not None)
+def _range(node: Node) -> Shape:
+    start, limit, step = map(node.element, range(3))
     if not is_known(step) or step == 0 or isinstance(start, float) or isinstance(limit, float):
-        return (None,)
+        raise NotKnownError
     first, last = (start, limit) if step > 0 else (limit, start)
-    length = combine(lambda a, b: a - b, last, first)
-    return (None if length is None else _rounded_up(larger(0, length), abs(step)),)
+    return (_counted(first, last, abs(step)),)
 
 
-def _constant_of_shape(node: Node) -> Shape | None:
-    return node.elements(0)
-
-
-def _resize(node: Node) -> Shape | None:
-    shape, policy = node.shape(0), node.attribute("keep_aspect_ratio_policy", "stretch")
-    first = 1 if node.opset < 11 else 2
-    if shape is None or policy != "stretch":
-        return None
-    axes = node.attribute("axes") or tuple(range(len(shape)))
-    sizes = node.elements(3) if first == 2 and node.has(3) else None
-    scales = node.elements(first) if node.has(first) else node.attribute("scales")
-    asked = sizes if sizes is not None and len(sizes) == len(axes) else None
-    made = list(shape)
+def _resize(node: Node) -> Shape:
+    if node.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise NotKnownError
+    made, first = list(node.shape(0)), 1 if node.opset < 11 else 2
+    axes = node.attribute("axes") or range(len(made))
+    scales = elements_of(node.tensor(first)) if node.has(first) else node.attribute("scales")
+    sizes = elements_of(node.tensor(3)) if first == 2 else None
     for place, axis in enumerate(axes):
-        if not -len(shape) <= axis < len(shape):
-            return None
-        if asked is not None:
-            made[axis] = asked[place]
+        if sizes is not None and len(sizes) == len(axes):
+            made[axis] = sizes[place]
         elif scales is not None and len(scales) == len(axes):
-            made[axis] = _scaled(shape[axis], scales[place])
+            made[axis] = _scaled(made[axis], scales[place])
         else:
             made[axis] = None
     return tuple(made)
@@ -257,105 +217,83 @@ def _scaled(dim: Dim, scale: Dim) -> Dim:
     return combine(lambda a, b: a * dividend // b, dim, divisor)
 
 
-def _window(node: Node, kernel_from: int | None) -> Shape | None:
+def _window(node: Node, weights_at: int | None) -> Shape:
     """The shape after a convolution or pooling, which slides a window along the data."""
-    shape = node.shape(0)
-    kernel = node.attribute("kernel_shape")
-    weights = None if kernel_from is None else node.shape(kernel_from)
-    if shape is None or len(shape) < 3 or node.attribute("ceil_mode", 0):
-        return None
-    if kernel_from is not None and weights is None:
-        return None
-    if kernel is None:
-        kernel = () if weights is None else weights[2:]
-    count = len(shape) - 2
-    strides = node.attribute("strides") or (1,) * count
-    dilations = node.attribute("dilations") or (1,) * count
-    pads, padding = node.attribute("pads") or (0,) * 2 * count, node.attribute("auto_pad", "NOTSET")
-    if not len(kernel) == len(strides) == len(dilations) == count or len(pads) != 2 * count:
-        return None
-    made: list[Dim] = [shape[0], shape[1] if weights is None else weights[0]]
-    for index, (dim, size, step) in enumerate(zip(shape[2:], kernel, strides, strict=True)):
+    data, padding = node.shape(0), node.attribute("auto_pad", "NOTSET")
+    if node.attribute("ceil_mode", 0):
+        raise NotKnownError
+    weights = (data[1], None) if weights_at is None else node.shape(weights_at)
+    made = [data[0], weights[0]]
+    for dim, (reach, stride, pads) in zip(data[2:], _windows(node, weights[2:]), strict=True):
         if padding.startswith("SAME"):
-            made.append(_rounded_up(dim, step))
-        elif is_known(size):
-            padded = 0 if padding == "VALID" else pads[index] + pads[index + count]
-            spare = padded - dilations[index] * (size - 1) - 1
-            made.append(add(combine(lambda a, b: a // b, add(dim, spare), step), 1))
+            made.append(_rounded_up(dim, stride))
         else:
-            made.append(None)
+            spare = add(0 if padding == "VALID" else pads, times(-1, reach))
+            made.append(add(combine(operator.floordiv, add(dim, spare), stride), 1))
     return tuple(made)
 
 
-def _transposed(node: Node) -> Shape | None:
+def _transposed(node: Node) -> Shape:
     """The shape after a transposed convolution with padding that is given."""
-    shape, weights = node.shape(0), node.shape(1)
-    if shape is None or weights is None or len(shape) < 3 or len(weights) != len(shape):
-        return None
-    count = len(shape) - 2
+    data, weights = node.shape(0), node.shape(1)
     if node.attribute("output_shape") or node.attribute("auto_pad", "NOTSET") != "NOTSET":
-        return None
-    kernel = node.attribute("kernel_shape") or weights[2:]
-    strides = node.attribute("strides") or (1,) * count
+        raise NotKnownError
+    sides, windows = data[2:], _windows(node, weights[2:])
+    extra = node.attribute("output_padding") or (0,) * len(sides)
+    made = [data[0], times(weights[1], node.attribute("group", 1))]
+    for dim, more, (reach, stride, pads) in zip(sides, extra, windows, strict=True):
+        made.append(add(times(dim, stride), add(reach, more - pads - stride)))
+    return tuple(made)
+
+
+def _windows(node: Node, sides: Shape) -> Iterator[tuple[Dim, int, int]]:
+    """The window on each axis: its reach, its stride, and the padding on both ends.
+
+    The kernel has the sides that the weights have, if the node does not give them.
+    """
+    kernel = node.attribute("kernel_shape") or sides
+    count = len(kernel)
     dilations = node.attribute("dilations") or (1,) * count
     pads = node.attribute("pads") or (0,) * 2 * count
-    extra = node.attribute("output_padding") or (0,) * count
-    made: list[Dim] = [shape[0], times(weights[1], node.attribute("group", 1))]
-    for index, dim in enumerate(shape[2:]):
-        if not is_known(kernel[index]):
-            made.append(None)
-            continue
-        spare = extra[index] - pads[index] - pads[index + count]
-        spare += (kernel[index] - 1) * dilations[index] + 1 - strides[index]
-        made.append(add(times(dim, strides[index]), spare))
-    return tuple(made)
+    reaches = (add(times(add(size, -1), d), 1) for size, d in zip(kernel, dilations, strict=True))
+    strides = node.attribute("strides") or (1,) * count
+    return zip(reaches, strides, map(operator.add, pads[:count], pads[count:]), strict=True)
 
 
-def _blocks(node: Node, *, to_depth: bool) -> Shape | None:
-    shape, size = node.shape(0), node.attribute("blocksize")
-    if shape is None or len(shape) != 4 or not size:
-        return None
-    batch, depth, *sides = shape
+def _blocks(node: Node, *, to_depth: bool) -> Shape:
+    (batch, depth, *sides), size = node.shape(0), node.attribute("blocksize")
     if to_depth:
         return batch, times(depth, size * size), *(quotient([side], [size]) for side in sides)
     return batch, quotient([depth], [size * size]), *(times(side, size) for side in sides)
 
 
-def _top_k(node: Node) -> Shape | None:
-    shape = node.shape(0)
-    count = node.elements(1) if node.opset >= 10 else (node.attribute("k"),)
-    axis = node.attribute("axis", -1)
-    if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    made = list(shape)
-    made[axis] = count[0] if count is not None and len(count) == 1 else None
+def _top_k(node: Node) -> Shape:
+    made = list(node.shape(0))
+    made[node.attribute("axis", -1)] = node.attribute("k") if node.opset < 10 else node.element(1)
     return tuple(made)
 
 
-def _one_hot(node: Node) -> Shape | None:
-    shape, depth, axis = node.shape(0), node.elements(1), node.attribute("axis", -1)
-    if shape is None or not -len(shape) - 1 <= axis <= len(shape):
-        return None
-    axis += len(shape) + 1 if axis < 0 else 0
-    length = depth[0] if depth is not None and len(depth) == 1 else None
+def _one_hot(node: Node) -> Shape:
+    shape, length = node.shape(0), node.element(1)
+    axis = node.attribute("axis", -1) % (len(shape) + 1)
     return (*shape[:axis], None if isinstance(length, float) else length, *shape[axis:])
 
 
 _RULES: Mapping[str, _ShapeRule] = {
-    "AveragePool": partial(_window, kernel_from=None),
+    "AveragePool": partial(_window, weights_at=None),
     "Concat": _concat,
-    "ConstantOfShape": _constant_of_shape,
-    "Conv": partial(_window, kernel_from=1),
-    "ConvInteger": partial(_window, kernel_from=1),
+    "ConstantOfShape": lambda node: node.elements(0),
+    "Conv": partial(_window, weights_at=1),
+    "ConvInteger": partial(_window, weights_at=1),
     "ConvTranspose": _transposed,
     "DepthToSpace": partial(_blocks, to_depth=False),
     "Expand": _expand,
     "Flatten": _flatten,
-    "LpPool": partial(_window, kernel_from=None),
-    "MaxPool": partial(_window, kernel_from=None),
+    "LpPool": partial(_window, weights_at=None),
+    "MaxPool": partial(_window, weights_at=None),
     "OneHot": _one_hot,
     "Pad": _pad,
-    "QLinearConv": partial(_window, kernel_from=3),
+    "QLinearConv": partial(_window, weights_at=3),
     "Range": _range,
     "Reshape": _reshape,
     "Resize": _resize,
