@@ -10,19 +10,21 @@ DOCUMENTATION = "https://tensorsplit.example/docs"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of refusal.
+    """One kind of refusal, or one thing that `check` looks for.
 
     Attributes:
         code: ``TS`` and three digits; never reused for something else.
         title: What went wrong, in brief.
         meaning: What the reader of the documentation needs to know beyond the title.
         decisions: The decisions (D1-D23, see ``docs/errata.md``) that lead to this refusal.
+        severity: Of what `check` finds: ``error``, ``warning`` or ``note``.
     """
 
     code: str
     title: str
     meaning: str
     decisions: tuple[str, ...] = ()
+    severity: str = "error"
 
     @property
     def url(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tensorsplit.core.errors import Kind
-from tensorsplit.model.check.checks import REPORTED, Check
+from tensorsplit.model.check.checks import REPORTED
 from tensorsplit.pages.content import DECISIONS, Note
 from tensorsplit.pages.markdown import environment
 
@@ -39,7 +39,7 @@ def page_of_code(kind: Kind) -> CodePage:
     return CodePage(
         code=kind.code,
         title=kind.title,
-        severity=kind.severity if isinstance(kind, Check) else "error",
+        severity=kind.severity,
         meaning=kind.meaning,
         decisions=tuple(Note(d.id, d.text) for d in DECISIONS if d.id in kind.decisions),
         url=kind.url,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ from tensorsplit.model.feeds import fits
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import UNKNOWN
 from tensorsplit.model.graph.message import has_type, lone_nodes, mended, shadowed_names
-from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, function_label, is_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, bodies, function_label, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, read_model
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -124,30 +124,41 @@ def _examine(
     """
     model, is_layer = read.model, read.openvino is not None
     facts, mended_at = analyse(model), {error.node for error in broken}
-    told = [*broken, *(each for each in contradictions(read) if each.kind in _ILL_FORMED)]
-    malformed, refused = _by_node(told), _by_node(facts.errors)
-    of_places = defaultdict[str, list[Finding]](list)
-    declared = () if is_layer else chain(_of_ends(message.graph), _of_names(message))
-    for finding in chain(map(_not_called, facts.uncalled), declared):
-        of_places[finding.node].append(finding)
+    refused = defaultdict[str, list[SplitError]](list)
+    for error in facts.errors:
+        refused[error.node or "graph"].append(error)
     findings: list[Finding] = []
     if profile is not None:
         findings += _of_model(profile, model, facts, is_layer=is_layer)
-    count = 0
-    for path, ref in _places(model):
-        found = [*map(of_error, malformed.pop(path, ())), *of_places.pop(path, ())]
-        if ref is not None and ref.function not in facts.uncalled:
-            count += is_split(ref.node)
-            is_mended = path in mended_at  # so that only what is refused is right of it
-            wrong = refused.pop(path, [])
-            found += _of_ref(ref, facts, wrong, is_mended=is_mended, is_refused=bool(found))
-            if profile is not None and not is_mended:
-                found += _of_node(profile, ref, facts, is_layer=is_layer)
-        findings += found
+    findings += map(of_error, broken)
+    findings += (of_error(each) for each in contradictions(read) if each.kind in _ILL_FORMED)
+    findings += map(_not_called, facts.uncalled)
+    if not is_layer:
+        findings += chain(_of_ends(message.graph), _of_names(message))
+    told_at = {finding.node for finding in findings}
+    places, count = ["graph"], 0
+    for ref in walk(model, "checking"):
+        places += _places(ref)
+        if ref.function in facts.uncalled:
+            continue
+        count += is_split(ref.node)
+        is_mended = ref.path in mended_at  # so that only what is refused is right of it
+        wrong, is_told = refused.pop(ref.path, []), ref.path in told_at
+        findings += _of_ref(ref, facts, wrong, is_mended=is_mended, is_refused=is_told)
+        if profile is not None and not is_mended:
+            findings += _of_node(profile, ref, facts, is_layer=is_layer)
     if profile is not None:
         findings += _of_data(profile, model, facts, findings)
-    findings += map(of_error, chain.from_iterable((*malformed.values(), *refused.values())))
-    return gathered(findings, count)
+    findings += map(of_error, chain.from_iterable(refused.values()))
+    return gathered(findings, count, places)
+
+
+def _places(ref: NodeRef) -> Iterator[str]:
+    """The paths of the function that a node is in, of the node and of the bodies in it."""
+    if ref.function is not None:
+        yield function_label(ref.function)
+    yield ref.path
+    yield from (f"{ref.path}.{label}" for label, _ in bodies(ref.node))
 
 
 def _of_names(message: ModelProto) -> Iterator[Finding]:
@@ -179,27 +190,6 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
                 if not (is_tensor and fits(entry, tuple(dims))):
                     problem = f"{whose} has a default of another type or shape than it is declared"
                     yield of_check(DECLARED_ENDS, "graph", problem, "correct one of the two")
-
-
-def _by_node(errors: Iterable[SplitError]) -> dict[str, list[SplitError]]:
-    found = defaultdict[str, list[SplitError]](list)
-    for error in errors:
-        found[error.node or "graph"].append(error)
-    return found
-
-
-def _places(model: onnx_ir.Model) -> Iterator[tuple[str, NodeRef | None]]:
-    """The path of every node, and before its first node that of every graph and function."""
-    functions = model.functions.values()
-    scopes: dict[Scope, str] = {model.graph: "graph"}
-    scopes.update((function, function_label(function)) for function in functions)
-    for ref in walk(model, "checking"):
-        if ref.scope in scopes:
-            yield scopes.pop(ref.scope), None
-        yield ref.path, ref
-        scopes.update((body, f"{ref.path}.{label}") for label, body in bodies(ref.node))
-    for path in scopes.values():  # those without nodes
-        yield path, None
 
 
 def _of_ref(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorsplit.core.errors import KINDS, Kind
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
@@ -11,20 +9,12 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
 """The severities, the gravest first."""
 
-
-@dataclass(frozen=True, slots=True)
-class Check(Kind):
-    """One thing that `check` looks for; its severity is ``error``, ``warning`` or ``note``."""
-
-    severity: str = ERROR
-
-
-CHECKS: dict[str, Check] = {}
+CHECKS: dict[str, Kind] = {}
 """Every check with a code of its own, by its code, in the order of the codes."""
 
 
-def _check(code: str, severity: str, title: str, meaning: str, *decisions: str) -> Check:
-    made = CHECKS[code] = Check(code, title, meaning, decisions, severity)
+def _check(code: str, severity: str, title: str, meaning: str, *decisions: str) -> Kind:
+    made = CHECKS[code] = Kind(code, title, meaning, decisions, severity)
     return made
 
 

@@ -13,14 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from tensorsplit.core.errors import DOCUMENTATION, Kind, SplitError, count_of
-from tensorsplit.model.check.checks import (
-    ERROR,
-    NOTE,
-    REPORTED,
-    SEVERITIES,
-    WARNING,
-    Check,
-)
+from tensorsplit.model.check.checks import ERROR, NOTE, REPORTED, SEVERITIES, WARNING
 
 JSON_VERSION = 1
 """Raised when a field of the JSON report changes its meaning or goes; new ones may come."""
@@ -100,7 +93,7 @@ Reports: TypeAlias = Mapping[str, CheckReport]
 
 
 def of_check(
-    check: Check,
+    check: Kind,
     node: str,
     message: str,
     fix: str = "",
@@ -114,23 +107,25 @@ def of_check(
 
 def of_error(error: SplitError) -> Finding:
     """The finding that a refusal amounts to; of the graph where it names no node."""
-    node = error.node or "graph"
-    return Finding(
-        error.code, ERROR, node, error.problem, error.fix, error.operator, error.parameter
-    )
+    whose = {"operator": error.operator, "parameter": error.parameter}
+    return of_check(error.kind, error.node or "graph", error.problem, error.fix, **whose)
 
 
-def gathered(findings: Iterable[Finding], split_nodes: int) -> CheckReport:
-    """The report of findings: each once, those of one node together, the gravest of it first."""
-    nodes: dict[str, dict[Finding, None]] = {}
+def gathered(
+    findings: Iterable[Finding], split_nodes: int, places: Iterable[str] = ()
+) -> CheckReport:
+    """The report of findings: each once, those of one node together, the gravest of it first.
+
+    The nodes are in the order of the places, and then in that of the other findings.
+    """
+    nodes: dict[str, dict[Finding, None]] = {place: {} for place in places}
     for finding in findings:
         nodes.setdefault(finding.node, {})[finding] = None
-    ordered = [
-        finding
+    ordered = (
+        sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
         for found in nodes.values()
-        for finding in sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
-    ]
-    return CheckReport(tuple(ordered), split_nodes)
+    )
+    return CheckReport(tuple(chain.from_iterable(ordered)), split_nodes)
 
 
 def totalled(reports: Reports) -> CheckReport:
@@ -237,14 +232,14 @@ def as_sarif(reports: Reports, version: str) -> str:
 
 
 def _rule(kind: Kind) -> dict[str, Any]:
-    """A check or a refusal; their severities are SARIF's own levels."""
+    """A check or a refusal; severities are SARIF's own levels."""
     return {
         "id": kind.code,
         "shortDescription": {"text": kind.title},
         "fullDescription": {"text": kind.meaning},
         "help": {"text": kind.meaning, "markdown": f"{kind.meaning} [{kind.code}]({kind.url})"},
         "helpUri": kind.url,
-        "defaultConfiguration": {"level": kind.severity if isinstance(kind, Check) else ERROR},
+        "defaultConfiguration": {"level": kind.severity},
         "properties": {"tags": list(kind.decisions), "precision": "very-high"},
     }
 

@@ -19,7 +19,7 @@ from tensorsplit.core.dimensions import (
     show_dim,
     show_shape,
 )
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import Kind, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, equal, explicit
@@ -41,7 +41,7 @@ from tensorsplit.model.infer.sequence_operators import integer
 from tensorsplit.model.infer.splits import fact_text
 from tensorsplit.model.infer.well_formed import wrong_types
 
-Found: TypeAlias = Iterator[tuple[checks.Check, str, str, str | None]]
+Found: TypeAlias = Iterator[tuple[Kind, str, str, str | None]]
 """What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""
 
 
