@@ -144,7 +144,7 @@ class Apart:
             raise UnableError(f"its process {reply.death}")
         if reply.words is not None and self.peer and not is_ours(self.peer):
             raise UnableError(f"it fails: {reply.words}")
-        return self.process.result(reply)
+        return reply.value(self.process.name)
 
     def _signal(self, name: str) -> None:
         """Let the process go on, or stop it and wait until it stands, where that can be done."""

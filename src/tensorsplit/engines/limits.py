@@ -66,7 +66,7 @@ class LimitedModel:
             self._process.call((self._engine, self._memory))
         reply = self._loaded.ask((dict(inputs),), self._seconds or usual)
         _check_reply(self._engine, reply, self._memory, self._seconds)
-        outputs: dict[str, Any] = self._process.result(reply)
+        outputs: dict[str, Any] = reply.value(self._engine)
         return outputs
 
     def close(self) -> None:

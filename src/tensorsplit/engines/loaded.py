@@ -57,7 +57,7 @@ class LoadedModel:
 
     def __call__(self, *request: Any) -> Any:
         """What running the model returns, or the refusals of `EngineProcess.call`."""
-        return self.process.result(self.ask(request, timeout()))
+        return self.ask(request, timeout()).value(self.process.name)
 
     def close(self) -> None:
         """Have the process forget the model."""
@@ -68,19 +68,19 @@ class LoadedHere:
     """As `LoadedModel`, in this very process."""
 
     def __init__(self, engine: str, loader: str, arguments: Sequence[Any]) -> None:
-        self.process = EngineProcess(engine, "")  # which is never started
-        self._run = self._result(perform, loader, arguments)
+        self._engine = engine
+        self._run = self._value(perform, loader, arguments)
 
     def __call__(self, *request: Any) -> Any:
         """What running the model returns, or the refusals of `EngineProcess.call`."""
-        return self._result(self._run, *request)
+        return self._value(self._run, *request)
 
     def close(self) -> None:
         """Forget the model."""
         self._run = None
 
-    def _result(self, function: Any, *arguments: Any) -> Any:
-        return self.process.result(Reply.of(outcome(function, arguments)))
+    def _value(self, function: Any, *arguments: Any) -> Any:
+        return Reply.of(outcome(function, arguments)).value(self._engine)
 
 
 def run(

@@ -64,8 +64,9 @@ class OutsideModel:
         loaded = self._load(feeds, is_undecided=undecided)
         fed = {name: _plain(value) for name, value in feeds.items()}
         outputs: dict[str, Any] = loaded(fed, self._model.output_names)
-        if self._engine == _OPENVINO and _has_strings([*fed.values(), *outputs.values()]):
-            loaded.process.close()  # D17: its heap may be corrupt, which no other run must meet
+        has_process = self._is_isolated and self._engine == _OPENVINO
+        if has_process and _has_strings([*fed.values(), *outputs.values()]):
+            process_of(_OPENVINO).close()  # D17: a corrupt heap, which no other run must meet
         return outputs
 
     def close(self) -> None:

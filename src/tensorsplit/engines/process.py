@@ -94,8 +94,7 @@ class Death:
         return f"was ended by {name}{number}{said}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What came of a call: what the adapter returned, if none of the other fields is set."""
 
     result: Any = None
@@ -109,14 +108,11 @@ class Reply:
     death: Death | None = None  # how the process died of the call
 
     @classmethod
-    def of(cls, content: dict[str, Any]) -> Reply:
+    def of(cls, content: Any) -> Reply:
         """The reply that a process sent; any exception if it is none."""
-        result = content.pop("result", None)
-        told = msgspec.convert(content, _Words)
-        if told.error is not None:
-            kind = KINDS[told.error.pop("code") or ""]
-            return cls(error=SplitError(kind, **told.error))  # type: ignore[arg-type]
-        return cls(result, told.refusal, told.unsupported, told.has_returned, told.missing)
+        if "death" in content:
+            raise ValueError  # of which only this process tells
+        return msgspec.convert(content, cls, dec_hook=_refusal_of)
 
     @property
     def has_hung(self) -> bool:
@@ -128,15 +124,29 @@ class Reply:
         """The words of a refusal of any kind; None if there is a result or a death."""
         return f"SplitError: {self.error}" if self.error else self.refusal or self.missing
 
+    def value(self, engine: str) -> Any:
+        """The result, or the refusal of `EngineProcess.call` that the reply stands for."""
+        if self.error is not None:
+            raise self.error
+        if self.missing is not None:
+            fix = f"install it, with pip install 'tensorsplit[{engine}]'"
+            raise _error(ENGINE_MISSING, f"{engine} can't be imported: {self.missing}", fix)
+        if self.refusal is not None:
+            raise _error(ENGINE_REFUSED, f"{engine} says: {self.refusal}")
+        if self.has_hung:
+            fix = f"set {TIMEOUT_VARIABLE} to give it more seconds"
+            raise _error(ENGINE_CRASHED, f"{engine} {self.death}", fix)
+        if self.death is not None:
+            fix = "the model or its inputs make the engine crash; use another engine"
+            raise _error(ENGINE_CRASHED, f"the process of {engine} {self.death}", fix)
+        return self.result
 
-class _Words(msgspec.Struct, forbid_unknown_fields=True):
-    """What a process says besides its result."""
 
-    refusal: str | None = None
-    unsupported: bool = False
-    has_returned: bool = False
-    missing: str | None = None
-    error: dict[str, str | None] | None = None
+def _refusal_of(_type: type, fields: Any) -> SplitError:
+    """A refusal of this package's own, as `worker.outcome` tells it."""
+    told = msgspec.convert(fields, dict[str, str | None])
+    kind = KINDS[told.pop("code") or ""]
+    return SplitError(kind, **told)  # type: ignore[arg-type]
 
 
 class EngineProcess:
@@ -176,24 +186,7 @@ class EngineProcess:
         SplitError TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its process
         dies or takes longer than `timeout`; whatever the adapter itself refuses.
         """
-        return self.result(self.ask(request, timeout(), adapter=adapter))
-
-    def result(self, reply: Reply) -> Any:
-        """The result of a reply, or the refusal of `call` that it stands for."""
-        if reply.error is not None:
-            raise reply.error
-        if reply.missing is not None:
-            fix = f"install it, with pip install 'tensorsplit[{self.name}]'"
-            raise _error(ENGINE_MISSING, f"{self.name} can't be imported: {reply.missing}", fix)
-        if reply.refusal is not None:
-            raise _error(ENGINE_REFUSED, f"{self.name} says: {reply.refusal}")
-        if reply.has_hung:
-            fix = f"set {TIMEOUT_VARIABLE} to give it more seconds"
-            raise _error(ENGINE_CRASHED, f"{self.name} {reply.death}", fix)
-        if reply.death is not None:
-            fix = "the model or its inputs make the engine crash; use another engine"
-            raise _error(ENGINE_CRASHED, f"the process of {self.name} {reply.death}", fix)
-        return reply.result
+        return self.ask(request, timeout(), adapter=adapter).value(self.name)
 
     def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
         """As `call`, but whatever comes of it within so many seconds is returned.
