@@ -6,22 +6,22 @@ Usage: ``python benchmarks/charts.py bench.json bench.svg``, where the JSON is w
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace as Record
 from typing import Any
 
 import matplotlib as mpl
+import msgspec
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from studies import STUDIES, Study
 
-from tensorsplit.bench.figures import in_bytes, in_seconds
+from tensorsplit.bench.figures import Figures, in_bytes, in_seconds
 from tensorsplit.bench.peers import OURS_ON, PEERS
+from tensorsplit.bench.timing import Measured, Spread, Timed
 
 TITLES = {
     "copy": "Copies: 1 is memcpy of the same bytes by two threads",
@@ -45,34 +45,30 @@ BASELINE = "0.35"  # grey
 _PEERS = (*PEERS, *OURS_ON)
 
 
-def read(text: str) -> Record:
-    """The figures that were written as JSON, with a field for each name."""
-    figures: Record = json.loads(text, object_hook=lambda found: Record(**found))
-    for measured in figures.measured:
-        for entry in measured.entries:
-            vars(entry).update({"ratio": None, "seconds": None, "wrong": None} | vars(entry))
-    return figures
+def read(path: Path) -> Figures:
+    """The figures that were written as JSON."""
+    return msgspec.json.decode(path.read_bytes(), type=Figures)
 
 
-def value_of(measured: Record) -> int:
+def value_of(measured: Measured) -> int:
     """The value in which a workload differs from the others of its study."""
     return int(measured.workload.name.partition(":")[2])
 
 
-def of_study(figures: Record, study: Study) -> list[Record]:
+def of_study(figures: Figures, study: Study) -> list[Measured]:
     """The figures of one study, in the order of its values."""
     found = [each for each in figures.measured if each.workload.name.startswith(f"{study.name}:")]
     return sorted(found, key=value_of)
 
 
-def draw_bench(figures: Record, path: Path) -> None:
+def draw_bench(figures: Figures, path: Path) -> None:
     """A row for each workload, a mark for each peer in each mode, on a logarithmic scale."""
     kinds = {
         kind: [each for each in figures.measured if each.workload.kind == kind] for kind in TITLES
     }
     kinds = {kind: chosen for kind, chosen in kinds.items() if chosen}
     heights = [
-        0.8 + ROW * sum(2 + len(_shown(each)) for each in chosen) for chosen in kinds.values()
+        0.8 + ROW * sum(2 + len(shown(each)) for each in chosen) for chosen in kinds.values()
     ]
     with mpl.rc_context(STYLE):
         figure = Figure((8.5, sum(heights) + 0.9), layout="constrained")
@@ -83,22 +79,21 @@ def draw_bench(figures: Record, path: Path) -> None:
         for (kind, chosen), axes in zip(kinds.items(), panels, strict=True):
             axes.set_title(TITLES[kind], loc="left", fontsize="medium", fontweight="bold")
             _draw_rows(axes, chosen)
-        _add_legend(figure, [entry for each in figures.measured for entry in _shown(each)])
+        _add_legend(figure, [entry for each in figures.measured for entry, _ in shown(each)])
         _save(figure, path, "The time of each split, as a multiple of its baseline")
 
 
-def _shown(measured: Record) -> list[Record]:
-    """What can be drawn of a workload: what was measured and is right."""
-    return [entry for entry in measured.entries if entry.ratio and not entry.wrong]
+def shown(measured: Measured) -> list[tuple[Timed, Spread]]:
+    """What can be drawn of a workload: what was measured and is right, with its ratio."""
+    return [(each, each.ratio) for each in measured.entries if each.ratio and not each.wrong]
 
 
-def _draw_rows(axes: Axes, chosen: Sequence[Record]) -> None:
+def _draw_rows(axes: Axes, chosen: Sequence[Measured]) -> None:
     y, ticks = 0, []
     for measured in chosen:
-        shown = _shown(measured)
-        ticks.append(y + (len(shown) - 1) / 2)
-        for entry in shown:
-            ratio = entry.ratio
+        marks = shown(measured)
+        ticks.append(y + (len(marks) - 1) / 2)
+        for entry, ratio in marks:
             reach = [[ratio.median - ratio.low], [ratio.high - ratio.median]]
             marker, fill, *_ = MODES[entry.mode]
             axes.errorbar(
@@ -123,12 +118,12 @@ def _draw_rows(axes: Axes, chosen: Sequence[Record]) -> None:
     axes.set_ylim(y - 1.5, -1)
 
 
-def _add_legend(figure: Figure, shown: Sequence[Record]) -> None:
-    peers = [peer for peer in _PEERS if any(entry.peer == peer for entry in shown)]
+def _add_legend(figure: Figure, entries: Sequence[Timed]) -> None:
+    peers = [peer for peer in _PEERS if any(entry.peer == peer for entry in entries)]
     marks = [Line2D([], [], marker="o", linestyle="", color=_colour(peer)) for peer in peers]
     names = list(peers)
     for mode, (marker, fill, _, name) in MODES.items():
-        if any(entry.mode == mode for entry in shown):
+        if any(entry.mode == mode for entry in entries):
             style: dict[str, Any] = {
                 "marker": marker,
                 "fillstyle": fill,
@@ -140,13 +135,13 @@ def _add_legend(figure: Figure, shown: Sequence[Record]) -> None:
     figure.legend(marks, names, loc="outside lower center", ncols=5)
 
 
-def draw_studies(figures: Record, folder: Path) -> None:
+def draw_studies(figures: Figures, folder: Path) -> None:
     """A chart for each study: the times against the values, both on logarithmic scales."""
     for study in STUDIES:
         draw_study(of_study(figures, study), study, folder / f"{study.name}.svg")
 
 
-def draw_study(chosen: Sequence[Record], study: Study, path: Path) -> None:
+def draw_study(chosen: Sequence[Measured], study: Study, path: Path) -> None:
     """The times of a study against its values, both on logarithmic scales."""
     values = [value_of(each) for each in chosen]
     with mpl.rc_context(STYLE):
@@ -159,8 +154,8 @@ def draw_study(chosen: Sequence[Record], study: Study, path: Path) -> None:
             points = [
                 (value, entry.seconds.median)
                 for value, measured in zip(values, chosen, strict=True)
-                for entry in _shown(measured)
-                if (entry.peer, entry.mode) == (peer, mode)
+                for entry, _ in shown(measured)
+                if entry.seconds and (entry.peer, entry.mode) == (peer, mode)
             ]
             marker, fill, line, _ = MODES[mode]
             axes.plot(
@@ -197,4 +192,4 @@ def _save(figure: Figure, path: Path, title: str) -> None:
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    draw_bench(read(source.read_text(encoding="utf-8")), target)
+    draw_bench(read(source), target)

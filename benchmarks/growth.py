@@ -106,9 +106,8 @@ def main() -> None:
     arguments = parser.parse_args()
     figures = take(quick=arguments.quick)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    text = as_json(figures)
-    (arguments.output / "growth.json").write_text(text, encoding="utf-8")
-    charts.draw_studies(charts.read(text), arguments.output)
+    (arguments.output / "growth.json").write_text(as_json(figures), encoding="utf-8")
+    charts.draw_studies(figures, arguments.output)
     tools = take_tools(quick=arguments.quick)
     (arguments.output / "tools.json").write_text(json.dumps(tools, indent=1), encoding="utf-8")
     wrong = [

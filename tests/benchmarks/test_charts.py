@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import charts
 import pytest
 from studies import STUDIES, Study
 
-from tensorsplit.bench.figures import Figures, as_json
+from tensorsplit.bench.figures import Figures
 from tensorsplit.bench.timing import Measured, Spread, Timed
 from tensorsplit.bench.workloads import WORKLOADS, Workload
 
@@ -27,20 +26,19 @@ def timed(peer: str, mode: str, ratio: float, wrong: str | None = None) -> Timed
     return Timed(peer, mode, spread, Spread(ratio / 1000, ratio / 1000, ratio / 1000), wrong=wrong)
 
 
-def read(*entries: Measured) -> Any:
-    return charts.read(as_json(Figures({}, entries)))
-
-
-FIGURES = read(
-    measured(
-        WORKLOADS["attention"],
-        timed("tensorsplit", "out", 1.05),
-        timed("tensorsplit", "pooled", 1.2),
-        timed("torch", "fresh", 2.5),
-        timed("numpy", "out", 2, wrong="other values"),
-        Timed("openvino", "out", cannot="no"),
+FIGURES = Figures(
+    {},
+    (
+        measured(
+            WORKLOADS["attention"],
+            timed("tensorsplit", "out", 1.05),
+            timed("tensorsplit", "pooled", 1.2),
+            timed("torch", "fresh", 2.5),
+            timed("numpy", "out", 2, wrong="other values"),
+            Timed("openvino", "out", cannot="no"),
+        ),
+        measured(WORKLOADS["plan"], timed("tensorsplit", "view", 1.5)),
     ),
-    measured(WORKLOADS["plan"], timed("tensorsplit", "view", 1.5)),
 )
 
 
@@ -68,9 +66,8 @@ def test_a_chart_stands_alone_and_comes_out_the_same_again(tmp_path: Path) -> No
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_a_study_has_every_value_and_every_way(study: Study, tmp_path: Path) -> None:
     entries = (timed("tensorsplit", "out", 1.1), timed("numpy", "out", 4.0))
-    charts.draw_studies(
-        read(*(measured(each, *entries) for one in STUDIES for each in one.workloads)), tmp_path
-    )
+    every = tuple(measured(each, *entries) for one in STUDIES for each in one.workloads)
+    charts.draw_studies(Figures({}, every), tmp_path)
     seen = words(tmp_path / f"{study.name}.svg")
     assert {study.title, study.unit, "tensorsplit out", "numpy out"} <= {*seen}
     assert study.workloads[0].baseline in seen
@@ -78,7 +75,7 @@ def test_a_study_has_every_value_and_every_way(study: Study, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_the_values_of_a_study_are_those_of_its_workloads(study: Study) -> None:
-    chosen = charts.of_study(read(*map(measured, study.workloads)), study)
+    chosen = charts.of_study(Figures({}, (*map(measured, study.workloads),)), study)
     assert len(chosen) == len(study.workloads)
     for workload, each in zip(study.workloads, chosen, strict=True):
         assert sum(workload.sizes) == workload.shape[workload.axis]

@@ -10,9 +10,8 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -44,21 +43,8 @@ _SECONDS = 300.0  # for one answer
 _CAN_STOP = hasattr(signal, "SIGSTOP")
 
 
-class Station(Protocol):
-    """Where entries are timed; numbers are places in what `prepare` returned, or `BASELINE`."""
-
-    def prepare(self, workload: Workload) -> Sequence[Timed]:
-        """Make a workload ready: each entry for its kind, with what keeps it from being timed."""
-
-    def sample(self, number: int) -> float:
-        """The seconds of one call."""
-
-    def fault(self, number: int) -> str | None:
-        """What is wrong with the result, now; None if nothing is."""
-
-
 class Local:
-    """A station in this process."""
+    """A station in this process: numbers are places in what `prepare` returned, or `BASELINE`."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = tuple(entries)
@@ -67,7 +53,10 @@ class Local:
         self._repeats: dict[int, int] = {}
 
     def prepare(self, workload: Workload) -> list[Timed]:
-        """See `Station`; an exception of our own is raised, as it is a bug."""
+        """Make a workload ready: each entry for its kind, with what keeps it from being timed.
+
+        An exception of our own is raised, as it is a bug.
+        """
         self._task = None  # its memory is free before the next takes some
         self._ready.clear()
         self._repeats.clear()
@@ -88,7 +77,7 @@ class Local:
             return make(cannot=str(UnableError("it fails", error)))
 
     def sample(self, number: int) -> float:
-        """See `Station`."""
+        """The seconds of one call."""
         if number == BASELINE and number not in self._ready:
             self._ready[number] = Prepared(baseline(self._prepared_task))
         call = self._ready[number].call
@@ -97,7 +86,7 @@ class Local:
         return sample(call, self._repeats[number])
 
     def fault(self, number: int) -> str | None:
-        """See `Station`."""
+        """What is wrong with the result, now; None if nothing is."""
         return find_fault(self._prepared_task, self._ready[number])
 
     @property
@@ -112,12 +101,12 @@ class Apart:
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
-        self.process = EngineProcess(peer or "the baseline", __name__)
+        self.process = EngineProcess(peer or "the baseline", f"{__name__}:answer")
 
     def prepare(self, workload: Workload) -> list[Timed]:
-        """See `Station`; what ends the process is what the peer can't do."""
+        """As `Local.prepare`; what ends the process is what the peer can't do."""
         try:
-            told = self._ask("prepare_here", self.peer, asdict(workload))
+            told = self._ask("prepare", msgspec.to_builtins(workload))
         except UnableError as reason:
             kinds = [entry for entry in ENTRIES if entry.kind == workload.kind]
             chosen = [entry for entry in kinds if entry.peer == self.peer]
@@ -125,20 +114,20 @@ class Apart:
         return msgspec.convert(told, list[Timed])
 
     def sample(self, number: int) -> float:
-        """See `Station`; UnableError if that ends the process."""
-        return float(self._ask("sample_here", self.peer, number))
+        """As `Local.sample`; UnableError if that ends the process."""
+        return float(self._ask("sample", number))
 
     def fault(self, number: int) -> str | None:
-        """See `Station`."""
+        """As `Local.fault`."""
         try:
-            found: str | None = self._ask("fault_here", self.peer, number)
+            found: str | None = self._ask("fault", number)
         except UnableError as reason:
             return str(reason)
         return found
 
-    def _ask(self, function: str, *request: Any) -> Any:
+    def _ask(self, method: str, about: Any) -> Any:
         self._signal("SIGCONT")
-        reply = self.process.ask(request, _SECONDS, adapter=f"{__name__}:{function}")
+        reply = self.process.ask((self.peer, method, about), _SECONDS)
         self._signal("SIGSTOP")
         if reply.death is not None:
             raise UnableError(f"its process {reply.death}")
@@ -174,25 +163,20 @@ def _station(peer: str) -> Local:
     return Local(entry for entry in ENTRIES if entry.peer == peer)
 
 
-def prepare_here(peer: str, workload: dict[str, Any]) -> list[dict[str, Any]]:
-    """`Station.prepare`, called in the process of a peer; as are the two others."""
-    return [*map(asdict, _station(peer).prepare(msgspec.convert(workload, Workload)))]
-
-
-def sample_here(peer: str, number: int) -> float:
-    """`Station.sample`."""
-    seconds = _station(peer).sample(number)
+def answer(peer: str, method: str, about: Any) -> Any:
+    """What the station of this process, which is that of a peer, answers to `Apart`."""
+    station = _station(peer)
+    if method == "prepare":
+        return msgspec.to_builtins(station.prepare(msgspec.convert(about, Workload)))
+    if method == "fault":
+        return station.fault(about)
+    seconds = station.sample(about)
     if not _CAN_STOP:
         rest()
     return seconds
 
 
-def fault_here(peer: str, number: int) -> str | None:
-    """`Station.fault`."""
-    return _station(peer).fault(number)
-
-
-def measure(workload: Workload, stations: Sequence[Station], effort: Effort) -> Measured:
+def measure(workload: Workload, stations: Sequence[Local | Apart], effort: Effort) -> Measured:
     """Time a workload at every station beside its baseline; check the results before and after.
 
     The baseline is timed at the first station. A peer whose result is wrong before the timing is
@@ -205,7 +189,7 @@ def measure(workload: Workload, stations: Sequence[Station], effort: Effort) -> 
     }
     ready = [place for place, timed in found.items() if timed.is_ready]
     first = stations[0], BASELINE
-    samples: dict[tuple[Station, int], Callable[[], float]] = {
+    samples: dict[tuple[Local | Apart, int], Callable[[], float]] = {
         (station, number): partial(station.sample, number) for station, number in [first, *ready]
     }
     seconds = in_turns(samples, effort)
