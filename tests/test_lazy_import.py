@@ -68,6 +68,34 @@ for _ in range(10):
     )
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_and_what_is_loaded_do_not_wait_for_each_other() -> None:
+    python(
+        """
+import os, sys, threading
+import tensorsplit as ts
+import logging
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "tensorsplit.core.records":  # a fork has begun, and then a logger is made
+            sys.meta_path.remove(self)
+            threading.Thread(target=fork).start()
+            threading.Event().wait(0.1)
+            logging.getLogger("made while the package loads")
+
+sys.meta_path.insert(0, Finder())
+ts.operators
+"""
+    )
+
+
 def test_a_model_without_names_of_dimensions_does_not_load_sympy() -> None:
     code = (
         "import sys, onnx, tensorsplit as ts\n"

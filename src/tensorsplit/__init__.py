@@ -6,10 +6,11 @@ the functions on arrays load NumPy, and those on models onnx.
 
 from __future__ import annotations
 
+import logging  # noqa: F401 - before `_loading`
 import os
 from _thread import RLock
 
-TYPE_CHECKING = False  # of `typing`, which takes longer to load than all else here
+TYPE_CHECKING = False  # of `typing`, which takes long to load
 
 if TYPE_CHECKING:
     from typing import Any
@@ -84,7 +85,9 @@ _MODULES = {
 }
 """The module of each name."""
 
-# A fork waits for what another thread loads: its child would wait for that thread for ever
+# A fork waits for what another thread loads: its child would wait for that thread for ever.
+# Forks take locks in the reverse of their order here, and what is loaded takes that of logging:
+# were logging imported later, the two could wait for each other
 _loading = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
