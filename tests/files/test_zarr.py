@@ -347,6 +347,64 @@ def test_what_a_run_that_was_killed_left_at_a_url(
     assert all(each.startswith("/test-left/a/x.0.zarr/") for each in fs.find("/test-left"))
 
 
+def test_of_two_runs_at_a_url_the_later_one_takes_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    made(tmp_path / "x.zarr")
+    target = "memory://test-two/a"
+    monkeypatch.setattr("tensorsplit.files.zarr_parts._TASK", 1)
+    from tensorsplit.files.zarr_arrays import StoredArray
+
+    save, begun = StoredArray.save, False
+
+    def save_late(self: Any, *given: Any) -> None:
+        nonlocal begun
+        if not begun:
+            begun = True
+            ts.files.split(tmp_path / "x.zarr", target, [5, 5])
+            done.update({each: fs.cat_file(each) for each in fs.find("/test-two")})
+        save(self, *given)
+
+    done: dict[str, bytes] = {}
+    monkeypatch.setattr(StoredArray, "save", save_late)
+    with refused("TS702", "another run"):
+        ts.files.split(tmp_path / "x.zarr", target, [10], names=["other"])
+    assert any(each.endswith("zarr.json") for each in done)
+    assert done.items() <= {each: fs.cat_file(each) for each in fs.find("/test-two")}.items()
+    assert not any(each.endswith("zarr.json") for each in fs.find("/test-two/a/other.zarr"))
+
+
+def test_storage_that_fails_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    made(tmp_path / "x.zarr")
+
+    async def fail(*_: object) -> None:
+        raise RuntimeError("no answer")
+
+    monkeypatch.setattr(zarr.storage.FsspecStore, "set", fail)
+    with refused("TS702", "no answer"):
+        ts.files.split(tmp_path / "x.zarr", "memory://test-fails/a", [4, 6])
+    assert fs.find("/test-fails") == []
+
+
+def test_storage_that_lists_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    source: Any = zarr.create_array("memory://test-lists/g.zarr/a", data=X, chunks=(2, 3, 2))
+    zarr.open_group("memory://test-lists/g.zarr")
+
+    async def lists(*_: object) -> Any:
+        for name in list[str]():
+            yield name
+
+    monkeypatch.setattr(zarr.storage.FsspecStore, "list_dir", lists)
+    url = "memory://test-lists/g.zarr"
+    with refused("TS705", "does not list what it holds"):
+        ts.files.split(url, tmp_path / "out.zarr", [4, 6], array="a")
+    ts.files.split(url, tmp_path / "out", [4, 6], array="a")
+    assert parts(tmp_path / "out", "a", 2)[1][...].tobytes() == source[4:].tobytes()
+
+
 def change(document: Path, **fields: Any) -> None:
     document.write_text(json.dumps({**json.loads(document.read_text()), **fields}))
 

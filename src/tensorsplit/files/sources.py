@@ -1,4 +1,4 @@
-"""Opening sources safely: what is no file is not read, and what a reader raises is a refusal."""
+"""Opening sources safely: what is no file is not read, and what a library raises is a refusal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path, words_of
+from tensorsplit.core.errors import (
+    UNREADABLE_TENSORS,
+    UNWRITABLE,
+    SplitError,
+    show_path,
+    words_of,
+)
 
 
 @contextlib.contextmanager
@@ -25,6 +31,16 @@ def refusing(source: str) -> Iterator[None]:
         "give a whole file",
         parameter="source",
     )
+
+
+@contextlib.contextmanager
+def refusing_writes(url: str) -> Iterator[None]:
+    """Turn whatever storage raises into a refusal to write to it (TS702)."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - each kind of storage has its own
+        problem = f"cannot write to {show_path(url)}: {words_of(error)}"
+        raise SplitError(UNWRITABLE, problem, "give another URL, or run it again") from None
 
 
 def check_regular(path: Path) -> None:

@@ -104,24 +104,31 @@ class SplitJob:
         """
         checksum = 0
         outputs.reads += self.reads
-        with self._draft(outputs, overwrite=overwrite) as (draft, token):
+        with self._draft(outputs, overwrite=overwrite) as (draft, token, check):
             self.writing.prepare(draft)
             executor.check(token, self.reads)
-            executor.run(self.writing.tasks(), progress)
+
+            def written(count: int) -> None:
+                check()
+                progress(count)
+
+            executor.run(self.writing.tasks(), written)
             self.writing.finish()
             if verify:
                 checksum = executor.run(self.writing.tasks(), progress, verify=True)
         return checksum % (1 << 32)
 
     @contextlib.contextmanager
-    def _draft(self, outputs: Outputs, *, overwrite: bool) -> Iterator[tuple[str, str]]:
-        """Where the result is built, and a file that says so to all who build it."""
+    def _draft(
+        self, outputs: Outputs, *, overwrite: bool
+    ) -> Iterator[tuple[str, str, Callable[[], None]]]:
+        """The draft, a file that says so to all who build it, and a check of each step."""
         path = local_path(self.target)
         if path is None:
             from tensorsplit.files.url_targets import written_at
 
-            with written_at(self.target, self.writing.names, _TOKEN):
-                yield self.target, f"{self.target}/{_TOKEN}"
+            with written_at(self.target, self.writing.names or (), _TOKEN) as check:
+                yield self.target, f"{self.target}/{_TOKEN}", check
             return
         with outputs.replaced(path, self.writing.names, overwrite=overwrite) as draft:
             free = shutil.disk_usage(draft.parent).free
@@ -132,7 +139,7 @@ class SplitJob:
                     f" {draft.parent.parent} has {free} left",
                     "give a path on a larger disk",
                 )
-            yield str(draft), str(draft.with_name(_TOKEN))
+            yield str(draft), str(draft.with_name(_TOKEN)), lambda: None
 
 
 def plan_job(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from fsspec.core import url_to_fs
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError, show_path
+from tensorsplit.files.sources import refusing_writes
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -17,39 +18,57 @@ _MARKER = ".tensorsplit-unfinished"
 
 
 @contextlib.contextmanager
-def written_at(url: str, names: Collection[str] | None, token: str) -> Iterator[None]:
+def written_at(url: str, names: Collection[str], token: str) -> Iterator[Callable[[], None]]:
     """Write a folder at a URL during the block; if that fails, what was written is removed.
 
-    What a killed run has left is removed first: its marker says what that is. Two runs that write
-    to one URL at once are not kept apart.
+    A marker says which run writes what is not whole. What a killed run has left is removed first.
+    No storage has a lock that a killed run releases, so of two runs at once the later one takes the
+    marker; the other one finds that by the check that this yields, and leaves all to it.
 
     Args:
         url: Where it is written.
-        names: The names in the folder; None for a file, which is refused.
+        names: The names in the folder.
         token: The name of a file that may be written there meanwhile.
 
     Raises:
-        SplitError: TS702 if one of the names is there already, or nothing can be written.
+        SplitError: TS702 if one of the names is there already, nothing can be written, or another
+            run has taken over.
     """
-    try:
+    run, ours = uuid4().hex, set(names)
+    with refusing_writes(url):
         fs, path = url_to_fs(url)
+        fs.invalidate_cache(path)
         marker = f"{path}/{_MARKER}"
-        if fs.exists(marker):
-            _remove(fs, path, fs.cat_file(marker).decode().split("/"))
-        there = next((name for name in names or ("",) if fs.exists(f"{path}/{name}")), None)
-        if there is not None:
-            raise ValueError(f"{there} is there, and nothing can be replaced as a whole at a URL")
-        fs.makedirs(path, exist_ok=True)
-        fs.pipe_file(marker, "/".join(names or ()).encode())
-    except Exception as error:  # noqa: BLE001 - each kind of storage has its own
-        problem = f"cannot write to {show_path(url)}: {error}; nothing was written"
-        raise SplitError(UNWRITABLE, problem, "give another URL") from None
-    with contextlib.ExitStack() as cleaning:
-        cleaning.callback(_remove, fs, path, [token, _MARKER])
-        with contextlib.ExitStack() as undoing:
-            undoing.callback(_remove, fs, path, names or ())
-            yield
-            undoing.pop_all()
+        left = set(_read(fs, marker)[1:])
+        if there := [name for name in sorted(ours - left) if fs.exists(f"{path}/{name}")]:
+            raise ValueError(
+                f"{there[0]} is there, and nothing can be replaced as a whole at a URL"
+            )
+        fs.pipe_file(marker, "/".join((run, *ours, *left)).encode())
+        _remove(fs, path, left)
+
+    def check() -> None:
+        with refusing_writes(url):
+            if _read(fs, marker)[0] != run:
+                raise ValueError("another run has begun to write there")
+
+    try:
+        yield check
+    except BaseException:
+        with contextlib.suppress(Exception):  # what stays is removed by the next run
+            if _read(fs, marker)[0] == run:
+                _remove(fs, path, ours | {token, _MARKER})
+        raise
+    with refusing_writes(url):
+        _remove(fs, path, {token, _MARKER})
+
+
+def _read(fs: AbstractFileSystem, marker: str) -> list[str]:
+    """The run that a marker is of, and the names that it writes."""
+    try:
+        return str(fs.cat_file(marker).decode()).split("/")
+    except FileNotFoundError:
+        return [""]
 
 
 def _remove(fs: AbstractFileSystem, path: str, names: Collection[str]) -> None:

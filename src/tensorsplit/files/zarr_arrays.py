@@ -38,7 +38,7 @@ from tensorsplit.files.byte_copies import (
     sync_files,
     unverified,
 )
-from tensorsplit.files.sources import local_path, refusing
+from tensorsplit.files.sources import local_path, refusing, refusing_writes
 from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, runs_code
 
 if TYPE_CHECKING:
@@ -116,6 +116,13 @@ def size_of(store: Store, key: str) -> int | None:
         return None
 
 
+def write_value(store: Store, key: str, value: Buffer) -> None:
+    """Store a value; TS702 at a URL, OSError in a folder."""
+    is_local = isinstance(store, GuardedStore)
+    with contextlib.nullcontext() if is_local else refusing_writes(join(str(store), key)):
+        sync(store.set(key, value))
+
+
 def find(url: str, path: str = "") -> Found:
     """The array or group at a path in a store, validated by zarr (TS705)."""
     with refusing(join(url, path)), warnings.catch_warnings():
@@ -124,7 +131,10 @@ def find(url: str, path: str = "") -> Found:
         for name in DOCUMENTS:
             if (size_of(store, join(path, name)) or 0) > _LARGEST_DOCUMENT:
                 raise ValueError(f"its {name} is larger than {_LARGEST_DOCUMENT} bytes")
-        found = zarr.open(store=store, path=path, mode="r", use_consolidated=False)
+        try:
+            found = zarr.open(store=store, path=path, mode="r", use_consolidated=False)
+        except FileNotFoundError:
+            raise ValueError("there is no zarr array or group") from None
         if isinstance(found, zarr.Array):
             _check(found.metadata)
         return found
@@ -250,7 +260,7 @@ class StoredArray:
 
     def save(self, chunk: tuple[int, ...], data: Buffer) -> None:
         """Store a chunk that is encoded."""
-        sync(self._store.set(self.key(chunk), data))
+        write_value(self._store, self.key(chunk), data)
 
     def copy(self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]) -> None:
         """Store a chunk as it is stored in another array, or leave it out where it is missing."""

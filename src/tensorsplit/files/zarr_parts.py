@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import zarr
 from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import sync
 from zarr.errors import ZarrUserWarning
 
 from tensorsplit.arrays.numpy import element_type
@@ -50,6 +49,7 @@ from tensorsplit.files.zarr_arrays import (
     open_array,
     open_part,
     store_at,
+    write_value,
 )
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class _Arrays(Mapping[str, StoredTensor]):
     def array(self, name: str) -> zarr.Array[Any]:
         """The array of a name (KeyError)."""
         if name not in self._found:
-            found = find(self._url, name) if self._root and name else None
+            found = find(self._url, name) if self._root is not None and name else None
             if not isinstance(found, zarr.Array):
                 raise KeyError(name)
             self._found[name] = found
@@ -178,8 +178,15 @@ class _Arrays(Mapping[str, StoredTensor]):
     def __iter__(self) -> Iterator[str]:
         if self._root is None:
             return iter(self._found)
-        found = (path for path, each in self._members() if isinstance(each, zarr.Array))
-        return iter(sorted({*found, *self._found}))
+        found = {path for path, each in self._members() if isinstance(each, zarr.Array)}
+        if lost := self._found.keys() - found:
+            raise SplitError(
+                UNREADABLE_TENSORS,
+                f"{show_path(self._url)} does not list what it holds, such as {show(min(lost))}",
+                "name arrays, and a folder for their parts",
+                parameter="source",
+            )
+        return iter(sorted(found))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -408,7 +415,7 @@ def _describe_group(store: Store, path: str, documents: Mapping[str, bytes]) -> 
 
 
 def _set(store: Store, key: str, value: bytes) -> None:
-    sync(store.set(key, default_buffer_prototype().buffer.from_bytes(value)))
+    write_value(store, key, default_buffer_prototype().buffer.from_bytes(value))
 
 
 @dataclass(frozen=True, slots=True)
