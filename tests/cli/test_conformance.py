@@ -266,6 +266,19 @@ def test_a_run_of_some_of_the_cases_joins_one_of_all(
     assert joined["suite"]["cases"] == 2
 
 
+def test_runs_of_different_cases_become_one(run: Command, saved: Path, tmp_path: Path) -> None:
+    content = json.loads(saved.read_text())
+    new = {**content["cases"][0], "id": "a/new/case"}
+    verdicts = [{**entry, "case": new["id"]} for entry in content["results"]]
+    path = tmp_path / "new.json"
+    path.write_text(json.dumps({**content, "cases": [new], "results": verdicts}))
+    joined = json.loads(run("--from", saved, "--from", path, "--format", "json").out)
+    assert joined["cases"] == [new, *content["cases"]]
+    assert joined["results"] == [*verdicts, *content["results"]]
+    assert joined["subjects"] == content["subjects"]
+    assert joined["suite"]["cases"] == 2
+
+
 def test_runs_that_dont_fit_are_refused(refused: Any, saved: Path, tmp_path: Path) -> None:
     content = json.loads(saved.read_text())
     for change in (

@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -225,16 +226,17 @@ def merged(documents: Sequence[Document]) -> Document:
 
     A slow one may be run in pieces, each of other cases. A subject that was run in two versions
     becomes two, by date, each with its version in its name. The document of most cases says when
-    and where. SplitError TS703 if another has a case, a seed or a version of the suite that this
-    one has not, or one version of a subject is in two with the same case.
+    and where. SplitError TS703 if they differ in the seed or the version of the suite, or in what a
+    case is, or one version of a subject is in two with the same case.
     """
     whole = max(documents, key=lambda document: len(document.cases))
-    cases = {case.id: case for case in whole.cases}
-    for other in documents:
-        if any(other.suite.get(name) != whole.suite.get(name) for name in ("seed", "version")):
+    cases: dict[str, CaseInfo] = {}
+    for document in documents:
+        if any(document.suite.get(name) != whole.suite.get(name) for name in ("seed", "version")):
             raise _unlike("they are not of the same seed and version of the suite")
-        if any(cases.get(case.id) != case for case in other.cases):
-            raise _unlike("one has cases that the one of most cases has not")
+        for case in document.cases:
+            if cases.setdefault(case.id, case) != case:
+                raise _unlike(f"{case.id} is not the same case in all of them")
     subjects: dict[str, SubjectInfo] = {}
     found: dict[tuple[str, str], Result] = {}
     for document in _told_apart(documents):
@@ -244,12 +246,13 @@ def merged(documents: Sequence[Document]) -> Document:
         for result in document.results:
             if found.setdefault((result.case, result.subject), result) is not result:
                 raise _unlike(f"{result.subject} is in two of them, with {result.case}")
-    places = {name: place for place, name in enumerate(cases)}
-    names = list(subjects)
-    results = sorted(
-        found.values(), key=lambda result: (places[result.case], names.index(result.subject))
+    return replace(
+        whole,
+        suite={**whole.suite, "cases": len(cases)},
+        subjects=tuple(subjects.values()),
+        cases=tuple(cases[name] for name in sorted(cases)),
+        results=tuple(found[key] for key in product(sorted(cases), subjects) if key in found),
     )
-    return replace(whole, subjects=tuple(subjects.values()), results=tuple(results))
 
 
 def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
