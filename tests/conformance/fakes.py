@@ -60,7 +60,9 @@ def case(
             name: x[end - length : end]
             for name, end, length in zip(names, ends, lengths, strict=True)
         }
-        return Built(model.SerializeToString(), b"", inputs, expected if legal else None)
+        return Built(
+            model.SerializeToString(), b"", inputs, tuple(names), expected if legal else None
+        )
 
     return Case(
         id=name,

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -235,7 +236,7 @@ def test_a_case_is_the_same_in_every_process() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"PYTHONHASHSEED": "77"},
+        env={**os.environ, "PYTHONHASHSEED": "77"},
     )
     assert json.loads(done.stdout) == [digest(case.build(5)) for case in CASES[::60]]
 

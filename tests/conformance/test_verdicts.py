@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -10,16 +12,27 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from tensorsplit.conformance import verdicts
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import Result
-from tensorsplit.conformance.verdicts import judge
+from tensorsplit.conformance.subjects import run_model
+from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.process import Death, Reply
 
+
+def run_here(model: bytes, inputs: Mapping[str, Any]) -> Reply:
+    try:
+        return Reply(run_model(model, inputs))
+    except SplitError as error:
+        return Reply(error=error)
+
+
+judge = partial(verdicts.judge, execute=run_here)
 DATA = np.arange(1, 7, dtype=np.float32)
 
 
 def built(expected: Any = None, data: Any = DATA) -> Built:
-    return Built(b"", b"", {"x": data}, None if expected is None else {"y": expected})
+    return Built(b"", b"", {"x": data}, ("y",), None if expected is None else {"y": expected})
 
 
 def verdict(expected: Any, seen: Any, data: Any = DATA) -> Result:
@@ -180,7 +193,8 @@ g (float[N] x) => (float[A] a, float[B] b)
 def fed() -> Built:
     """A split of 6 elements that is fed 7."""
     parts = {"a": DATA[:2], "b": DATA[2:]}
-    return Built(b"", b"", {"x": np.append(DATA, DATA[:1])}, None, ({"x": DATA}, parts))
+    inputs = {"x": np.append(DATA, DATA[:1])}
+    return Built(b"", b"", inputs, ("a", "b"), None, ({"x": DATA}, parts))
 
 
 def of_tool(asked: Built, text: str, **told: Any) -> Result:

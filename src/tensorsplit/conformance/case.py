@@ -38,14 +38,16 @@ class Built:
     """The files of a case.
 
     `model` is a serialised ONNX ``ModelProto``, or the ``.xml`` of an OpenVINO IR, whose ``.bin``
-    `weights` holds. What is `expected` is an array, or for a sequence a list of them, for each
-    output, in the order of the model; None where the standard asks for a refusal. If that is for
-    what is fed alone, `legal` holds what else can be fed to the model, and what comes out then.
+    `weights` holds; `outputs` are the names of its outputs, in its order. What is `expected` is an
+    array, or for a sequence a list of them, for each output; None where the standard asks for a
+    refusal. If that is for what is fed alone, `legal` holds what else can be fed to the model, and
+    what comes out then.
     """
 
     model: bytes
     weights: bytes
     inputs: dict[str, Any]
+    outputs: tuple[str, ...]
     expected: dict[str, Any] | None
     legal: tuple[dict[str, Any], dict[str, Any]] | None = None
 

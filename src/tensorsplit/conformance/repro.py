@@ -20,7 +20,7 @@ import onnx.printer
 
 from tensorsplit.conformance import subjects
 from tensorsplit.conformance.case import Built, Case
-from tensorsplit.conformance.runner import Subject, asked, output_names
+from tensorsplit.conformance.runner import Subject, asked
 
 _WIDTH = 96
 _LONG_DOCSTRING = re.compile(r'("""[^"\n]+)\n\n[^"]*"""')
@@ -65,7 +65,7 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
         call = f"rewritten = {name}(MODEL, {chosen.target_opset(case)})"
     else:
         pieces += _dict("INPUTS", built.inputs)
-        pieces.append(f"OUTPUTS = {list(output_names(case.model_format, built))!r}")
+        pieces.append(f"OUTPUTS = {list(built.outputs)!r}")
         call = f"results = {name}(MODEL, WEIGHTS, INPUTS, OUTPUTS)"
     shown = _SHOWS_OUTPUTS if built.expected is not None else _SHOWS_ACCEPTANCE
     pieces += [*_expected(built, is_tool=is_tool), "", call, _SHOWS_MODEL if is_tool else shown]

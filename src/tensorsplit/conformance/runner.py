@@ -25,10 +25,8 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import msgspec
-import onnx
 
 from tensorsplit import __version__
 from tensorsplit.conformance import subjects, verdicts
@@ -194,16 +192,6 @@ def measured() -> dict[str, str]:
         "python": platform.python_version(),
         "cpu": _processor(),
     }
-
-
-def output_names(model_format: str, built: Built) -> tuple[str, ...]:
-    """The names of the outputs of a model, in its own order."""
-    if built.expected is not None:
-        return tuple(built.expected)
-    if model_format == "onnx":
-        return tuple(output.name for output in onnx.load_from_string(built.model).graph.output)
-    layers = ElementTree.fromstring(built.model).iter("layer")  # noqa: S314 - our own text
-    return tuple(layer.get("name", "") for layer in layers if layer.get("type") == "Result")
 
 
 class _TimeLimit:
@@ -436,8 +424,7 @@ class _Process:
         if self._import_death is not None:  # as it would be with each case
             return self._import_death
         built = self._run.build(case)
-        outputs = output_names(case.model_format, built)
-        files = subject.model(built), built.weights, built.inputs, outputs
+        files = subject.model(built), built.weights, built.inputs, built.outputs
         opset = subject.target_opset(case)
         begin = time.monotonic()
         reply = process.ask((subject.source, *files, opset), seconds)

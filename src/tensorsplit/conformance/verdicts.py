@@ -20,8 +20,6 @@ import onnx
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import PASS, UNTESTED, Result
-from tensorsplit.core.errors import SplitError
-from tensorsplit.engines import run
 from tensorsplit.engines.compare import Difference, differences
 from tensorsplit.engines.process import Death, Reply
 from tensorsplit.model.graph.tensors import element_name
@@ -39,25 +37,17 @@ Execute: TypeAlias = Callable[[bytes, Mapping[str, Any]], Reply]
 """Runs a model with our own engine."""
 
 
-def run_here(model: bytes, inputs: Mapping[str, Any]) -> Reply:
-    """Run a model that is known to do no harm; others need a process and a time limit."""
-    try:
-        return Reply(run(onnx.load_from_string(model), inputs))
-    except SplitError as error:
-        return Reply(error=error)
-
-
 def judge(
     case: str,
     subject: str,
     built: Built,
     reply: Reply,
     *,
+    execute: Execute,
     affected: str = "",
     is_tool: bool = False,
     states_shapes: bool = False,
     about_types: bool = False,
-    execute: Execute = run_here,
 ) -> Result:
     """Judge what a subject did with the files of a case, both given by name.
 
@@ -66,12 +56,12 @@ def judge(
         subject: The subject.
         built: The files.
         reply: What came of them.
+        execute: Runs the models that a tool makes.
         affected: The later case that died of what this one did; empty where it died itself.
         is_tool: Whether it is a tool, which is given no data: a model that only its data makes
             illegal is a legal one for it.
         states_shapes: Whether it is to be judged by the shapes and types that it states.
         about_types: Whether an element type is what is wrong with the model.
-        execute: Runs the models that a tool makes.
     """
     make = partial(_result, case, subject)
     accepted = "accepted-but-illegal" if built.expected is None else "wrong"

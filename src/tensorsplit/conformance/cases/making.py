@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tensorsplit.conformance.case import PARTS, REFUSAL, USES, Case, CaseSplit
+import numpy as np
+
+from tensorsplit.conformance.case import PARTS, REFUSAL, USES, Built, Case, CaseSplit
 from tensorsplit.conformance.cases.wordings import (
     OPSETS,
     SEQUENCES,
@@ -39,9 +42,10 @@ def case_of(
     shape_class: str = "",
     form: str = "",
     decision: str = "",
+    legal: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Case:
-    """The case of a `SplitModel` with these fields.
+    """The case of a `SplitModel` with these fields; `legal` are others for what can be fed as well.
 
     Unless told otherwise, it declares the shape that is fed, has an output for each part, and says
     its lengths in the form of the operand; a dimension that is not declared is that of the axis.
@@ -50,6 +54,9 @@ def case_of(
     said |= {"outputs": 1} if operator in SEQUENCES else {}
     model = SplitModel(operator=operator, **said)
     is_ir = operator.startswith("openvino.")
+    recipe = partial(build_ir if is_ir else build_onnx, model)
+    if legal is not None:
+        recipe = partial(_build_both, replace(model, **legal), model)
     is_static = all(isinstance(dim, int) for dim in model.declared)
     shape_class = shape_class or ("static" if is_static else "dynamic-axis")
     form = form or (model.operand.form if model.operand else "attribute")
@@ -75,8 +82,15 @@ def case_of(
         cut=cut,
         model_format="ir" if is_ir else "onnx",
         opset=model.opset,
-        recipe=partial(build_ir if is_ir else build_onnx, model),
+        recipe=recipe,
     )
+
+
+def _build_both(legal: SplitModel, illegal: SplitModel, rng: np.random.Generator) -> Built:
+    right, wrong = build_onnx(legal, rng), build_onnx(illegal, rng)
+    if right.model != wrong.model or right.expected is None:
+        raise ValueError("what is fed changes the model: the case is wrong")
+    return replace(wrong, legal=(right.inputs, right.expected))
 
 
 def decision_of_type(element_type: str, extreme: bool = False) -> str:
@@ -94,11 +108,20 @@ def kinds_of_data(element_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "extreme" if extreme else "plain", fields
 
 
-def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int | None:
-    """An opset that has the operator version and the places; None if none has."""
+def opsets_with(operator: str, places: tuple[str, ...]) -> list[int]:
+    """The opsets that have the operator version and the places."""
     least = max((_SINCE.get(place, 1) for place in places), default=1)
-    fitting = [opset for opset in OPSETS[operator] if opset >= least]
-    return draw(f"opset {key}", fitting) if fitting else None
+    return [opset for opset in OPSETS[operator] if opset >= least]
+
+
+def bodies_of(operator: str) -> list[tuple[str, ...]]:
+    """Where a node of an operator version can be, the main graph first."""
+    return [places for places in BODIES if opsets_with(operator, places)]
+
+
+def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int:
+    """One of the opsets that have the operator version and the places."""
+    return draw(f"opset {key}", opsets_with(operator, places))
 
 
 def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> dict[str, Any]:

@@ -7,17 +7,14 @@ states data that the model splits, the parts of it, and data that it has to refu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-import numpy as np
-
-from tensorsplit.conformance.case import Built, Case
+from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases.making import (
-    BODIES,
     SIMPLE_USES,
+    bodies_of,
     case_of,
     drawn_opset,
     usable,
@@ -31,8 +28,7 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
     lengths_text,
 )
-from tensorsplit.conformance.models.onnx_graphs import build
-from tensorsplit.conformance.models.onnx_model import CaseOperand, SplitModel
+from tensorsplit.conformance.models.onnx_model import CaseOperand
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +62,13 @@ def cases() -> Iterator[Case]:
     """The cases of this group: each row in the main graph, and in every other place."""
     for operator in OPSETS:
         for row in _rows(operator):
-            for places in BODIES:
-                if places != ("scan",) or OPSETS[operator][-1] >= 9:
-                    yield _case(operator, row, places)
+            for places in bodies_of(operator):
+                yield _case(operator, row, places)
 
 
 def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
     key = f"fed {operator} {row.name} {row.form} {places}"
-    opset = drawn_opset(operator, places, key) or 0
+    opset = drawn_opset(operator, places, key)
     use = ""
     option: Any = None
     if operator in SEQUENCES:
@@ -83,47 +78,29 @@ def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
         use, option = "SequenceAt", ((row.positions[0],), True)
     counts = {len(lengths) for lengths in (row.said, row.wrong) if isinstance(lengths, tuple)}
     declared = ("L",) if len(counts) > 1 else None
-    legal = SplitModel(
-        operator=operator,
-        opset=opset,
-        shape=(2, sum(row.sizes)),
-        declared=(2, "N"),
-        attributes={"axis": 1, **row.attributes},
-        operand=row.operand(row.said, declared),
-        outputs=len(row.sizes) if operator in SPLITS else 1,
-        axis=1,
-        sizes=row.sizes,
-        places=places,
-        use=use,
-        option=option,
-    )
-    illegal = replace(
-        legal,
-        shape=(2, row.dim),
-        operand=row.operand(row.said if row.wrong is None else row.wrong, declared),
-        sizes=None,
-        option=option if row.positions is None else ((row.positions[1],), True),
-    )
-    said: dict[str, Any] = {
-        name: getattr(illegal, name)
-        for name in ("opset", "shape", "declared", "operand", "outputs", "axis", "places", "use")
-    }
-    case = case_of(
+    return case_of(
         operator,
         f"refuse-fed-{row.name}",
         row.key,
         form=row.form or ("attribute" if row.attributes else "absent"),
         decision=row.decision,
-        **said,
+        opset=opset,
+        shape=(2, row.dim),
+        declared=(2, "N"),
+        attributes={"axis": 1, **row.attributes},
+        operand=row.operand(row.said if row.wrong is None else row.wrong, declared),
+        outputs=len(row.sizes),
+        axis=1,
+        places=places,
+        use=use,
+        option=option if row.positions is None else ((row.positions[1],), True),
+        legal={
+            "shape": (2, sum(row.sizes)),
+            "operand": row.operand(row.said, declared),
+            "sizes": row.sizes,
+            "option": option,
+        },
     )
-    return replace(case, recipe=partial(_build, legal, illegal))
-
-
-def _build(legal: SplitModel, illegal: SplitModel, rng: np.random.Generator) -> Built:
-    right, wrong = build(legal, rng), build(illegal, rng)
-    if right.model != wrong.model or right.expected is None:
-        raise ValueError("what is fed changes the model: the case is wrong")
-    return replace(wrong, legal=(right.inputs, right.expected))
 
 
 def _rows(operator: str) -> Iterator[FedRow]:

@@ -10,12 +10,14 @@ from tensorsplit.conformance.case import SHAPE_CLASSES, USES, Case
 from tensorsplit.conformance.cases.making import (
     BODIES,
     SIMPLE_USES,
+    bodies_of,
     case_of,
     decision_of_type,
     drawn_opset,
     drawn_rank,
     drawn_use,
     kinds_of_data,
+    opsets_with,
     option_text,
     options,
     shaped,
@@ -65,10 +67,10 @@ def _everywhere(operator: str) -> Iterator[Case]:
         key = f"{operator} {wording.name} {wording.form}"
         nested = [(places, draw(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
         for places, shape_class in (*product(BODIES, SHAPE_CLASSES), *nested):
+            if not opsets_with(operator, places):
+                continue
             key = f"{operator} {wording.name} {wording.form} {places} {shape_class}"
             opset = drawn_opset(operator, places, key)
-            if opset is None:
-                continue
             rank = drawn_rank(shape_class, key)
             of_nothing = shape_class == "zero-size" and bool(draw(f"nothing {key}", (0, 1)))
             of_nothing = of_nothing and any(
@@ -104,11 +106,11 @@ def _axes(operator: str) -> Iterator[Case]:
 
 def _types_in_bodies(operator: str) -> Iterator[Case]:
     """Every element type in every place."""
-    for element_type, places in product(ALLOWED[operator], BODIES):
+    for element_type, places in product(ALLOWED[operator], bodies_of(operator)):
         key = f"types {operator} {element_type} {places}"
         opset = drawn_opset(operator, places, key)
         since = 16 if element_type == "bfloat16" else 1  # from which control flow takes the type
-        if opset is None or (set(places) - {"function"} and opset < since):
+        if set(places) - {"function"} and opset < since:
             continue
         wording = draw(key, WORDINGS[operator])
         if element_type == "bfloat16" and places and operator in SEQUENCES:

@@ -12,8 +12,8 @@ from typing import Any
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases.making import (
-    BODIES,
     SIMPLE_USES,
+    bodies_of,
     case_of,
     drawn_opset,
     usable,
@@ -22,7 +22,6 @@ from tensorsplit.conformance.cases.onnx_parts import lengths_of
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
     INPUT_SPLITS,
-    OPSETS,
     SEQUENCES,
     SPLITS,
     draw,
@@ -65,7 +64,7 @@ def _refusal(
 ) -> Case:
     """The case of a row; what is done with a sequence is drawn if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
-    opset = drawn_opset(operator, places, key) or 0
+    opset = drawn_opset(operator, places, key)
     if operator in SEQUENCES and not use:
         use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
         option = SIMPLE_USES[use]
@@ -108,9 +107,9 @@ def _everywhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
     for row in rows:
         for shape_class in ("static", "dynamic-axis")[: 1 + bool(row.shape)]:
             yield _refusal(operator, row, shape_class=shape_class)
-        places = [p for p in BODIES[1:] if p != ("scan",) or OPSETS[operator][-1] >= 9]
         if row.shape:
-            yield _refusal(operator, row, places=draw(f"place {operator} {row}", places))
+            places = draw(f"place {operator} {row}", bodies_of(operator)[1:])
+            yield _refusal(operator, row, places=places)
 
 
 def _somewhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:

@@ -82,7 +82,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
             shape = operand.array(operand.value).shape
             inputs.append((writer.operand(name, operand), 0, operand.element_type, shape))
     attributes = "".join(f'<data {name}="{value}"/>' for name, value in model.attributes.items())
-    names = [f"y{place}" for place in range(model.outputs)]
+    names = tuple(f"y{place}" for place in range(model.outputs))
     part: Shape = (None,) * len(model.shape)
     split = writer.layer(
         model.op_type, "cut", attributes, inputs, [(model.element_type, part, n) for n in names]
@@ -94,7 +94,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     if model.sizes is not None:
         parts = oracle.parts(x, model.axis, model.sizes)
         expected = dict(zip(names, parts, strict=True))
-    return Built(writer.text().encode(), writer.weights, writer.feeds, expected)
+    return Built(writer.text().encode(), writer.weights, writer.feeds, names, expected)
 
 
 def pack(array: Array, element_type: str) -> bytes:

@@ -172,7 +172,8 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
     expected = None
     if model.sizes is not None:
         expected = {value.name: value.expected for value in outputs}
-    return Built(proto.SerializeToString(deterministic=True), b"", scope.feeds, expected)
+    octets = proto.SerializeToString(deterministic=True)
+    return Built(octets, b"", scope.feeds, tuple(_names(outputs)), expected)
 
 
 def _split(block: NodeBlock, x: Value) -> list[Value]:
