@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.interpreters import printed
 
 HEAVY = [
     *("onnx", "onnx_ir", "ml_dtypes", "sympy", "click", "rich", "defusedxml", "jinja2"),
@@ -14,13 +14,9 @@ HEAVY = [
 ]
 
 
-def python(code: str) -> str:
+def fresh(code: str) -> str:
     """What a fresh interpreter prints."""
-    command = [sys.executable, "-c", code]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as where it is installed
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment, timeout=120
-    ).stdout
+    return printed(code, PYTHONDONTWRITEBYTECODE="")  # as where it is installed
 
 
 @pytest.mark.parametrize(
@@ -36,23 +32,23 @@ def python(code: str) -> str:
     ],
 )
 def test_nothing_heavier_than_numpy_is_loaded(use: str) -> None:
-    loaded = python(f"{use}\nimport sys; print(*sys.modules)").split()
+    loaded = fresh(f"{use}\nimport sys; print(*sys.modules)").split()
     assert "tensorsplit" in loaded
     assert not set(HEAVY) & set(loaded)
 
 
 def test_the_import_alone_does_not_load_numpy() -> None:
-    assert "numpy" not in python("import sys, tensorsplit; print(*sys.modules)").split()
+    assert "numpy" not in fresh("import sys, tensorsplit; print(*sys.modules)").split()
 
 
 def test_a_name_in_arithmetic_loads_what_it_needs() -> None:
     use = "import tensorsplit as ts; print(ts.infer('onnx.Split-13', ('N',), num_outputs=2))"
-    assert "floor(N/2)" in python(use)
+    assert "floor(N/2)" in fresh(use)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_fork_waits_for_what_another_thread_loads() -> None:
-    python(
+    fresh(
         """
 import os, threading
 import tensorsplit as ts
@@ -70,7 +66,7 @@ for _ in range(10):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_fork_and_what_is_loaded_do_not_wait_for_each_other() -> None:
-    python(
+    fresh(
         """
 import os, sys, threading
 import tensorsplit as ts
@@ -110,4 +106,4 @@ def test_a_model_without_names_of_dimensions_does_not_load_sympy() -> None:
         "found = onnx_ir.SymbolicDim('max(N, 3)') + 1\n"
         "print(found, isinstance(found._expr, sympy.Expr))"
     )
-    assert python(code).split("\n")[:2] == ["False", "Max(3, N) + 1 True"]
+    assert fresh(code).split("\n")[:2] == ["False", "Max(3, N) + 1 True"]

@@ -7,7 +7,6 @@ import gc
 import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tests.interpreters import python
 from tests.oracle import DTYPES, Array, assert_same, random_array, slices
 from tests.refusals import refused
 
@@ -344,5 +344,5 @@ def test_the_end_of_the_interpreter_is_quiet() -> None:
         "cycle = ts.split(np.zeros(8), num_outputs=2, out=pool); cycle.append(cycle)\n"
         "np.kept = ts.split(np.zeros(8), num_outputs=2, out=pool)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    done = python(code)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from tensorsplit import __version__, native
 from tensorsplit.cli.app import COMMANDS, CommandLine
 from tests.cli.conftest import Command, process
+from tests.interpreters import printed, python
 from tests.model.build import graph, model, node, value
 
 Refused = Callable[..., str]
@@ -97,8 +98,7 @@ def test_help_imports_nothing_heavy() -> None:
         "try: tensorsplit.cli.main.main(['--help'])\n"
         "except SystemExit: print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.splitlines()[-1].split())  # the line after the help
+    loaded = set(printed(code).splitlines()[-1].split())  # the line after the help
     assert "click" in loaded
     assert not loaded & {
         "numpy",
@@ -291,7 +291,7 @@ sys.argv[1:] = ["check", {str(EXAMPLE)!r}]
 from tensorsplit.cli import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = python(code)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tensorsplit: interrupted\n")
 
 

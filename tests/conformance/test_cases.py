@@ -6,10 +6,7 @@ import ast
 import dataclasses
 import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -26,6 +23,7 @@ from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import all_cases, find
 from tests import oracle
 from tests.conformance.equality import same
+from tests.interpreters import printed
 
 CASES = all_cases()
 LEGAL = [case for case in CASES if case.expects == "parts"]
@@ -222,23 +220,15 @@ def digest(built: Any) -> str:
 
 
 DIGESTS = """
-import sys, json
-sys.path.insert(0, {root!r})
+import json
 from tests.conformance.test_cases import CASES, digest
 print(json.dumps([digest(case.build(5)) for case in CASES[::60]]))
 """
 
 
 def test_a_case_is_the_same_in_every_process() -> None:
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", DIGESTS.format(root=root)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "77"},
-    )
-    assert json.loads(done.stdout) == [digest(case.build(5)) for case in CASES[::60]]
+    found = json.loads(printed(DIGESTS, PYTHONHASHSEED="77"))
+    assert found == [digest(case.build(5)) for case in CASES[::60]]
 
 
 def test_another_seed_gives_other_data() -> None:
@@ -299,11 +289,7 @@ print(found)
 @pytest.mark.parametrize("half", ["0", "1"])
 def test_the_checker_of_onnx_takes_every_legal_model(half: str) -> None:
     """In a process of its own: what checks a model is somebody else's native code."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHECKS, half], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) > 1500
+    assert int(printed(CHECKS, half)) > 1500
 
 
 def run_ours(case: Case, folder: Path) -> Any:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +17,9 @@ from tensorsplit.conformance.runner import Subject, run
 from tensorsplit.engines.process import EngineProcess
 from tests.conformance.fakes import case, planted, planted_subject
 from tests.engines.test_process import is_gone
+from tests.interpreters import python
 from tests.refusals import refused
 
-ROOT = Path(__file__).parents[2]
 CASES = [
     case("b/parts"),
     case("a/parts", shape=(5, 2), lengths=(2, 0, 3)),
@@ -147,9 +143,8 @@ def test_a_subject_whose_modules_are_missing_is_refused() -> None:
 def test_ctrl_c_ends_the_run_and_its_processes(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     script = f"""
-        import os, signal, sys, threading, time
+        import os, signal, threading, time
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.path.insert(0, {str(ROOT)!r})
         from pathlib import Path
         from tensorsplit.conformance.runner import run
         from tests.conformance.fakes import case, planted_subject
@@ -165,13 +160,6 @@ def test_ctrl_c_ends_the_run_and_its_processes(tmp_path: Path) -> None:
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env={**os.environ, "TENSORSPLIT_TEST_PID": str(pid)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = python(script, TENSORSPLIT_TEST_PID=str(pid))
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
     assert is_gone(int(pid.read_text()))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,8 +18,8 @@ from tensorsplit.conformance.repro import script
 from tensorsplit.conformance.runner import Subject
 from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load, perform
 from tests.conformance.fakes import case
+from tests.interpreters import ROOT, printed
 
-ROOT = Path(__file__).parents[2]
 ENGINES = [name for name in SUBJECTS if load(name).kind == "engine"]
 TOOLS = [name for name in SUBJECTS if load(name).kind == "tool"]
 HEAVY = ("onnxruntime", "openvino", "torch", "tvm", "iree", "cv2", "tinygrad", "jax", "onnxscript")
@@ -42,20 +39,6 @@ def split_model(opset: int = 13, element_type: str = "float", lengths: str = "2,
 @pytest.fixture
 def x(rng: np.random.Generator) -> np.ndarray[Any, Any]:
     return rng.uniform(1, 9, (2, 7)).astype(np.float32)
-
-
-def in_a_child(program: str, *arguments: str) -> str:
-    """What a program prints; it runs in a process of its own, as native code of others may die."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def installed(names: list[str]) -> list[Any]:
@@ -96,7 +79,7 @@ def test_subjects_are_looked_at_without_importing_an_engine() -> None:
         assert subjects.load(name).is_installed in (True, False)
     print(*{module.partition(".")[0] for module in sys.modules})
     """
-    assert NAMES.isdisjoint(in_a_child(program).split())
+    assert NAMES.isdisjoint(printed(program).split())
 
 
 RUNS = """
@@ -118,7 +101,7 @@ RIGHT = "[True, True]"
 @pytest.mark.parametrize("name", installed(ENGINES))
 def test_engine_cuts_a_tensor(name: str) -> None:
     program = RUNS + SHOWS
-    assert in_a_child(program, name, split_model().hex()).splitlines()[-1] == RIGHT
+    assert printed(program, name, split_model().hex()).splitlines()[-1] == RIGHT
 
 
 @pytest.mark.parametrize("name", installed(TOOLS))
@@ -127,18 +110,18 @@ def test_tool_returns_a_model_that_means_the_same(name: str) -> None:
 import tensorsplit
 found = tensorsplit.run(onnx.load_from_string(found), {{"x": x}})
 {SHOWS}"""
-    assert in_a_child(program, name, split_model().hex()).splitlines()[-1] == RIGHT
+    assert printed(program, name, split_model().hex()).splitlines()[-1] == RIGHT
 
 
 @pytest.mark.parametrize("name", installed(ENGINES))
 def test_script_of_an_engine_shows_the_same(name: str) -> None:
-    shown = in_a_child(script(case("legal"), name)).splitlines()
+    shown = printed(script(case("legal"), name)).splitlines()
     assert shown[-2:] == ["y0: as the standard says", "y1: as the standard says"]
 
 
 @pytest.mark.parametrize("name", installed(TOOLS))
 def test_script_of_a_tool_shows_its_model(name: str) -> None:
-    assert "Split" in in_a_child(script(case("legal"), name))
+    assert "Split" in printed(script(case("legal"), name))
 
 
 def test_numpy_reads_ir() -> None:

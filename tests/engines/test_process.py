@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +17,9 @@ import pytest
 
 from tensorsplit import SplitError
 from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
+from tests.interpreters import ROOT, printed, python
 
 ADAPTER = "tests.engines.fake_engine"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -312,24 +311,12 @@ def test_an_interrupted_call_leaves_no_stale_answer(engine: EngineProcess) -> No
     assert engine.pid != pid
 
 
-def run_script(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 def test_the_process_ends_with_the_callers() -> None:
-    done = run_script(f"""
+    pid = printed(f"""
         from tensorsplit.engines.process import process_of
         print(process_of("fake", "{ADAPTER}").call(("pid",)))
     """)
-    assert done.returncode == 0, done.stderr
-    assert is_gone(int(done.stdout))
+    assert is_gone(int(pid))
 
 
 def are_gone(*pids: int) -> bool:
@@ -339,7 +326,7 @@ def are_gone(*pids: int) -> bool:
 
 
 def test_the_process_ends_with_a_caller_that_is_killed() -> None:
-    done = run_script(f"""
+    done = python(f"""
         import os, signal
         from tensorsplit.engines.process import process_of
         print(process_of("fake", "{ADAPTER}").call(("pid",)), flush=True)
@@ -352,7 +339,7 @@ def test_the_process_ends_with_a_caller_that_is_killed() -> None:
 @LINUX
 def test_what_an_engine_has_started_ends_with_a_caller_that_is_killed(tmp_path: Path) -> None:
     """Though it has left the session, and the engine itself is past noticing anything."""
-    done = run_script(f"""
+    done = python(f"""
         import os, signal, threading, time
         from pathlib import Path
         from tensorsplit.engines.process import process_of
@@ -370,7 +357,7 @@ def test_what_an_engine_has_started_ends_with_a_caller_that_is_killed(tmp_path: 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_has_a_process_of_its_own() -> None:
-    done = run_script(f"""
+    printed(f"""
         import os
         from tensorsplit.engines.process import process_of
         engine = process_of("fake", "{ADAPTER}")
@@ -385,7 +372,6 @@ def test_a_fork_has_a_process_of_its_own() -> None:
         assert engine.call(("pid",)) == mine
         assert engine.call(("calls",)) == 3
     """)
-    assert done.returncode == 0, done.stderr
 
 
 def test_no_main_guard_is_needed(tmp_path: Path) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,9 +23,9 @@ from tensorsplit.model.infer import analysis, validation
 from tensorsplit.model.run import evaluator, operators
 from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.engines.test_run import DATA, every_engine, external_model, foreign_engine
+from tests.interpreters import printed
 from tests.model.ir_files import X, cut_file
 
-ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and memfd")
 LARGE = np.arange(1 << 20, dtype=np.float32)
 
@@ -273,35 +271,23 @@ def test_a_crash_ends_the_model_and_the_next_call_loads_it_again() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_has_engines_of_its_own() -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            textwrap.dedent("""
-            import os, gc
-            import tensorsplit as ts
-            from tests.engines.models import split_model
-            from tests.engines.test_run import DATA
-            make = lambda **options: ts.session(split_model(), **options)
-            all = [make(engine="onnx-reference"), make(isolate=True), make()]
-            run = lambda: [session.run({"x": DATA})["b"].shape for session in all]
+    printed("""
+        import os, gc
+        import tensorsplit as ts
+        from tests.engines.models import split_model
+        from tests.engines.test_run import DATA
+        make = lambda **options: ts.session(split_model(), **options)
+        all = [make(engine="onnx-reference"), make(isolate=True), make()]
+        run = lambda: [session.run({"x": DATA})["b"].shape for session in all]
+        assert run() == [(4,)] * 3
+        child = os.fork()
+        if child == 0:
             assert run() == [(4,)] * 3
-            child = os.fork()
-            if child == 0:
-                assert run() == [(4,)] * 3
-                all.clear(), gc.collect()
-                raise SystemExit(0)
-            assert os.waitpid(child, 0)[1] == 0
-            assert run() == [(4,)] * 3
-            """),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+            all.clear(), gc.collect()
+            raise SystemExit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert run() == [(4,)] * 3
+    """)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
