@@ -394,11 +394,72 @@ def test_equal_parts_along_an_axis_of_the_caller_in_a_function_of_another_opset(
         run(made, {"x": x[:, :5]})
 
 
-def test_a_function_of_another_opset_that_means_something_else_is_refused() -> None:
-    text = BY_NAME["function_older_opset"].text.replace("Split(a) }", "Split(a) e = Pad(b) }")
-    text = text.replace("(b, d) {", "(e, d) {").replace('"" : 13', '"" : 12')
-    with refused("TS513", "Pad", "convert"):
-        lower(Case("pad", 18, text, functions="c").model, target="openvino")
+def _with_function(imports: str, opset: int, body: str) -> onnx.ModelProto:
+    """A model that calls a function of two outputs."""
+    return onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: [{imports}"c": 1]>
+        g (float[M, 4] x) => (float[?, ?] y, float[?, ?] z) {{ y, z = c.F(x) }}
+        <domain: "c", opset_import: ["": {opset}]> F (a) => (d, e) {{ {body} }}"""
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_function_of_another_opset_is_converted(target: str) -> None:
+    model = _with_function(
+        '"": 18, ',
+        12,
+        """b, e = Split(a)
+        c = ReduceMax<axes: ints = [1], keepdims: int = 0>(b)
+        d = Unsqueeze<axes: ints = [0]>(c)""",
+    )
+    x = np.random.default_rng(7).random((6, 4), np.float32)
+    made = lower(model, target=target)
+    onnx.checker.check_model(made, full_check=True)
+    outputs = run(made, {"x": x})
+    assert outputs["y"].tolist() == [x[:3].max(axis=1).tolist()]
+    assert outputs["z"].tolist() == x[3:].tolist()
+
+
+def test_a_function_stays_where_it_is_enough_to_convert_it() -> None:
+    made = lower(
+        _with_function('"": 18, ', 13, "d, e = Split<axis: int = 1>(a)"), target="onnxruntime"
+    )
+    assert [entry.version for entry in made.functions[0].opset_import] == [18]
+    assert [node.op_type for node in made.graph.node] == ["F"]
+
+
+def test_what_is_not_expressible_at_the_opset_of_the_model_is_refused() -> None:
+    body = "d, e = Split(a) i = Cast<to: int = 7>(a) n = Shape(a) o = OneHot(i, n, n)"
+    with refused("TS512", "OneHot", "function c::F/OneHot"):
+        lower(_with_function('"": 18, ', 10, body), target="openvino")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_graph_without_nodes_of_its_own_domain_gets_the_opset_of_its_functions(
+    target: str,
+) -> None:
+    model = _with_function("", 13, "d, e = Split<axis: int = 1>(a)")
+    x = np.random.default_rng(8).random((3, 4), np.float32)
+    outputs = run(lower(model, target=target), {"x": x})
+    assert outputs["y"].tolist() == x[:, :2].tolist()
+    assert outputs["z"].tolist() == x[:, 2:].tolist()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_graph_of_nothing_but_variadic_splits_gets_an_opset(target: str) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 4, opset_import: ["org.openvinotoolkit": 1]>
+        g (float[2, 6] x) => (float[?, ?] y, float[?, ?] z)
+        <int64 axis = {1}, int64[2] lengths = {2, -1}> {
+            y, z = org.openvinotoolkit.VariadicSplit(x, axis, lengths)
+        }"""
+    )
+    x = np.random.default_rng(9).random((2, 6), np.float32)
+    made = lower(model, target=target)
+    onnx.checker.check_model(made, full_check=True)
+    outputs = run(made, {"x": x})
+    assert outputs["y"].tolist() == x[:, :2].tolist()
+    assert outputs["z"].tolist() == x[:, 2:].tolist()
 
 
 @pytest.mark.parametrize("kind", ELEMENT_TYPES)

@@ -57,7 +57,7 @@ def open_converted(
     opened = open_model(model)
     report = ConversionReport()
     if target is not None:
-        _to_opset(opened.model, target, report)
+        to_opset(opened.model, target, report)
     if variadic:
         to_variadic(opened.model, report)
     return opened, report
@@ -76,8 +76,8 @@ def _checked(opset: object) -> int:
     return number
 
 
-def _to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
-    """Convert a model in place, unless all of it is at the target."""
+def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
+    """Convert a model in place, unless all of it is at the target; see `tensorsplit.convert`."""
     if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         model.opset_imports[""] = 1
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):

@@ -16,9 +16,19 @@ from tensorsplit.model.features import features_of, is_sequence
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence
-from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, model_opsets, walk
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    bodies,
+    domain_opsets,
+    model_opsets,
+    walk,
+)
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.profiles import Limitation, Profile, must_go
+
+_OPSET, _IR_VERSION = 18, 8
+"""The opset of ONNX's own domain in a graph that has none; the IR version has functions, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class Lowering:
 
     def __init__(self, model: ir.Model, profile: Profile, report: LoweringReport) -> None:
         self.model, self.profile, self.report = model, profile, report
-        self.opset = model_opsets(model).get("", 0)
+        self.opset = _own_opset(model)
         self.fresh: set[ir.Value] = set()
         self.look()
 
@@ -155,6 +165,19 @@ class Lowering:
         """What is known of a sequence."""
         fact = self.facts.of(held)
         return fact if isinstance(fact, Sequence) else Sequence()
+
+
+def _own_opset(model: ir.Model) -> int:
+    """The opset of ONNX's own domain in the main graph, which imports it if it did not.
+
+    It has no node of that domain then, but gets those of its functions, or new ones.
+    """
+    opset = model_opsets(model).get("")
+    if opset is None:
+        used = [domain_opsets(each.opset_imports).get("", 0) for each in model.functions.values()]
+        opset = model.opset_imports[""] = max(used, default=0) or _OPSET
+        model.ir_version = max(model.ir_version, _IR_VERSION)
+    return opset
 
 
 def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
