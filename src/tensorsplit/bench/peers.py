@@ -25,6 +25,7 @@ OURS_ON = {f"{OURS}-{library}": library for library in ("torch", "jax")}
 """The names under which it takes part with arrays of another library, and that library."""
 
 _CONTIGUOUS_ONLY = "it takes contiguous sources only"
+_NO_SUCH_ARRAY = "it takes no such array"
 
 THREADS = 2
 """How many threads the baseline, and every peer that has a choice, may use."""
@@ -136,27 +137,8 @@ def _numpy_fresh(task: Task) -> Prepared:
     return Prepared(lambda: [part.copy(order="C") for part in np.split(source, boundaries, axis)])
 
 
-def _torch(task: Task, function: str, **how: Any) -> Prepared:
-    """A function of PyTorch that takes the lengths and the axis."""
-    import torch
-
-    torch.set_num_threads(THREADS)
-    operands = torch.from_numpy(task.source), list(task.workload.sizes), task.workload.axis
-    call = partial(getattr(torch, function), *operands, **how)
-    return Prepared(call, lambda parts: [part.numpy() for part in parts])
-
-
-def _torch_out(task: Task) -> Prepared:
-    """``out=`` tensors share our buffers."""
-    import torch
-
-    out = [torch.from_numpy(buffer) for buffer in task.buffers]
-    call = _torch(task, "split_with_sizes_copy", out=out).call
-    return Prepared(call, lambda _: task.buffers, task.buffers)
-
-
-def _ours_torch(task: Task, *, out: bool = False, **how: Any) -> Prepared:
-    """An eager call of the package on a tensor that shares our memory, as those of `out` do."""
+def _torch(task: Task, function: str | None = None, *, out: bool = False, **how: Any) -> Prepared:
+    """A function of PyTorch, or ours, on a tensor that shares our memory, as those of `out` do."""
     import torch
 
     torch.set_num_threads(THREADS)
@@ -164,12 +146,14 @@ def _ours_torch(task: Task, *, out: bool = False, **how: Any) -> Prepared:
     try:
         tensor, *given = map(torch.from_numpy, (task.source, *buffers))
     except (TypeError, ValueError) as error:
-        raise UnableError("it takes no such array", error) from None
+        raise UnableError(_NO_SUCH_ARRAY, error) from None
     if out:
         how["out"] = given
-    return Prepared(
-        _ours_of(task, tensor, **how), lambda parts: [part.numpy() for part in parts], buffers
-    )
+    call = _ours_of(task, tensor, **how)
+    if function is not None:
+        operands = tensor, list(task.workload.sizes), task.workload.axis
+        call = partial(getattr(torch, function), *operands, **how)
+    return Prepared(call, lambda parts: [part.numpy() for part in parts or given], buffers)
 
 
 def _jax(task: Task, *, ours: bool = False) -> Prepared:
@@ -183,12 +167,10 @@ def _jax(task: Task, *, ours: bool = False) -> Prepared:
     try:
         array = jax.numpy.asarray(source)
     except TypeError as error:
-        raise UnableError("it takes no such array", error) from None
-    call: Callable[[], Any] = (
-        _ours_of(task, array, copy=True)
-        if ours
-        else partial(jax.lax.split, array, workload.sizes, workload.axis)
-    )
+        raise UnableError(_NO_SUCH_ARRAY, error) from None
+    call: Callable[[], Any] = partial(jax.lax.split, array, workload.sizes, workload.axis)
+    if ours:
+        call = _ours_of(task, array, copy=True)
     return Prepared(
         lambda: jax.block_until_ready(call()), lambda parts: list(map(np.asarray, parts))
     )
@@ -283,10 +265,10 @@ ENTRIES = (
     Entry("numpy", "out", "copy", _numpy_out),
     Entry("numpy", "fresh", "copy", _numpy_fresh),
     Entry("numpy", "view", "views", _slicing),
-    Entry(f"{OURS}-torch", "out", "copy", partial(_ours_torch, out=True)),
-    Entry(f"{OURS}-torch", "fresh", "copy", partial(_ours_torch, copy=True)),
-    Entry(f"{OURS}-torch", "view", "views", _ours_torch),
-    Entry("torch", "out", "copy", _torch_out),
+    Entry(f"{OURS}-torch", "out", "copy", partial(_torch, out=True)),
+    Entry(f"{OURS}-torch", "fresh", "copy", partial(_torch, copy=True)),
+    Entry(f"{OURS}-torch", "view", "views", _torch),
+    Entry("torch", "out", "copy", partial(_torch, function="split_with_sizes_copy", out=True)),
     Entry("torch", "fresh", "copy", partial(_torch, function="split_with_sizes_copy")),
     Entry("torch", "view", "views", partial(_torch, function="split")),
     Entry(f"{OURS}-jax", "fresh", "copy", partial(_jax, ours=True)),

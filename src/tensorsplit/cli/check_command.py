@@ -197,16 +197,12 @@ def _examined(model: str, target: str | None) -> CheckReport:
 
 def _fixed(model: str, target: str, out: str) -> CheckReport:
     """Rewrite a model as `lower` does, where that is possible; what is left to be found."""
+    from tensorsplit.cli.model_commands import lowered
     from tensorsplit.model.check.checker import examine
-    from tensorsplit.model.graph.reading import open_model
-    from tensorsplit.model.lower import lower_graph
 
     source = read_source(model)
     try:
-        with progress_of("lowering"):
-            opened = open_model(source)
-            report = lower_graph(opened, target)
-            made = opened.proto(bool(report.changes))
+        opened, made, report = lowered(source, target)
     except SplitError as error:
         note(f"{model} is not rewritten: {error}")
         return examine(source, target)

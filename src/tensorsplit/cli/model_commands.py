@@ -245,13 +245,7 @@ def lower(
     engine was measured not to run, or to run wrongly, is changed, and that changes no result. Exit
     status: 0 fine; 1 the results differ (--verify); 2 it can't be lowered, or can't be read.
     """
-    from tensorsplit.model.graph.reading import open_model
-    from tensorsplit.model.lower import lower_graph
-
-    with progress_of("lowering"):
-        opened = open_model(read_source(model))
-        report = lower_graph(opened, target)
-        made = opened.proto(bool(report.changes))
+    opened, made, report = lowered(read_source(model), target)
     others = [] if verification is None else _engine_of(target)
     verdict, same = _verdict(verification, opened, made, others)
     if output.has_report:
@@ -261,6 +255,17 @@ def lower(
     if same:
         output.write(opened, made)
     return 0 if same else FINDINGS
+
+
+def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, LoweringReport]:
+    """A model that is lowered in place, the message of it, and what was done."""
+    from tensorsplit.model.graph.reading import open_model
+    from tensorsplit.model.lower import lower_graph
+
+    with progress_of("lowering"):
+        opened = open_model(source)
+        report = lower_graph(opened, target)
+        return opened, opened.proto(bool(report.changes)), report
 
 
 def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None:

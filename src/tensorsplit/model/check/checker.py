@@ -128,8 +128,13 @@ def _examine(
     for error in facts.errors:
         refused[error.node or "graph"].append(error)
     findings: list[Finding] = []
-    if profile is not None:
-        findings += _of_model(profile, model, facts, is_layer=is_layer)
+    if profile is not None and is_layer and profile.engine != "openvino":
+        problem = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
+        findings.append(of_check(TARGET_REFUSES, "model", problem, "start from the ONNX model"))
+        profile = None
+    if profile is not None and not is_layer:
+        features = model_features(model, facts.uncalled)
+        findings += of_features(profile, features, "graph", _fix)
     findings += map(of_error, broken)
     findings += (of_error(each) for each in contradictions(read) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
@@ -145,8 +150,12 @@ def _examine(
         is_mended = ref.path in mended_at  # so that only what is refused is right of it
         wrong, is_told = refused.pop(ref.path, []), ref.path in told_at
         findings += _of_ref(ref, facts, wrong, is_mended=is_mended, is_refused=is_told)
-        if profile is not None and not is_mended:
-            findings += _of_node(profile, ref, facts, is_layer=is_layer)
+        if profile is None or is_mended:
+            continue
+        if is_layer:  # which can't be lowered
+            findings += of_features(profile, layer_features(ref, facts), ref.path)
+        else:
+            findings += of_features(profile, features_of(ref, facts), ref.path, _fix)
     if profile is not None:
         findings += _of_data(profile, model, facts, findings)
     findings += map(of_error, chain.from_iterable(refused.values()))
@@ -250,25 +259,6 @@ def _fix(profile: Profile, entry: Limitation) -> str:
     if must_go(entry) and is_lowered:
         return _LOWER.format(engine=profile.engine)
     return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
-
-
-def _of_node(profile: Profile, ref: NodeRef, facts: Facts, *, is_layer: bool) -> Iterator[Finding]:
-    """What the engine does not do right of a node; layers of an IR can't be lowered."""
-    if not is_layer:
-        yield from of_features(profile, features_of(ref, facts), ref.path, _fix)
-    elif profile.engine == "openvino":
-        yield from of_features(profile, layer_features(ref, facts), ref.path)
-
-
-def _of_model(
-    profile: Profile, model: onnx_ir.Model, facts: Facts, *, is_layer: bool
-) -> Iterator[Finding]:
-    """What the engine does not do right of the model as a whole."""
-    if not is_layer:
-        yield from of_features(profile, model_features(model, facts.uncalled), "graph", _fix)
-    elif profile.engine != "openvino":
-        message = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
-        yield of_check(TARGET_REFUSES, "model", message, "start from the ONNX model")
 
 
 def _of_data(
