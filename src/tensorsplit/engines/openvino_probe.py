@@ -13,15 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import openvino
 from openvino import opset8
 
-from tensorsplit.arrays.numpy import operand_parts
 from tensorsplit.core.errors import ENGINE_REFUSED, SplitError
-from tensorsplit.core.operands import Operand
-from tensorsplit.core.resolve import bind, plan
-from tensorsplit.core.schema import Operator
 from tensorsplit.engines.adapters import (
     Run,
     compile_openvino,
@@ -30,12 +25,13 @@ from tensorsplit.engines.adapters import (
     openvino_tensors,
 )
 from tensorsplit.openvino.split_guards import (
-    attribute_operands,
     bodies,
+    check_split,
     guard_bodies,
     guard_splits,
+    is_known,
+    is_split,
     path,
-    record_of,
     stopped_at,
 )
 
@@ -110,65 +106,28 @@ def _check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
     In bodies, those are checked whose operands are constants and whose data has a known shape.
     """
     for layer in model.get_ordered_ops():
-        record = record_of(layer)
-        if record is not None:
+        if is_split(layer) and not is_known(layer):
             data, *given = layer.input_values()
-            known = _known(layer)
-            if known is None:
-                wanted = [opset8.shape_of(data).output(0), *given]
-                sizes, *arrays = _compute(core, model, wanted, tensors)
-                known = tuple(sizes.tolist()), arrays
-            _check(layer, record, *known)
+            wanted = [opset8.shape_of(data).output(0), *given]
+            sizes, *arrays = _compute(core, model, wanted, tensors)
+            operands = [opset8.constant(array).output(0) for array in arrays]
+            check_split(layer, tuple(sizes.tolist()), operands)
         branch = None
         if layer.get_type_name() == "If":
             (condition,) = _compute(core, model, [layer.input_value(0)], tensors)
             branch = 0 if condition.all() else 1
-        _check_bodies(layer, branch, f"{path(layer)} / ")
+        _check_known(layer, branch)
 
 
-def _check_bodies(layer: Any, branch: int | None, place: str) -> None:
-    """Check the bodies of a layer; of an If the branch that is taken, or both."""
+def _check_known(layer: Any, branch: int | None, place: str = "") -> None:
+    """Check a layer and its bodies as far as they are known; of an If one branch, or both."""
+    if is_split(layer) and is_known(layer):
+        data, *operands = layer.input_values()
+        check_split(layer, tuple(data.get_shape()), operands, place)
     models = bodies(layer)
     for body in models if branch is None else [models[branch]]:
         for inner in body.get_ordered_ops():
-            record = record_of(inner)
-            known = None if record is None else _known(inner)
-            if record is not None and known is not None:
-                _check(inner, record, *known, place)
-            _check_bodies(inner, None, f"{place}{path(inner)} / ")
-
-
-def _known(layer: Any) -> tuple[tuple[int, ...], list[Any]] | None:
-    """The shape of the data of a split layer, and its operands, if they are known."""
-    data, *given = layer.input_values()
-    arrays = [_constant(value.get_node()) for value in given]
-    shape = data.get_partial_shape()
-    if shape.is_dynamic or any(array is None for array in arrays):
-        return None
-    return tuple(shape.to_shape()), arrays
-
-
-def _check(
-    layer: Any, record: Operator, sizes: tuple[int, ...], arrays: list[Any], place: str = ""
-) -> None:
-    operands = [
-        (parameter.name, Operand(*operand_parts(array, parameter.name), "input"))
-        for parameter, array in zip(record.inputs[1:], arrays, strict=True)
-    ]
-    try:
-        plan(
-            bind(record, [*operands, *attribute_operands(layer, record)], len(layer.outputs())),
-            sizes,
-        )
-    except SplitError as error:
-        raise error.located(operator=record.id, node=f"{place}{path(layer)}") from None
-
-
-def _constant(node: Any) -> Any:
-    """The value of a constant; None for what is none, or is packed."""
-    if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
-        return None
-    return np.asarray(node.data)
+            _check_known(inner, None, f"{place}{path(layer)} / ")
 
 
 def _compute(core: Any, model: Any, values: list[Any], tensors: dict[int, Any]) -> list[Any]:

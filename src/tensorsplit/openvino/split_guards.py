@@ -7,15 +7,17 @@ import put into a model, this puts into one that it read by itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from openvino import opset8 as ops
 
+from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.operands import Operand, Operands
+from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
-from tensorsplit.core.resolve import Intent, bind
-from tensorsplit.core.schema import Operator
+from tensorsplit.core.resolve import Intent, bind, plan
 from tensorsplit.openvino.given_nodes import constant_values, operand_of
 from tensorsplit.openvino.node_maker import Value, constant
 from tensorsplit.openvino.split_conversions import AxisSplit, axis_split, parts
@@ -23,9 +25,28 @@ from tensorsplit.openvino.split_conversions import AxisSplit, axis_split, parts
 _FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
 
 
-def record_of(layer: Any) -> Operator | None:
-    """The operator version of a layer; None if it is not a split."""
-    return _FAMILY.get(layer.get_type_name())
+def is_split(layer: Any) -> bool:
+    """Whether a layer is a split."""
+    return layer.get_type_name() in _FAMILY
+
+
+def is_known(layer: Any) -> bool:
+    """Whether the operands of a split layer are constants, and its data has a known shape."""
+    data, *operands = layer.input_values()
+    return data.get_partial_shape().is_static and None not in map(constant_values, operands)
+
+
+def check_split(layer: Any, sizes: Shape, operands: Sequence[Value], place: str = "") -> None:
+    """Refuse (TS1xx to TS3xx) a split layer whose operands do not fit data of a shape.
+
+    Args:
+        layer: The layer.
+        sizes: The shape of its data.
+        operands: Its operands, as constants.
+        place: What messages have before the name of the layer.
+    """
+    with _named(layer, place):
+        plan(_intent(layer, operands), sizes)
 
 
 def bodies(layer: Any) -> list[Any]:
@@ -38,15 +59,6 @@ def bodies(layer: Any) -> list[Any]:
 def path(layer: Any) -> str:
     """How a layer is named in messages."""
     return f"layer '{layer.get_friendly_name()}'"
-
-
-def attribute_operands(layer: Any, record: Operator) -> Operands:
-    """What the attributes of a split layer say."""
-    given = layer.get_attributes()
-    return [
-        (entry.name, Operand((given[entry.name],), 0, None, "attribute"))
-        for entry in record.attributes
-    ]
 
 
 def guard_bodies(model: Any, place: str = "") -> None:
@@ -71,18 +83,12 @@ def guard_splits(model: Any, place: str = "") -> None:
     """
     guard_bodies(model, place)
     for layer in model.get_ordered_ops():
-        record = record_of(layer)
-        if record is None:
+        if not is_split(layer) or is_known(layer):
             continue
         data, *operands = layer.input_values()
-        if data.get_partial_shape().is_static and None not in map(constant_values, operands):
-            continue
-        called = f"{place}{path(layer)}"
-        try:
-            intent = bind(record, _operands(layer, record, operands), layer.get_output_size())
-            guarded = parts(_axis_split(intent, data, *operands), f"{{{called}}}")
-        except SplitError as error:
-            raise error.located(operator=record.id, node=called) from None
+        with _named(layer, place) as called:
+            split = _axis_split(_intent(layer, operands), data, *operands)
+            guarded = parts(split, f"{{{called}}}")
         for output, part in zip(layer.outputs(), guarded, strict=True):
             names = output.get_names()
             for target in output.get_target_inputs():
@@ -97,11 +103,27 @@ def stopped_at(message: str) -> str | None:
     return None if found is None else found[1]
 
 
-def _operands(layer: Any, record: Operator, values: list[Value]) -> Operands:
-    """What a split layer gives, as far as its inputs are constants."""
+@contextmanager
+def _named(layer: Any, place: str) -> Iterator[str]:
+    """How a split layer is named; a refusal of it says so."""
+    called = f"{place}{path(layer)}"
+    try:
+        yield called
+    except SplitError as error:
+        record = _FAMILY[layer.get_type_name()]
+        raise error.located(operator=record.id, node=called) from None
+
+
+def _intent(layer: Any, values: Sequence[Value]) -> Intent:
+    """What a split layer asks for, as far as its inputs are constants."""
+    record, attributes = _FAMILY[layer.get_type_name()], layer.get_attributes()
     names = [parameter.name for parameter in record.inputs[1:]]
     given = [(name, operand_of(held)) for name, held in zip(names, values, strict=True)]
-    return [*given, *attribute_operands(layer, record)]
+    given += [
+        (entry.name, Operand((attributes[entry.name],), 0, None, "attribute"))
+        for entry in record.attributes
+    ]
+    return bind(record, given, layer.get_output_size())
 
 
 def _axis_split(
