@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import gc
 import inspect
@@ -172,6 +173,31 @@ def test_a_plan_is_a_callable_to_whoever_looks() -> None:
     assert "Split an array of the planned shape" in pydoc.plain(pydoc.render_doc(ts.PreparedSplit))
     with refused("TS206"):
         PLAN.__call__(X[1:])
+
+
+def test_the_class_of_a_plan_is_one_class_to_whoever_looks() -> None:
+    assert type(PLAN) is ts.PreparedSplit
+    assert ts.PreparedSplit.__qualname__ == "PreparedSplit"
+    assert inspect.getsourcefile(ts.PreparedSplit) == inspect.getsourcefile(type(PLAN).of)
+    assert "sizes" in inspect.signature(ts.PreparedSplit).parameters
+    assert pickle.loads(pickle.dumps(ts.PreparedSplit)) is ts.PreparedSplit
+    assert dataclasses.replace(PLAN) == PLAN
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ANY_PLAN.axis = 1
+
+
+def test_a_class_derived_from_plans_is_called_by_its_own_method() -> None:
+    class Doubled(ts.PreparedSplit):
+        def __call__(self, input: Any, **how: Any) -> list[Any]:
+            return 2 * super().__call__(input, **how)
+
+    class Plain(ts.PreparedSplit):
+        pass
+
+    doubled, plain = (cls.of(ANY_PLAN.intent, (8,)) for cls in (Doubled, Plain))
+    for _ in range(3):
+        assert_same(doubled(X, copy=True), 2 * slices(X, 0, (4, 4)))
+        assert_same(plain(X), slices(X, 0, (4, 4)))
 
 
 def test_a_wrapper_keeps_what_a_function_says_of_itself() -> None:

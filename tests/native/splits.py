@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -52,16 +52,20 @@ def strided(
     return stepped[tuple(slice(extent) for extent in shape)]
 
 
-def prepared(kernel: Any, array: Array, *division: Any) -> Callable[..., Any]:
-    """What splits arrays like this one as a plan does, and says "asked" to all others."""
-
-    def ask(plan: Any, data: Any, *, copy: Any = False, out: Any = None) -> Any:
+@cache
+def _plans(kernel: Any) -> Any:
+    def ask(self: Any, data: Any, *, copy: Any = False, out: Any = None) -> Any:
         return "asked"
 
-    plan = kernel.Prepared()
+    return kernel.called_at_once(type("Plan", (kernel.Prepared,), {"__call__": ask}))
+
+
+def prepared(kernel: Any, array: Array, *division: Any) -> Callable[..., Any]:
+    """What splits arrays like this one as a plan does, and says "asked" to all others."""
+    plan = _plans(kernel)()
     plan._accept(array, array.shape, *division)
-    names = ("plan", "data", "copy", "out")
-    return partial(kernel.Call(ask, names, 2, (False, None), None, object), plan)
+    made: Callable[..., Any] = plan
+    return made
 
 
 @st.composite

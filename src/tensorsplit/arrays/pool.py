@@ -100,6 +100,10 @@ class BufferPool:
         raise TypeError("a BufferPool can't be copied or pickled; make one in each process")
 
 
+if native.kernel is not None:
+    native.kernel.use_pool(BufferPool)
+
+
 def _checked_size(max_bytes: object) -> int:
     size = as_index(max_bytes)
     if size is None:

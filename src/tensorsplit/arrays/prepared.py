@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from numpy import ndarray
 
@@ -13,7 +13,7 @@ from tensorsplit import arrays, native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.remembered import at_once, compiled_as
+from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
 from tensorsplit.core.dimensions import Dim, Shape, are_known, as_shape, show_shape
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
@@ -23,6 +23,8 @@ from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
 
+Plan = TypeVar("Plan", bound=SplitPlan)
+
 if TYPE_CHECKING:
     from tensorsplit.native import _kernel
 
@@ -31,6 +33,16 @@ else:
     Prepared = object if native.kernel is None else native.kernel.Prepared
 
 
+def _called_at_once(base: type[Plan]) -> type[Plan]:
+    """A class like one of plans; calls of its objects are answered by the kernel if they can be."""
+    if native.kernel is None:
+        return base
+    made: type[Plan] = native.kernel.called_at_once(base)
+    made.__doc__ = base.__doc__
+    return made
+
+
+@_called_at_once
 @dataclass(frozen=True, repr=False)
 class PreparedSplit(SplitPlan, Prepared):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
@@ -51,7 +63,6 @@ class PreparedSplit(SplitPlan, Prepared):
     ) -> list[PartT_co]: ...
     @overload
     def __call__(self, input: ArrayT, *, copy: bool = ..., out: Out = ...) -> list[ArrayT]: ...
-    @at_once()
     def __call__(self, input: Any, *, copy: bool = False, out: Out = None) -> list[Any]:
         """Split an array of the planned shape.
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from tensorsplit import native
-from tensorsplit.arrays.pool import BufferPool
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -56,12 +55,12 @@ def make_plans() -> Plans:
     return plans
 
 
-def at_once(plans: Plans | None = None) -> Callable[[Function], Function]:
+def at_once(plans: Plans) -> Callable[[Function], Function]:
     """Make a function that splits one that the kernel answers wherever it can.
 
     The first parameter is the array, the last two are ``copy`` and ``out``, and those between tell
-    which of the plans is meant. Without plans, the first one is the plan itself. The function is
-    called for all else: whatever was not decided yet, needs a closer look, or is refused.
+    which of the plans is meant. The function is called for all else: whatever was not decided yet,
+    needs a closer look, or is refused.
     """
 
     def decorate(function: Function) -> Function:
@@ -71,7 +70,7 @@ def at_once(plans: Plans | None = None) -> Callable[[Function], Function]:
         code = plain.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         defaults = (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values())
-        made = native.kernel.Call(function, names, code.co_argcount, defaults, plans, BufferPool)
+        made = native.kernel.Call(function, names, code.co_argcount, defaults, plans)
         return compiled_as(function)(cast("Function", update_wrapper(made, function)))
 
     return decorate

@@ -17,6 +17,9 @@ struct PyBlocks {
     std::shared_ptr<Blocks> blocks;
 };
 
+// The type of pools, the name of their blocks, and the type of these; all live as long as we do.
+PyObject *pool_type, *attribute, *blocks_type;
+
 PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
     Py_ssize_t most_idle = 0;
     if (!PyArg_ParseTuple(arguments, "n", &most_idle)) return nullptr;
@@ -81,6 +84,11 @@ PyObject* in_use_bytes(PyObject* self, void*) {
     return PyLong_FromSize_t(blocks_of(self)->in_use());
 }
 
+PyObject* use_pool(PyObject*, PyObject* type) {
+    pool_type = new_reference(type);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
     {"copies", as_method(copies), METH_FASTCALL,
      "copies($self, array, axis, sizes, keepdims, /)\n--\n\n"
@@ -112,15 +120,34 @@ PyType_Spec spec = {
     "tensorsplit.native._kernel.Blocks", sizeof(PyBlocks), 0, Py_TPFLAGS_DEFAULT, slots,
 };
 
+PyMethodDef functions[] = {
+    {"use_pool", use_pool, METH_O,
+     "use_pool(type)\n--\n\nTake memory from objects of exactly that type, by their `blocks`."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+bool is_exactly(PyObject* object, PyObject* type) {
+    return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
 }  // namespace
 
 const std::shared_ptr<Blocks>& blocks_of(PyObject* self) {
     return reinterpret_cast<PyBlocks*>(self)->blocks;
 }
 
+PyObject* find_blocks(PyObject* pool) {
+    if (!is_exactly(pool, pool_type)) return nullptr;
+    Owned blocks(PyObject_GetAttr(pool, attribute));
+    return blocks && is_exactly(blocks.get(), blocks_type) ? blocks.release() : nullptr;
+}
+
 bool add_blocks_type(PyObject* module) {
-    Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    return type && PyModule_AddObjectRef(module, "Blocks", type.get()) == 0;
+    attribute = PyUnicode_InternFromString("blocks");
+    blocks_type = PyType_FromModuleAndSpec(module, &spec, nullptr);
+    return attribute != nullptr && blocks_type != nullptr &&
+           PyModule_AddObjectRef(module, "Blocks", blocks_type) == 0 &&
+           PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace tensorsplit

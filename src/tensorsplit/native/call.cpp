@@ -4,25 +4,14 @@
 #include <cstddef>
 #include <vector>
 
-#include "blocks_type.hpp"
-#include "parts.hpp"
 #include "plans.hpp"
 #include "prepared.hpp"
 #include "python.hpp"
-#include "tensors.hpp"
-
-#include <structmember.h>
-
-#ifndef Py_TPFLAGS_HAVE_VECTORCALL  // the stable interface has it from 3.12 on, with this value
-#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
-#endif
+#include "vectorcall.hpp"
 
 namespace tensorsplit {
 namespace {
 
-using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObject*);
-
-constexpr std::size_t arguments_offset = std::size_t{1} << (8 * sizeof(std::size_t) - 1);
 constexpr Py_ssize_t most_parameters = 16;
 
 // All objects are owned.
@@ -34,20 +23,15 @@ struct PyCall {
     PyObject* function;
     PyObject* names;     // of all parameters; the last two are `copy` and `out`
     PyObject* defaults;  // of the last of them
-    PyObject* plans;     // or None if the first argument is the plan
-    PyObject* pool;      // the type of pools, which have Blocks
-    PyObject* prepared;  // our types
-    PyObject* blocks;
-    PyObject* attribute;  // the name of a pool's blocks
+    PyObject* plans;
     Py_ssize_t positional;  // how many parameters may be given by position
     Py_ssize_t parameters;  // how many there are
     PyObject* parameter[most_parameters];  // their names, and
     PyObject* value[most_parameters];      // their defaults; borrowed, null if there is none
 };
 
-constexpr PyObject* PyCall::*owned[] = {
-    &PyCall::dictionary, &PyCall::function, &PyCall::names,  &PyCall::defaults, &PyCall::plans,
-    &PyCall::pool,       &PyCall::prepared, &PyCall::blocks, &PyCall::attribute};
+constexpr PyObject* PyCall::*owned[] = {&PyCall::dictionary, &PyCall::function, &PyCall::names,
+                                        &PyCall::defaults, &PyCall::plans};
 
 PyCall& call_of(PyObject* self) { return *reinterpret_cast<PyCall*>(self); }
 
@@ -72,91 +56,23 @@ bool match(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyO
     return true;
 }
 
-// The parts of an array or a tensor, written to buffers or memory of a pool; null, maybe without an
-// exception.
-template <class Parts>
-PyObject* split_into(const PyCall& call, const Parts& request, PyObject* out) {
-    if (PyList_CheckExact(out) || PyTuple_CheckExact(out)) {
-        Owned buffers(PySequence_List(out));  // which nobody else can change
-        PyObject* own = buffers.get();
-        bool done = false;
-        if (own != nullptr) buffers.keep_during([&] { done = copy_to_own(request, own); });
-        return done ? buffers.release() : nullptr;
-    }
-    if (reinterpret_cast<PyObject*>(Py_TYPE(out)) != call.pool) return nullptr;
-    Owned blocks(PyObject_GetAttr(out, call.attribute));
-    if (!blocks || reinterpret_cast<PyObject*>(Py_TYPE(blocks.get())) != call.blocks) {
-        return nullptr;
-    }
-    PyObject *pool = blocks.get(), *parts = nullptr;
-    blocks.keep_during([&] { parts = list_copies(request, blocks_of(pool)); });
-    return parts;
-}
-
-template <class Parts>
-PyObject* split(const PyCall& call, const Parts& request, PyObject* copy, PyObject* out) {
-    return out != Py_None    ? split_into(call, request, out)
-           : copy == Py_True ? list_copies(request, nullptr)
-                             : list_views(request);
-}
-
 // The parts; null, maybe without an exception, if a closer look is needed.
-PyObject* split_at_once(const PyCall& call, PyObject* const* arguments, Py_ssize_t count,
-                        PyObject* names) {
+PyObject* find_and_split(const PyCall& call, PyObject* const* arguments, Py_ssize_t count,
+                         PyObject* names) {
     PyObject* matched[most_parameters];
     if (!match(call, arguments, count, names, matched)) return nullptr;
-    const bool has_plans = call.plans != Py_None;
-    PyObject* data = matched[has_plans ? 0 : 1];
-    // The place where the class of the array is looked at: all others are Python's concern.
-    const bool is_array = is_plain_array(data);
-    if (!is_array && !is_tensor(data)) return nullptr;
     const Py_ssize_t last = call.parameters - 1;
-    Owned plan(has_plans ? find_plan(call.plans, data, matched + 1, last - 2)
-                               : new_reference(matched[0]));
-    if (!plan || !PyObject_TypeCheck(plan.get(), reinterpret_cast<PyTypeObject*>(call.prepared))) {
-        return nullptr;
-    }
-    const Ready* ready = ready_of(plan.get());
-    PyObject *copy = matched[last - 1], *out = matched[last], *parts = nullptr;
-    if (ready == nullptr || (copy != Py_True && copy != Py_False)) return nullptr;
-    auto* array = reinterpret_cast<PyArrayObject*>(data);
-    if (is_array) {
-        if (!has_shape_of(*ready, array)) return nullptr;
-        const auto* type = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
-        if (!has_plans && ready->type != type) return nullptr;
-    } else if (!has_plans && !fits(*ready, data)) {
-        return nullptr;
-    }
-    plan.keep_during([&] {
-        parts = is_array ? split(call, Request{array, ready->division}, copy, out)
-                         : split(call, TensorRequest{data, *ready}, copy, out);
-    });
-    return parts;
-}
-
-// Ask the function of Python.
-PyObject* ask(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
-    Owned function(new_reference(call.function));
-    Owned positional(PyTuple_New(count)), named(names == nullptr ? nullptr : PyDict_New());
-    if (!positional || (names != nullptr && !named)) return nullptr;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        PyTuple_SetItem(positional.get(), i, new_reference(arguments[i]));
-    }
-    for (Py_ssize_t i = 0; named && i < PyTuple_Size(names); ++i) {
-        PyObject* value = arguments[count + i];
-        if (PyDict_SetItem(named.get(), PyTuple_GetItem(names, i), value) < 0) return nullptr;
-    }
-    return PyObject_Call(function.get(), positional.get(), named.get());
+    Owned plan(find_plan(call.plans, matched[0], matched + 1, last - 2));
+    return plan ? split_at_once(plan, matched[0], matched[last - 1], matched[last]) : nullptr;
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t flags,
                      PyObject* names) {
-    const auto count = static_cast<Py_ssize_t>(flags & ~arguments_offset);
+    const Py_ssize_t count = positional_of(flags);
     const PyCall& call = call_of(self);
-    PyObject* parts = guarded([&] { return split_at_once(call, arguments, count, names); });
-    if (parts == Py_None) Py_CLEAR(parts);  // NumPy has to copy
-    return parts != nullptr || PyErr_Occurred() != nullptr ? parts
-                                                           : ask(call, arguments, count, names);
+    PyObject* parts = guarded([&] { return find_and_split(call, arguments, count, names); });
+    if (parts != nullptr || PyErr_Occurred() != nullptr) return parts;
+    return call_python(new_reference(call.function), nullptr, arguments, count, names);
 }
 
 // For callers that know nothing of vectorcall.
@@ -211,29 +127,23 @@ void destroy(PyObject* self) {
 }
 
 PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
-    PyObject *function, *names, *defaults, *plans, *pool;
+    PyObject *function, *names, *defaults, *plans;
     Py_ssize_t positional;
-    if (!PyArg_ParseTuple(arguments, "OO!nO!OO", &function, &PyTuple_Type, &names, &positional,
-                          &PyTuple_Type, &defaults, &plans, &pool)) {
+    if (!PyArg_ParseTuple(arguments, "OO!nO!O", &function, &PyTuple_Type, &names, &positional,
+                          &PyTuple_Type, &defaults, &plans)) {
         return nullptr;
     }
     const Py_ssize_t count = PyTuple_Size(names), optional = PyTuple_Size(defaults);
-    const Py_ssize_t least = plans == Py_None ? 4 : 3;
-    if (count < least || count > most_parameters || positional > count || optional > count) {
+    if (count < 3 || count > most_parameters || positional > count || optional > count) {
         refuse(PyExc_ValueError, "these are no parameters of a split");
         return nullptr;
     }
     PyObject* module = PyType_GetModule(type);
-    if (module == nullptr) return nullptr;
-    Owned prepared(PyObject_GetAttrString(module, "Prepared"));
-    Owned blocks(PyObject_GetAttrString(module, "Blocks"));
-    Owned known(PyObject_GetAttrString(module, "Plans"));
-    Owned attribute(PyUnicode_InternFromString("blocks"));
-    if (!prepared || !blocks || !known || !attribute) return nullptr;
-    const bool has_plans = reinterpret_cast<PyObject*>(Py_TYPE(plans)) == known.get();
+    const Owned known(module == nullptr ? nullptr : PyObject_GetAttrString(module, "Plans"));
+    if (!known) return nullptr;
     const void* binds = PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get);
-    if (binds == nullptr || (plans != Py_None && !has_plans)) {
-        refuse(PyExc_TypeError, "give a function, and Plans or None");
+    if (binds == nullptr || reinterpret_cast<PyObject*>(Py_TYPE(plans)) != known.get()) {
+        refuse(PyExc_TypeError, "give a function and Plans");
         return nullptr;
     }
     auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
@@ -245,10 +155,6 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
     call.names = new_reference(names);
     call.defaults = new_reference(defaults);
     call.plans = new_reference(plans);
-    call.pool = new_reference(pool);
-    call.prepared = prepared.release();
-    call.blocks = blocks.release();
-    call.attribute = attribute.release();
     call.positional = positional;
     call.parameters = count;
     for (Py_ssize_t at = 0; at < count; ++at) {
@@ -278,7 +184,7 @@ PyMemberDef members[] = {
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>(
-                    "Call(function, names, positional, defaults, plans, pool, /)\n--\n\n"
+                    "Call(function, names, positional, defaults, plans, /)\n--\n\n"
                     "A function that splits, which is not asked again what it decided before.")},
     {Py_tp_new, reinterpret_cast<void*>(make)},
     {Py_tp_call, reinterpret_cast<void*>(call_with)},

@@ -20,9 +20,9 @@ namespace {
 // Longer lists are not worth remembering.
 constexpr npy_intp longest = 1 << 16;
 
-// Comes before the numbers of an argument and says how many follow, so that no two different calls
-// have the same numbers.
-enum Kind : std::int64_t { nothing, integer, items, elements };
+// The last two bits of the first number of an argument, which also says how many follow; so no two
+// different calls have the same numbers.
+enum Kind : std::int64_t { nothing, integer, items, elements, kinds };
 
 // The numbers that tell a call from all others, and the element type where a number does not say it.
 class Key {
@@ -30,19 +30,27 @@ class Key {
     void add(std::int64_t number) {
         if (count_ == room_) grow();
         numbers_[count_++] = number;
-        // Mixed with its place and by itself: no multiplication waits for another.
-        const std::uint64_t mixed =
-            (static_cast<std::uint64_t>(number) + count_ * 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9;
-        hash_ += mixed ^ mixed >> 32;
     }
+
+    void add(std::int64_t number, Kind kind) { add(number * kinds + kind); }
 
     const std::int64_t* begin() const { return numbers_; }
     const std::int64_t* end() const { return numbers_ + count_; }
 
-    std::uint64_t hash() const { return hash_; }
+    // Each number is mixed with its place and by itself: no multiplication waits for another.
+    std::uint64_t hash() const {
+        std::uint64_t hash = 0, place = 0;
+        for (const std::int64_t number : *this) {
+            place += 0x9E3779B97F4A7C15;
+            const std::uint64_t mixed =
+                (static_cast<std::uint64_t>(number) + place) * 0xBF58476D1CE4E5B9;
+            hash += mixed ^ mixed >> 32;
+        }
+        return hash;
+    }
 
     bool is(const std::vector<std::int64_t>& numbers) const {
-        return std::equal(begin(), end(), numbers.begin(), numbers.end(), std::equal_to<>());
+        return std::equal(begin(), end(), numbers.begin(), numbers.end());
     }
 
     PyArray_Descr* type = nullptr;  // borrowed
@@ -60,17 +68,19 @@ class Key {
     std::vector<std::int64_t> many_;
     std::int64_t* numbers_ = few_.data();
     std::size_t count_ = 0, room_ = few_.size();
-    std::uint64_t hash_ = 0;
 };
 
 // Types are compared exactly, so that no subclass passes for what it is not: True is no integer
 // here. Each of these functions says whether there is a key for what it was given; none of them
 // runs Python code, which could change an argument in the meantime.
 
-bool add_integer(PyObject* object, Key& key) {
+// Integers beyond these have no key.
+constexpr std::int64_t largest = INT64_MAX / kinds - 1;
+
+bool read_integer(PyObject* object, std::int64_t& number) {
     int overflow = 0;
-    key.add(PyLong_AsLongLongAndOverflow(object, &overflow));
-    return overflow == 0;
+    number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0 && -largest <= number && number <= largest;
 }
 
 // The number of the type of an integer that is one of NumPy's own objects; -1 for all else.
@@ -83,33 +93,32 @@ int type_of_scalar(PyObject* object) {
     return is_exact && PyTypeNum_ISINTEGER(type->type_num) ? type->type_num : -1;
 }
 
-bool add_scalar(PyObject* object, Key& key) {
-    const Owned number(PyNumber_Index(object));
-    if (!number) PyErr_Clear();
-    return number && add_integer(number.get(), key);
+bool read_scalar(PyObject* object, std::int64_t& number) {
+    const Owned integer(PyNumber_Index(object));
+    if (!integer) PyErr_Clear();
+    return integer && read_integer(integer.get(), number);
 }
 
 // An item means its value, whatever its type.
-bool add_item(PyObject* object, Key& key) {
-    if (PyLong_CheckExact(object)) return add_integer(object, key);
-    return type_of_scalar(object) >= 0 && add_scalar(object, key);
+bool read_item(PyObject* object, std::int64_t& number) {
+    if (PyLong_CheckExact(object)) return read_integer(object, number);
+    return type_of_scalar(object) >= 0 && read_scalar(object, number);
 }
 
 template <class Item>
 bool add_items(Py_ssize_t count, Item item, Key& key) {
     if (count > longest) return false;
-    key.add(items);
-    key.add(count);
+    key.add(count, items);
     for (Py_ssize_t i = 0; i < count; ++i) {
-        if (!add_item(item(i), key)) return false;
+        std::int64_t number = 0;
+        if (!read_item(item(i), number)) return false;
+        key.add(number);
     }
     return true;
 }
 
 void add_elements(int type, int rank, npy_intp count, Key& key) {
-    for (const npy_intp each : {npy_intp{elements}, npy_intp{type}, npy_intp{rank}, count}) {
-        key.add(each);
-    }
+    key.add((count * NPY_NTYPES_LEGACY + type) * 2 + rank, elements);
 }
 
 bool add_array(PyArrayObject* given, Key& key) {
@@ -130,13 +139,15 @@ bool add_array(PyArrayObject* given, Key& key) {
 }
 
 bool add_argument(PyObject* object, Key& key) {
+    std::int64_t number = 0;
     if (object == Py_None) {
-        key.add(nothing);
+        key.add(0, nothing);
         return true;
     }
     if (PyLong_CheckExact(object)) {
-        key.add(integer);
-        return add_integer(object, key);
+        if (!read_integer(object, number)) return false;
+        key.add(number, integer);
+        return true;
     }
     if (PyList_CheckExact(object)) {
         const auto item = [&](Py_ssize_t i) { return PyList_GetItem(object, i); };
@@ -148,9 +159,10 @@ bool add_argument(PyObject* object, Key& key) {
     }
     if (is_plain_array(object)) return add_array(reinterpret_cast<PyArrayObject*>(object), key);
     const int type = type_of_scalar(object);
-    if (type < 0) return false;
+    if (type < 0 || !read_scalar(object, number)) return false;
     add_elements(type, 0, 1, key);  // an array of rank 0
-    return add_scalar(object, key);
+    key.add(number);
+    return true;
 }
 
 // Whether the type is the only one of its number: it has no byte order of its own, no fields, and
@@ -182,7 +194,9 @@ bool add_tensor(PyObject* tensor, Key& key) {
     key.add(rank);
     for (Py_ssize_t i = 0; i < rank; ++i) {
         PyObject* length = PyTuple_GetItem(shape, i);
-        if (!PyLong_CheckExact(length) || !add_integer(length, key)) return false;
+        std::int64_t number = 0;
+        if (!PyLong_CheckExact(length) || !read_integer(length, number)) return false;
+        key.add(number);
     }
     return true;
 }
@@ -291,40 +305,130 @@ class Table {
     std::uint64_t changes_ = 0;
 };
 
-struct PyPlans {
-    PyObject base;
-    Table* table;
+// What an argument will be known by, as a new reference: an object that never changes, None, an
+// integer or a tuple of integers; null, maybe with an exception set, if there is none.
+PyObject* unchanging(PyObject* argument) {
+    if (argument == Py_None || PyLong_CheckExact(argument)) return new_reference(argument);
+    if (!PyList_CheckExact(argument) && !PyTuple_CheckExact(argument)) return nullptr;
+    Owned tuple(PySequence_Tuple(argument));
+    for (Py_ssize_t i = 0; tuple && i < PyTuple_Size(tuple.get()); ++i) {
+        if (!PyLong_CheckExact(PyTuple_GetItem(tuple.get(), i))) return nullptr;
+    }
+    return tuple.release();
+}
+
+// Whether it is that very object, or a list of the same ones.
+bool is_known_by(PyObject* argument, PyObject* known) {
+    if (argument == known) return true;
+    if (!PyList_CheckExact(argument) || !PyTuple_CheckExact(known)) return false;
+    const Py_ssize_t count = PyTuple_Size(known);
+    if (PyList_Size(argument) != count) return false;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (PyList_GetItem(argument, i) != PyTuple_GetItem(known, i)) return false;
+    }
+    return true;
+}
+
+// The call on an array that was made last, if it was made twice. To find that the next one is the
+// same takes a sixth of the time of a key.
+class LastCall {
+  public:
+    LastCall() = default;
+    LastCall(const LastCall&) = delete;
+    LastCall& operator=(const LastCall&) = delete;
+    ~LastCall() { clear(); }
+
+    PyObject* plan() const { return objects_.empty() ? nullptr : objects_[0]; }
+
+    bool is(PyArrayObject* array, PyObject* const* arguments, Py_ssize_t count) const {
+        const std::size_t given = static_cast<std::size_t>(count) + 2;
+        return objects_.size() == given && objects_[1] == type_of(array) &&
+               std::equal(shape_.begin(), shape_.end(), PyArray_DIMS(array),
+                          PyArray_DIMS(array) + PyArray_NDIM(array)) &&
+               std::equal(arguments, arguments + count, objects_.begin() + 2, is_known_by);
+    }
+
+    // A call, and what was decided for it.
+    void note(PyArrayObject* array, PyObject* const* arguments, Py_ssize_t count, PyObject* plan) {
+        if (plan != seen_ || plan == this->plan()) {
+            seen_ = plan;
+            return;
+        }
+        std::vector<npy_intp> shape(PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array));
+        std::vector<PyObject*> objects{new_reference(plan), new_reference(type_of(array))};
+        for (Py_ssize_t i = 0; objects.back() != nullptr && i < count; ++i) {
+            objects.push_back(unchanging(arguments[i]));
+        }
+        PyErr_Clear();
+        if (objects.back() != nullptr) {
+            shape_.swap(shape);
+            objects_.swap(objects);
+        }
+        for (PyObject* object : objects) Py_XDECREF(object);
+    }
+
+    void clear() {
+        std::vector<PyObject*> gone;
+        gone.swap(objects_);
+        seen_ = nullptr;
+        for (PyObject* object : gone) Py_DECREF(object);
+    }
+
+  private:
+    static PyObject* type_of(PyArrayObject* array) {
+        return reinterpret_cast<PyObject*>(PyArray_DESCR(array));
+    }
+
+    std::vector<PyObject*> objects_;  // the plan, the element type and the arguments; owned
+    std::vector<npy_intp> shape_;
+    const PyObject* seen_ = nullptr;  // what was found before; only compared
 };
 
-Table& table_of(PyObject* self) { return *reinterpret_cast<PyPlans*>(self)->table; }
+struct Memory {
+    Table table;
+    LastCall last;
+
+    void clear() {
+        table.clear();
+        last.clear();
+    }
+};
+
+struct PyPlans {
+    PyObject base;
+    Memory* memory;
+};
+
+Memory& memory_of(PyObject* self) { return *reinterpret_cast<PyPlans*>(self)->memory; }
 
 PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
     if (!PyArg_ParseTuple(arguments, "")) return nullptr;
     return guarded([&] {
-        auto table = std::make_unique<Table>();
+        auto memory = std::make_unique<Memory>();
         auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
         PyObject* self = allocate(type, 0);
-        if (self != nullptr) reinterpret_cast<PyPlans*>(self)->table = table.release();
+        if (self != nullptr) reinterpret_cast<PyPlans*>(self)->memory = memory.release();
         return self;
     });
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
-    const Table* table = reinterpret_cast<PyPlans*>(self)->table;
-    return table == nullptr ? 0
-                            : table->each([&](PyObject* plan) { return visit(plan, arg); });
+    const Memory* memory = reinterpret_cast<PyPlans*>(self)->memory;
+    if (memory == nullptr) return 0;
+    Py_VISIT(memory->last.plan());
+    return memory->table.each([&](PyObject* plan) { return visit(plan, arg); });
 }
 
 int forget(PyObject* self) {
-    table_of(self).clear();
+    memory_of(self).clear();
     return 0;
 }
 
 void destroy(PyObject* self) {
     PyObject_GC_UnTrack(self);
     PyTypeObject* type = Py_TYPE(self);
-    delete reinterpret_cast<PyPlans*>(self)->table;
+    delete reinterpret_cast<PyPlans*>(self)->memory;
     reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
@@ -348,7 +452,7 @@ PyObject* find(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
         Key key;
         const int known = count_is(count, 2) ? read_call(arguments, key) : -1;
         if (known < 0) return nullptr;
-        PyObject* plan = known == 0 ? nullptr : table_of(self).find(key);
+        PyObject* plan = known == 0 ? nullptr : memory_of(self).table.find(key);
         return plan == nullptr ? new_reference(Py_None) : plan;
     });
 }
@@ -358,13 +462,14 @@ PyObject* add(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
         Key key;
         const int known = count_is(count, 3) ? read_call(arguments, key) : -1;
         if (known < 0) return nullptr;
-        if (known != 0 && !Owned(table_of(self).find(key))) table_of(self).add(key, arguments[2]);
+        Table& table = memory_of(self).table;
+        if (known != 0 && !Owned(table.find(key))) table.add(key, arguments[2]);
         Py_RETURN_NONE;
     });
 }
 
 PyObject* clear(PyObject* self, PyObject*) {
-    table_of(self).clear();
+    memory_of(self).clear();
     Py_RETURN_NONE;
 }
 
@@ -372,10 +477,10 @@ PyObject* values(PyObject* self, PyObject*) {
     Owned list(PyList_New(0));
     if (!list) return nullptr;
     const auto append = [&](PyObject* plan) { return PyList_Append(list.get(), plan); };
-    return table_of(self).each(append) < 0 ? nullptr : list.release();
+    return memory_of(self).table.each(append) < 0 ? nullptr : list.release();
 }
 
-Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(table_of(self).size()); }
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(memory_of(self).table.size()); }
 
 PyMethodDef methods[] = {
     {"find", as_method(find), METH_FASTCALL,
@@ -410,10 +515,17 @@ PyType_Spec spec = {
 
 }  // namespace
 
-PyObject* find_plan(PyObject* plans, PyObject* array, PyObject* const* arguments,
-                    Py_ssize_t count) {
+PyObject* find_plan(PyObject* plans, PyObject* data, PyObject* const* arguments, Py_ssize_t count) {
+    Memory& memory = memory_of(plans);
+    auto* array = is_plain_array(data) ? reinterpret_cast<PyArrayObject*>(data) : nullptr;
+    if (array != nullptr && memory.last.is(array, arguments, count)) {
+        return new_reference(memory.last.plan());
+    }
     Key key;
-    return read_key(array, arguments, count, key) ? table_of(plans).find(key) : nullptr;
+    if (!read_key(data, arguments, count, key)) return nullptr;
+    PyObject* plan = memory.table.find(key);
+    if (array != nullptr && plan != nullptr) memory.last.note(array, arguments, count, plan);
+    return plan;
 }
 
 bool add_plans_type(PyObject* module) {

@@ -1,4 +1,4 @@
-// `Prepared` as a Python type: the base of plans, which splits arrays that were found to fit before.
+// `Prepared` as a Python type: the base of plans, which split arrays that were found to fit before.
 #pragma once
 
 #include "numpy.hpp"
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "division.hpp"
+#include "python.hpp"
 
 namespace tensorsplit {
 
@@ -24,10 +25,12 @@ bool has_shape_of(const Ready& ready, PyArrayObject* array);
 // Whether it is a tuple of these numbers.
 bool is_shape_of(const Ready& ready, PyObject* shape);
 
-// What is ready of an object of the type, or of one derived from it; null if nothing is.
-const Ready* ready_of(PyObject* prepared);
+// The parts of an array of NumPy or a tensor, by a plan that was found to fit its type: views, new
+// ones, or buffers. Null, maybe without an exception, if a closer look is needed. Throws
+// std::bad_alloc.
+PyObject* split_at_once(Owned& plan, PyObject* data, PyObject* copy, PyObject* out);
 
-// Add the type to the module; false with an exception set.
+// Add the type to the module, and `called_at_once`; false with an exception set.
 bool add_prepared_type(PyObject* module);
 
 }  // namespace tensorsplit

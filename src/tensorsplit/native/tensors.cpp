@@ -248,7 +248,7 @@ TensorFacts::operator bool() const {
     return type && layout && shape && PyTuple_Check(shape.get());
 }
 
-bool fits(const Ready& ready, PyObject* tensor) {
+bool fits_tensor(const Ready& ready, PyObject* tensor) {
     const TensorFacts facts(tensor);
     if (!facts) PyErr_Clear();
     return facts && facts.type.get() == ready.type && facts.layout.get() == torch.strided &&

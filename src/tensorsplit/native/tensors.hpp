@@ -25,7 +25,7 @@ struct TensorFacts {
 };
 
 // Whether a plan was found to fit such a tensor.
-bool fits(const Ready& ready, PyObject* tensor);
+bool fits_tensor(const Ready& ready, PyObject* tensor);
 
 // The parts of one tensor, by a plan for its shape.
 struct TensorRequest {
