@@ -114,6 +114,35 @@ def test_bodies_and_functions_are_no_end() -> None:
     ]
 
 
+WRONG = node("Split", "x", "b c", num_outputs=3)
+OF_WRONG = "it makes 3 parts, but there are 2 outputs"
+
+
+def test_sparse_tensors_that_can_not_be_read_are_no_end() -> None:
+    held = onnx.SparseTensorProto(values=tensor("s", [5]), indices=tensor("", [1]), dims=[-3])
+    nodes = [node("Identity", "s", "a"), node("Neg", "x", "d", held=held), WRONG]
+    held.dims[0] = 3
+    nodes.append(node("Neg", "x", "e", held=held))
+    held.dims[0] = -3
+    dims = "its dimensions are [-3]; they are at most 64, none below 0"
+    assert errors(model(graph(nodes, [X], ["a", "b"], (), [held]))) == [
+        ("graph", dims),
+        ("graph/Neg[1]", "its attribute 'held' is a sparse tensor"),
+        ("graph/Neg[1]", dims),
+        ("graph/Split[2]", OF_WRONG),
+        ("graph/Neg[3]", "its attribute 'held' is a sparse tensor"),
+    ]
+
+
+def test_outputs_of_functions_without_a_name_are_no_end() -> None:
+    inner = function("F", "i", "j _", [node("Split", "i", "j _", num_outputs=2)])
+    made = graph([node("F", "x", "a d", domain="custom"), WRONG], [X], ["a", "b"])
+    assert errors(model(made, functions=[inner], custom=1)) == [
+        ("graph/Split[1]", OF_WRONG),
+        ("function custom::F", "nothing produces the output ''"),
+    ]
+
+
 def test_what_is_there_twice_is_found_and_all_the_rest_too() -> None:
     """Names of inputs, initializers, results, functions and attributes."""
     twice = node("Split", "x", "a b", num_outputs=2, name="s")

@@ -11,7 +11,6 @@ import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.model.graph.message import lone_nodes
 from tests.model.build import FLOAT, graph, model, node, onnx_model, tensor, value
 from tests.oracle import assert_same
 from tests.refusals import refused
@@ -131,19 +130,6 @@ def test_the_tools_keep_data_that_was_read_into_the_message(name: str) -> None:
     before = model(graph(nodes, [value("x", FLOAT, [6, 2])], "abcd", [held]), opset=18)
     for made in (before, TOOLS[name](before)):
         assert_same(list(ts.run(made, {"x": X}).values()), [X[:1], X[1:], X[:3], X[3:]])
-
-
-def test_each_node_by_itself() -> None:
-    body = graph([node("Split", "x", "a a", num_outputs=2)], [], ["a"])
-    nodes = [node("If", "c", "y", then_branch=body), node("Neg", "x", "y", name="minus")]
-    made = model(graph(nodes, [value("x")], ["y"]), opset=18)
-    with refused("TS502", "'y' is produced twice"):
-        onnx_model(made).model  # noqa: B018 - it is what is refused
-    found = {place.path: place for place in lone_nodes(made)}
-    assert list(found) == ["graph/If[0]", "graph/minus", "graph/If[0].then_branch/Split[0]"]
-    assert [len(place.node.outputs) for place in found.values()] == [1, 1, 2]
-    assert not found["graph/If[0]"].node.attributes
-    assert all(place.opset == 18 for place in found.values())
 
 
 def texts(**names: str) -> onnx.ModelProto:

@@ -40,13 +40,11 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.feeds import fits
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.facts import UNKNOWN
-from tensorsplit.model.graph.message import has_type, lone_nodes, mended, shadowed_names
+from tensorsplit.model.graph.message import has_type, mended, shadowed_names
 from tensorsplit.model.graph.nodes import NodeRef, bodies, function_label, is_split, walk
 from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, read_model
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
-from tensorsplit.model.infer.splits import split_of
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
 from tensorsplit.model.run.program import contradictions
 
@@ -95,7 +93,6 @@ def check(
 def examine(model: Source, target: str | None = None) -> CheckReport:
     """As `check`, with how many split nodes were looked at."""
     profile = None if target is None else profiles.load(target)
-    read: OnnxModel | None = None
     broken: list[SplitError] = []
     try:
         read = read_model(model, without_weights=True)
@@ -108,7 +105,7 @@ def examine(model: Source, target: str | None = None) -> CheckReport:
     except SplitError as error:
         if error.kind not in _BROKEN:
             raise
-        return _examine_message(None if read is None else read.original, [*broken, error])
+        return gathered(list(map(of_error, [*broken, error])), 0)
 
 
 def _examine(
@@ -218,21 +215,6 @@ def _of_ref(
 def _not_called(function: onnx_ir.Function) -> Finding:
     message, fix = "no node that can run calls the function", "remove it"
     return of_check(NOT_CALLED, function_label(function), message, fix)
-
-
-def _examine_message(proto: ModelProto | None, refusals: list[SplitError]) -> CheckReport:
-    """What can be said where the nodes can't be put together to a graph: each node by itself."""
-    findings = list(map(of_error, refusals))
-    count = 0
-    try:
-        for ref in lone_nodes(proto) if proto is not None else ():
-            if is_split(ref.node):
-                count += 1
-                alone = split_of(ref.node, ref.opset, [UNKNOWN] * len(ref.node.inputs))
-                findings += [of_error(error.located(node=ref.path)) for error in alone.errors]
-    except SplitError as error:
-        findings.append(of_error(error))
-    return gathered(findings, count)
 
 
 _LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine} -o OUT"

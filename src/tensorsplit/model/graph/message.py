@@ -32,7 +32,6 @@ from onnx import (
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
 from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
-    NodeRef,
     Scope,
     check_depth,
     domain_name,
@@ -133,6 +132,7 @@ def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphPr
 
 
 _BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+_SPARSE = (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS)
 _NUMBERS_AND_TEXT = frozenset(
     (
         *(AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING),
@@ -374,52 +374,47 @@ def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
                 fresh = f"{name} of {path}"
                 yield Contradiction(error, partial(node.output.__setitem__, position, fresh))
             names.add(name)
-        for attribute, error in _repeated(node):
+        for attribute, error in _wrong_attributes(node):
             at = error.located(node=listed.paths[index])
             yield Contradiction(at, partial(node.attribute.remove, attribute))
-    for name in dict.fromkeys(graph.output) if isinstance(graph, FunctionProto) else ():
-        if name not in names:
+    for index, name in enumerate(graph.output) if isinstance(graph, FunctionProto) else ():
+        if not name or name not in names:
             fix = "name a value that is there, or add the node that makes it"
             error = malformed(f"nothing produces the output {show(name)}", fix, listed.path)
-            yield Contradiction(error, partial(_produce, graph, name))
+            yield Contradiction(error, partial(_produce, graph, index))
+        names.add(name)
 
 
-def _repeated(node: NodeProto) -> Iterator[tuple[AttributeProto, SplitError]]:
-    """The attributes of a node that it has had already, each with its refusal."""
-    names = [attribute.name for attribute in node.attribute]
-    if len(set(names)) == len(names):
-        return
+def _wrong_attributes(node: NodeProto) -> Iterator[tuple[AttributeProto, SplitError]]:
+    """The attributes that a node has had already, or that are sparse; each with its refusal."""
     seen: set[str] = set()
     for attribute in node.attribute:
         if attribute.name in seen:
             problem = f"it has the attribute {show(attribute.name)} more than once"
             yield attribute, malformed(problem, "give it once")
+        elif attribute.type in _SPARSE and not attribute.ref_attr_name and _sparse(node) is None:
+            problem = f"its attribute {show(attribute.name)} is a sparse tensor"
+            yield attribute, malformed(problem, "give it as an input, from a Constant node")
         seen.add(attribute.name)
 
 
 def check_attributes(node: NodeProto) -> None:
-    """Refuse an attribute that occurs twice (TS502)."""
-    for _, error in _repeated(node):
+    """Refuse an attribute that occurs twice, or is sparse (TS502)."""
+    for _, error in _wrong_attributes(node):
         raise error
 
 
 def _wrong_tensors(listed: NodeList) -> Iterator[Contradiction]:
     graph = listed.graph
     for index, held in listed.tensors:
-        for error in _wrong_tensor(held):
+        try:
+            check_tensor(held)
+        except SplitError as error:
             if index is not None:
                 path, node = listed.paths[index], graph.node[index]
                 yield Contradiction(error.located(node=path), partial(_forget, node, path))
             elif isinstance(graph, GraphProto):
                 yield Contradiction(error.located(node=listed.path), partial(_feed, graph, held))
-
-
-def _wrong_tensor(held: TensorProto | SparseTensorProto) -> Iterator[SplitError]:
-    for tensor in (held,) if isinstance(held, TensorProto) else (held.values, held.indices):
-        try:
-            check_tensor(tensor)
-        except SplitError as error:
-            yield error
 
 
 _STAND_IN = "tensorsplit.unknown"
@@ -437,9 +432,10 @@ def mended(model: ModelProto) -> tuple[list[SplitError], ModelProto]:
     return [contradiction.error for contradiction in found], copy
 
 
-def _produce(graph: FunctionProto, name: str) -> None:
-    """Have a node of which nothing is known produce a value."""
-    graph.node.add(op_type="Unknown", domain=_STAND_IN, output=[name])
+def _produce(graph: FunctionProto, index: int) -> None:
+    """Have a node of which nothing is known produce an output."""
+    graph.output[index] = graph.output[index] or f"output {index}"
+    graph.node.add(op_type="Unknown", domain=_STAND_IN, output=[graph.output[index]])
 
 
 def _forget(node: NodeProto, path: str) -> None:
@@ -455,8 +451,7 @@ def _feed(graph: GraphProto, held: TensorProto | SparseTensorProto) -> None:
     constants: Any = graph.initializer
     if isinstance(held, SparseTensorProto):
         constants = graph.sparse_initializer
-    if held in constants:  # not there any more if two things are wrong with it
-        constants.remove(held)
+    constants.remove(held)
     if name not in [value.name for value in graph.input]:
         graph.input.add(name=name)
 
@@ -663,28 +658,3 @@ def _keep_sparse(scope: ir.Graph | ir.Function, graph: GraphProto | FunctionProt
             kind = AttributeProto.SPARSE_TENSOR
             kept = AttributeProto(name="sparse_value", type=kind, sparse_tensor=held.kept)
             proto.attribute[0].CopyFrom(kept)
-
-
-def lone_nodes(model: ModelProto) -> Iterator[NodeRef]:
-    """Each node of a model by itself, for a model that contradicts itself.
-
-    The nodes have no bodies, and nothing is known of the values that they read. Nodes that onnx-ir
-    does not understand are omitted.
-    """
-    nowhere = ir.Graph((), (), nodes=())
-    for listed in node_lists(model):
-        for node, path in zip(listed.graph.node, listed.paths, strict=True):
-            alone = NodeProto(
-                op_type=node.op_type,
-                domain=node.domain,
-                name=node.name,
-                overload=node.overload,
-                input=node.input,
-                output=[f"{position}" for position, _ in enumerate(node.output)],
-                attribute=[entry for entry in node.attribute if not any(_bodies([entry]))],
-            )
-            try:
-                made = ir.serde.deserialize_node(alone)
-            except Exception:  # noqa: BLE001, S112 - onnx-ir raises of many kinds
-                continue
-            yield NodeRef(made, path, listed.opsets, nowhere, None)

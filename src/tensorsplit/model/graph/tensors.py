@@ -84,13 +84,18 @@ def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
         raise _malformed(name, f"it can't be read ({reason})") from error
 
 
-def check_tensor(tensor: TensorProto) -> None:
+def check_tensor(tensor: TensorProto | SparseTensorProto) -> None:
     """Check the description of a tensor, without its elements.
 
     Raises:
         SplitError: TS502 for an unknown element type or impossible dimensions, TS504 for external
             data whose position is not a number.
     """
+    if isinstance(tensor, SparseTensorProto):
+        _shape(tensor.values.name, tensor.dims)
+        check_tensor(tensor.values)
+        check_tensor(tensor.indices)
+        return
     _checked_shape(tensor.name, tensor)
     for entry in tensor.external_data:
         if entry.key in ("offset", "length"):
