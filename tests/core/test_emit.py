@@ -40,10 +40,12 @@ def test_an_attribute_becomes_an_input_and_the_other_way_round() -> None:
 
 
 def test_equal_parts_need_no_operand_before_opset_18_and_a_count_since() -> None:
-    """But where 5 may turn up, `num_outputs` would split it into 3 and 2 (D3)."""
+    """But where 5 may turn up, `num_outputs` would split it into 3 and 2 (D3), and onnxruntime
+    takes 0 without it only (D2)."""
     old = intent("onnx.Split-13")
     assert said(emit(old, operators["onnx.Split-2"])) == ({}, {})
     assert said(emit(old, operators["onnx.Split-18"], 6)) == ({"num_outputs": 2}, {})
+    assert said(emit(old, operators["onnx.Split-18"], 0)) == ({}, {"split": (0, 0)})
     assert said(emit(old, operators["onnx.Split-18"])) == ({}, {"split": AtRunTime.COMPUTED})
     even = intent("onnx.Split-18", num_outputs=constants(2, "attribute"))
     assert said(emit(even, operators["onnx.Split-13"], 6)) == ({}, {})

@@ -107,7 +107,8 @@ def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> 
 def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
     """Whether a rule does what the intent's does, what it refuses included.
 
-    The rules of a count agree where each part has the same length, which takes a known dimension.
+    The rules of a count agree where each part has the same length, which takes a known dimension;
+    not 0, which onnxruntime splits into equal parts but not by `num_outputs` (D2).
     """
     if rule is intent.rule or (intent.rule, rule) == (ones, chunk):
         return True
@@ -116,7 +117,7 @@ def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
     if (intent.rule, rule) == (explicit, remainder):
         return min(intent.given, default=0) >= 0
     are_counted = intent.rule in _COUNTED and rule in _COUNTED
-    return are_counted and is_known(dim) and dim % intent.given[0] == 0
+    return are_counted and is_known(dim) and dim > 0 == dim % intent.given[0]
 
 
 def takes_integers(operator: Operator, operand: str) -> bool:
