@@ -15,8 +15,6 @@ import numpy as np
 from tensorsplit.cli.files import Array, OutputFile, storable, write_archive, write_files
 from tensorsplit.cli.input_files import (
     INPUT_SHAPE_OPTION,
-    Shapes,
-    dtype_of,
     input_option,
     read_feeds,
     read_input_shapes,
@@ -32,11 +30,8 @@ from tensorsplit.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from tensorsplit.model.feeds import DeclaredInput
-    from tensorsplit.model.fitting_inputs import FittingInputs
     from tensorsplit.model.graph.reading import OnnxModel
 
-_LARGEST = 100
 _MOST_NAMED = 4
 _WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals for which no input is to blame."""
@@ -110,23 +105,22 @@ class InputChoice:
         if not wanted:
             return made
         from tensorsplit.model.feeds import check_feeds
-        from tensorsplit.model.fitting_inputs import is_whole
+        from tensorsplit.model.fitting_inputs import fit_inputs, is_whole
 
-        made.seed = self.seed or 0
-        fit = _fit(source, wanted, made.feeds, shapes, made.seed)
+        made.seed, given = self.seed or 0, dict(made.feeds)
+        fit = fit_inputs(source, wanted, given, shapes, made.seed)
         if fit.problem is not None:  # perhaps because of a default
             both = [entry for entry in others if entry in wanted or is_whole(entry)]
-            other = _fit(source, both, made.feeds, shapes, made.seed)
+            other = fit_inputs(source, both, given, shapes, made.seed)
             fit, wanted = (fit, wanted) if other.problem else (other, both)
-        given, rng = dict(made.feeds), np.random.default_rng(made.seed)
-        made.feeds.update((entry.name, _value(rng, entry, fit)) for entry in wanted)
+        made.feeds |= fit.values(np.random.default_rng(made.seed))
         try:
             check_feeds(source.inputs, made.feeds)
         except SplitError as error:  # a shape that is given contradicts the declared one
             fit.problem = error
         made.random = fit.shapes
         if fit.problem is not None:
-            other = _fit(source, wanted, given, {}, made.seed)
+            other = fit_inputs(source, wanted, given, {}, made.seed)
             made.random = made.random if other.problem else other.shapes
             with made.explained():
                 raise fit.problem
@@ -202,58 +196,3 @@ def _members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
                 problem = "an .npz file can't hold its strings"
                 raise SplitError(UNWRITABLE, problem, "leave out --save-inputs", parameter=name)
             yield name, stored
-
-
-def _fit(
-    source: OnnxModel,
-    wanted: Sequence[DeclaredInput],
-    given: Mapping[str, Any],
-    shapes: Shapes,
-    seed: int,
-) -> FittingInputs:
-    """Shapes, and values where they matter, that the model does not refuse."""
-    from tensorsplit.model.feeds import check_feeds
-    from tensorsplit.model.fitting_inputs import fit_inputs
-
-    entries = {entry.name: entry for entry in source.inputs}
-    fed = check_feeds([entries[name] for name in given if name in entries], given)
-    sizes: dict[str, int] = {}
-    for name, entry in entries.items():
-        fixed = shapes.get(name, getattr(fed.get(name), "shape", ()))
-        pairs = zip(entry.shape or (), fixed, strict=False)
-        sizes.update((dim, size) for dim, size in pairs if isinstance(dim, str))
-    fixed_ones = [
-        entry._replace(shape=shapes[entry.name], ranges=None) if entry.name in shapes else entry
-        for entry in wanted
-    ]
-    return fit_inputs(source.model, fixed_ones, fed, sizes, np.random.default_rng(seed))
-
-
-def _value(rng: np.random.Generator, entry: DeclaredInput, fit: FittingInputs) -> Any:
-    """A random value for an input.
-
-    The values are small whole numbers, which every engine holds exactly in every type.
-    """
-    fact: Any = fit.facts[entry.name]
-    if entry.kind.startswith("optional"):
-        return None
-    if entry.kind == "sequence":
-        return [_random(rng, entry, fact.part, fit) for _ in range(fact.count)]
-    if fact.values is not None:
-        return np.array(fact.values, dtype_of(entry.element_type)).reshape(fact.shape)
-    return _random(rng, entry, fact.shape, fit)
-
-
-def _random(
-    rng: np.random.Generator, entry: DeclaredInput, shape: tuple[int, ...], fit: FittingInputs
-) -> Array:
-    fitting = fit.ranges.get(entry.name, range(1, _LARGEST))
-    try:
-        numbers = rng.integers(fitting.start, min(fitting.stop, _LARGEST), shape)
-    except ValueError:  # more bytes than can be counted
-        raise MemoryError from None
-    name = entry.element_type or "float"
-    if name == "string":
-        texts = [f"s{number}" for number in numbers.reshape(-1).tolist()]
-        return np.array(texts, object).reshape(shape)
-    return np.asarray(numbers % 2 == 0 if name == "bool" else numbers).astype(dtype_of(name))

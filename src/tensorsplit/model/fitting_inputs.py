@@ -23,11 +23,12 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import OUTPUT_COUNT, SplitError
 from tensorsplit.model.exactness import MOVES
-from tensorsplit.model.feeds import DeclaredInput
+from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
+from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
 from tensorsplit.model.infer.sequence_operators import check_position
@@ -39,7 +40,7 @@ OPEN_DIMENSION = 7
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _LENGTH, _LENGTHS = 3, range(17)
-_LARGE = 1 << 20
+_LARGE, _LARGEST = 1 << 20, 100
 _MOST_ELEMENTS = 64
 _RANKS = ((2, 1, 3, 4), (0, 1, 2))
 """What is tried for inputs without a rank: of floats and others, and of whole numbers."""
@@ -64,58 +65,102 @@ class FittingInputs:
     """What was found for the inputs that are not given.
 
     Attributes:
+        wanted: These inputs.
         facts: What each is to be; the elements of those that may have any are None.
         ranges: The numbers that such elements may be, where not all are fine.
         problem: Why nothing fits; None if something does.
         refused: How many nodes refuse what was found.
     """
 
-    facts: dict[str, Fact] = field(default_factory=dict)
-    ranges: dict[str, range] = field(default_factory=dict)
-    problem: SplitError | None = None
-    refused: int = 0
+    wanted: Sequence[DeclaredInput]
+    facts: dict[str, Fact]
+    ranges: dict[str, range]
+    problem: SplitError | None
+    refused: int
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each; of a sequence that of its tensors."""
-        pairs = [(name, getattr(fact, "part", ())) for name, fact in self.facts.items()]
-        return {name: getattr(self.facts[name], "shape", part) for name, part in pairs}
+        return {
+            name: getattr(fact, "part" if isinstance(fact, SequenceFact) else "shape")
+            for name, fact in self.facts.items()
+        }
+
+    def values(self, rng: np.random.Generator) -> dict[str, Any]:
+        """A value for each: of any that fit a random one, always a small whole number.
+
+        Every engine holds these exactly in every type. An optional is empty.
+        """
+        return {entry.name: self._value(rng, entry) for entry in self.wanted}
+
+    def _value(self, rng: np.random.Generator, entry: DeclaredInput) -> Any:
+        fact: Any = self.facts[entry.name]
+        if entry.kind.startswith("optional"):
+            return None
+        fit = self.ranges.get(entry.name, range(1, _LARGEST))
+        if entry.kind == "sequence":
+            return [_random(rng, fact.part, fact.element_type, fit) for _ in range(fact.count)]
+        if fact.values is not None:
+            return np.array(fact.values, fact.element_type.numpy()).reshape(fact.shape)
+        return _random(rng, fact.shape, fact.element_type, fit)
+
+
+def _random(
+    rng: np.random.Generator, shape: tuple[int, ...], kind: ir.DataType | None, fit: range
+) -> np.ndarray[Any, Any]:
+    try:
+        numbers = rng.integers(fit.start, min(fit.stop, _LARGEST), shape)
+    except ValueError:  # more bytes than can be counted
+        raise MemoryError from None
+    if kind == ir.DataType.STRING:
+        return np.array([f"s{number}" for number in numbers.flat], object).reshape(shape)
+    made = numbers % 2 == 0 if kind == ir.DataType.BOOL else numbers
+    return np.asarray(made).astype((kind or ir.DataType.FLOAT).numpy())
 
 
 def fit_inputs(
-    model: ir.Model,
+    source: OnnxModel,
     wanted: Sequence[DeclaredInput],
     given: Mapping[str, Any],
-    sizes: Mapping[str, int],
-    rng: np.random.Generator,
+    shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
 ) -> FittingInputs:
     """Find shapes and small values for inputs, such that no split of the model refuses them.
 
     Args:
-        model: The model, which is left as it is.
-        wanted: The inputs, with the shapes that they may have.
-        given: What is fed to the others, as for `analyse`.
-        sizes: The dimensions that are fixed, by name.
-        rng: Decides where several numbers would do.
+        source: The model, which is left as it is.
+        wanted: The inputs.
+        given: What is fed to the others.
+        shapes: The shapes that some of the inputs are to have.
+        seed: Decides where several numbers would do.
     """
+    fed = check_feeds([entry for entry in source.inputs if entry.name in given], given)
+    sizes: dict[str, int] = {}
+    for entry in source.inputs:
+        fixed = shapes.get(entry.name, getattr(fed.get(entry.name), "shape", ()))
+        pairs = zip(entry.shape or (), fixed, strict=False)
+        sizes.update((dim, size) for dim, size in pairs if isinstance(dim, str))
+    wanted = [
+        entry._replace(shape=shapes[entry.name], ranges=None) if entry.name in shapes else entry
+        for entry in wanted
+    ]
+    model, rng = source.model, np.random.default_rng(seed)
     if model.functions:  # inlined calls are known apart
         with suppress(Exception):  # onnx-ir raises of many kinds for calls that are not well-formed
             inline(inlined := model.clone())
             model = inlined
-    found, deadline = FittingInputs(), monotonic() + _SECONDS
+    found, deadline = list[FittingInputs](), monotonic() + _SECONDS
     open_ranks = {is_whole(entry) for entry in wanted if entry.shape is None}
-    ranks = [every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS)]
-    for number, pair in enumerate(product(*ranks)):
+    ranks = (every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS))
+    for pair in product(*ranks):
         entries = [
             entry._replace(shape=(None,) * pair[is_whole(entry)]) if entry.shape is None else entry
             for entry in wanted
         ]
-        made = _Attempt(model, entries, given, sizes, rng).found(deadline)
-        if not number or (bool(made.problem), made.refused) < (bool(found.problem), found.refused):
-            found = made
-        if not found.problem and not found.refused:
+        found.append(_Attempt(model, entries, fed, sizes, rng).found(deadline))
+        if not found[-1].problem and not found[-1].refused:
             break
-    return found
+    return min(found, key=lambda each: (bool(each.problem), each.refused))
 
 
 def is_whole(entry: DeclaredInput) -> bool:
@@ -155,7 +200,7 @@ class _Attempt:
         refused = sum(need.refusal(self.values) is not None for need in needs)
         facts = analyse(self.model, self._feeds(self.values), declarations=False)
         made = {name: _substituted(fact, self.values) for name, fact in self.facts.items()}
-        return FittingInputs(made, _ranges(self.model, facts), problem, refused)
+        return FittingInputs(self.wanted, made, _ranges(self.model, facts), problem, refused)
 
     def _open(self, label: str, start: int, allowed: range) -> Dim:
         """The name of what is open, with a number to start with and those that it may be."""
