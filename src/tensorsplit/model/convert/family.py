@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 
 import onnx_ir as ir
@@ -22,6 +23,7 @@ from tensorsplit.model.convert.conversion import (
     ConversionReport,
     NodeConversion,
 )
+from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, walk
@@ -43,7 +45,7 @@ def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
 
 def convert_split(node: NodeConversion) -> None:
     """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
-    intent = _bound(node)
+    intent = _asked(node)
     target = in_force(node.op_type, node.conversion.target)
     data = node.dtype()
     if data is not None:
@@ -64,13 +66,10 @@ def convert_split(node: NodeConversion) -> None:
         _rewrite(node, intent, target, emission)
 
 
-def _bound(node: NodeConversion) -> Intent:
-    """What a split node asks for, lengths that follow from shapes included."""
-    intent, inputs = bind(node.node, node.opset), node.node.inputs
-    followed = [node.conversion.facts.tensor(value) for value in inputs]
-    if intent.given is None and len(inputs) > 1 and all(fact.constant for fact in followed[1:]):
-        return bind(node.node, node.opset, followed)
-    return intent
+def _asked(node: NodeConversion) -> Intent:
+    """What a split node asks for; lengths that are not all numbers are known at run time only."""
+    intent = node.conversion.facts.split(node.ref).asked
+    return replace(intent, given=known_lengths(intent))
 
 
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:
@@ -185,7 +184,7 @@ def to_variadic(model: ir.Model, report: ConversionReport) -> None:
 
 
 def _make_variadic(node: NodeConversion) -> None:
-    intent = bind(node.node, node.opset)
+    intent = _asked(node)
     if intent.operator.is_sequence:
         raise SplitError(
             CANNOT_EXPRESS,

@@ -62,6 +62,13 @@ class KnownSplit:
             return None
 
     @property
+    def asked(self) -> Intent:
+        """What it asks for; if that is wrong, the first error is raised."""
+        if self.intent is None:
+            raise self.errors[0]
+        return self.intent
+
+    @property
     def is_decided(self) -> bool:
         """Whether it is sure not to fail."""
         if self.errors or not isinstance(self.plan, SplitPlan):

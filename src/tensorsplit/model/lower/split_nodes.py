@@ -10,7 +10,6 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
-from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
@@ -61,8 +60,7 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
 
 def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, Number]:
     """What a split node asks for, with its data, the axis (from the front if known), the length."""
-    node, data = ref.node, ref.input(0)
-    intent = bind(node, ref.opset, [lowering.facts.of(held) for held in node.inputs])
+    data, intent = ref.input(0), lowering.facts.split(ref).asked
     assert data is not None  # noqa: S101 - `bind` looked
     axis, shape = intent.axis, lowering.facts.tensor(data).shape
     if axis is None:
