@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import onnx_ir as ir
 
-from tensorsplit.core.errors import count_of
+from tensorsplit.core.errors import SplitError
+from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.nodes import schema_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.well_formed import wrong_operands, wrong_signature
@@ -57,10 +58,8 @@ def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
 
 def check_node(node: ir.Node, opset: int) -> None:
     """Refuse a node that its own opset does not allow (TS502)."""
-    own = schema_of(node.op_type, opset)
-    outputs = [value.name for value in node.outputs]
-    inputs = node.inputs[: _given(node)]
-    for error in wrong_signature(own, opset, node.attributes, inputs, outputs):
+    error = _unfit(node, opset, node.attributes)
+    if error is not None:
         raise error
 
 
@@ -74,22 +73,29 @@ def fit(node: ir.Node, step: VersionStep) -> str | None:
         return f"there is no {step.op_type} at opset {step.opset}"
     if after.deprecated:
         return f"{step.op_type} is deprecated at opset {step.opset}"
-    dropped = [name for name in node.attributes if name not in after.attributes]
-    for name in dropped:
+    attributes = dict(node.attributes)
+    for name in [name for name in attributes if name not in after.attributes]:
         reason = _not_default(node, name, before)
         if reason:
             return f"{reason}, which opset {step.opset} does not have"
-    reason = _resize(node, step, after)
-    if reason:
-        return reason
-    kept = _changed_defaults(node, before, after)
-    for name, entry in after.attributes.items():
-        if entry.required and name not in node.attributes and name not in kept:
-            return f"opset {step.opset} needs the attribute '{name}'"
-    for name in dropped:
-        del node.attributes[name]
-    node.attributes.update(kept)
+        del attributes[name]
+    attributes |= _changed_defaults(node, before, after)
+    if len(node.inputs) > after.max_input:
+        node.resize_inputs(_given(node))
+    _drop_unused_outputs(node, after.max_output)
+    error = _unfit(node, step.opset, attributes)
+    if error is not None:
+        return f"{error.problem}; {error.fix}"
+    node.attributes.clear()
+    node.attributes.update(attributes)
     return None
+
+
+def _unfit(node: ir.Node, opset: int, attributes: Attributes) -> SplitError | None:
+    """Why an opset does not allow a node, if so; inputs left out at the end do not count."""
+    schema, outputs = schema_of(node.op_type, opset), [value.name for value in node.outputs]
+    inputs = node.inputs[: _given(node)]
+    return next(wrong_signature(schema, opset, attributes, inputs, outputs), None)
 
 
 def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
@@ -123,21 +129,13 @@ def _changed_defaults(node: ir.Node, before: Any, after: Any) -> dict[str, ir.At
     return kept
 
 
-def _resize(node: ir.Node, step: VersionStep, after: Any) -> str | None:
-    """Drop unused inputs and outputs at the end; why the others do not fit, if so."""
-    reason = _wrong_inputs(node, after)
-    if reason:
-        return f"{reason}; opset {step.opset} takes {after.min_input} to {after.max_input}"
-    outputs = len(node.outputs)
-    while outputs > after.max_output and not is_used(node.outputs[outputs - 1]):
-        outputs -= 1
-    if not after.min_output <= outputs <= after.max_output:
-        return f"it has {count_of(outputs, 'output')}; opset {step.opset} gives {after.max_output}"
-    if len(node.inputs) > after.max_input:
-        node.resize_inputs(_given(node))
-    if len(node.outputs) > after.max_output:
-        node.resize_outputs(outputs)
-    return None
+def _drop_unused_outputs(node: ir.Node, most: int) -> None:
+    """Drop outputs at the end that a version does not have, if nothing reads them."""
+    count = len(node.outputs)
+    while count > most and not is_used(node.outputs[count - 1]):
+        count -= 1
+    if count < len(node.outputs):
+        node.resize_outputs(count)
 
 
 def _given(node: ir.Node) -> int:
@@ -146,17 +144,6 @@ def _given(node: ir.Node) -> int:
     while inputs and node.inputs[inputs - 1] is None:
         inputs -= 1
     return inputs
-
-
-def _wrong_inputs(node: ir.Node, wanted: Any) -> str | None:
-    """Why the inputs are not those that a schema takes, if they are not."""
-    inputs = _given(node)
-    if not wanted.min_input <= inputs <= wanted.max_input:
-        return f"it has {count_of(inputs, 'input')}"
-    for index, entry in enumerate(wanted.inputs[:inputs]):
-        if entry.option.name == "Single" and node.inputs[index] is None:
-            return f"its input '{entry.name}' is left out"
-    return None
 
 
 def is_used(value: ir.Value) -> bool:
