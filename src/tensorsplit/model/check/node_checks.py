@@ -35,9 +35,8 @@ from tensorsplit.model.graph.facts import (
     declared,
     tensor_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, constant, is_split
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_split
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.sequence_operators import integer
 from tensorsplit.model.infer.splits import fact_text
 from tensorsplit.model.infer.well_formed import wrong_types
 
@@ -282,7 +281,8 @@ def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
     if ref.node.domain != "" or not inputs or not isinstance(inputs[0], Sequence):
         return
     if ref.node.op_type == "ConcatFromSequence":
-        axis, new_axis = (integer(ref.node, name, 0) for name in ("axis", "new_axis"))
+        names = ("axis", "new_axis")
+        axis, new_axis = (attribute_of(ref.node, name, ir.AttributeType.INT, 0) for name in names)
         if axis is not None:
             yield from _joined(inputs[0].parts or (), axis, is_new=bool(new_axis))
     elif ref.node.op_type == "SequenceInsert" and len(inputs) > 1 and inputs[0].count != 0:

@@ -51,6 +51,11 @@ class Sequence:
     count: Dim = None
     parts: tuple[Shape | None, ...] | None = None
 
+    @property
+    def tensor(self) -> Tensor:
+        """What is known of every tensor."""
+        return Tensor(self.element_type, self.part)
+
 
 @dataclass(frozen=True, slots=True)
 class Other:
@@ -69,6 +74,11 @@ class Other:
 
 Fact: TypeAlias = "Tensor | Sequence | Other"
 
+
+class NotKnownError(Exception):
+    """What a rule of inference asks for is not known."""
+
+
 UNKNOWN = Other()
 
 ABSENT = Other(is_absent=True)
@@ -77,6 +87,11 @@ ABSENT = Other(is_absent=True)
 def tensor_of(fact: Fact | None) -> Tensor:
     """What is known of a tensor; nothing of a value of another kind."""
     return fact if isinstance(fact, Tensor) else Tensor()
+
+
+def without_elements(fact: Fact) -> Fact:
+    """What is known of a value but for its elements."""
+    return replace(fact, values=None) if isinstance(fact, Tensor) else fact
 
 
 def declared(value: ir.Value) -> Fact:

@@ -189,6 +189,14 @@ def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     return found
 
 
+def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: Any = None) -> Any:
+    """The value of an attribute; None where it is of another type, or only calls tell it."""
+    held = node.attributes.get(name)
+    if held is None:
+        return default
+    return held.value if held.type == kind and not held.is_ref() else None
+
+
 def malformed(
     problem: str, fix: str, path: str | None = None, *, operator: str | None = None
 ) -> SplitError:

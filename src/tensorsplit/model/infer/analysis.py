@@ -7,6 +7,7 @@ fed to a run is a fact like any other.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
     Fact,
+    NotKnownError,
     Other,
     Sequence,
     Tensor,
@@ -39,6 +41,7 @@ from tensorsplit.model.graph.facts import (
     merge_declared,
     of_parts,
     tensor_of,
+    without_elements,
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -305,21 +308,20 @@ class _Analysis:
                 self.facts.set(value, self._declared(value, fact or UNKNOWN))
             return self.scope(graph, around.inside(f"{path}.{label}", runs))
 
-        found = None
         if node.domain == "" and node.op_type in SEQUENCE_RULES:
             try:
                 self._judge(path, [], check_position(node, inputs), around)
             except SplitError as error:
                 self._judge(path, [error], False, around)
-            found = SEQUENCE_RULES[node.op_type](node, inputs)
-        elif node.domain == "" and node.op_type in BODY_RULES:
-            context = Context(around.opset, self._declarations, self._walked <= self._apart)
-            found = BODY_RULES[node.op_type](body, node, inputs, context)
-        if found is None:
-            for label, graph in bodies(node):
-                body(label, graph, [], None)
-            found = infer_outputs(node, inputs, around.opsets, attributes)
-        return found
+        with suppress(NotKnownError):
+            if node.domain == "" and node.op_type in SEQUENCE_RULES:
+                return [SEQUENCE_RULES[node.op_type](node, inputs)]
+            if node.domain == "" and node.op_type in BODY_RULES:
+                context = Context(around.opset, self._declarations, self._walked <= self._apart)
+                return BODY_RULES[node.op_type](body, node, inputs, context)
+        for label, graph in bodies(node):
+            body(label, graph, [], None)
+        return infer_outputs(node, inputs, around.opsets, attributes)
 
     def _split(
         self,
@@ -337,7 +339,7 @@ class _Analysis:
             raise split.errors[0].located(node=path)
         self._judge(path, split.errors, split.is_decided, around)
         if split.intent is not None and split.intent.rule is equal:
-            data = replace(inputs[0], values=None) if isinstance(inputs[0], Tensor) else None
+            data = without_elements(inputs[0])
             counts = self._counts.setdefault((data, split.intent.axis), set())
             counts.add(len(node.outputs))
             self.facts.counts_alike[node] = counts

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Listed
 from contextlib import suppress
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
@@ -14,14 +14,16 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
+    NotKnownError,
     Sequence,
     Tensor,
     join,
     kind_only,
     merge_declared,
     tensor_of,
+    without_elements,
 )
-from tensorsplit.model.graph.nodes import bodies, constant
+from tensorsplit.model.graph.nodes import attribute_of, bodies, constant
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
 """What is known of the outputs of a body, from its label in a path, the body, what is known of its
@@ -46,28 +48,23 @@ _MAX_ROUNDS = 4
 """After so many rounds only the kinds of what a loop carries are kept."""
 
 
-def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact] | None:
+def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact]:
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
-        return None
+        raise NotKnownError
     condition = tensor_of(inputs[0]).constant if inputs else None
     taken = ("then_branch" if condition[0] else "else_branch") if condition else None
     found = {
         label: analyse(label, branch, [], None if taken is None else label == taken)
         for label, branch in branches.items()
     }
-    if taken is not None:
-        return found[taken]
-    pairs = zip(found["then_branch"], found["else_branch"], strict=False)
-    return [join(left, right) for left, right in pairs]
+    return found[taken] if taken else list(map(join, found["then_branch"], found["else_branch"]))
 
 
-def _loop(
-    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Context
-) -> list[Fact] | None:
+def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Context) -> list[Fact]:
     body = _body(node)
-    if body is None or len(body.inputs) < 2 or not body.outputs:
-        return None
+    if len(body.inputs) < 2 or not body.outputs:
+        raise NotKnownError
     limit, starts = _number(inputs, 0, node), _number(inputs, 1, node)
     runs = _runs(limit, starts)
 
@@ -99,11 +96,10 @@ def _rounds(
         context: What is known of the model.
         both: What holds of what goes into a round and what comes out.
     """
-    carried = [replace(f, values=None) if isinstance(f, Tensor) else f for f in first]
+    carried = list(map(without_elements, first))
     for _ in range(_MAX_ROUNDS if context.has_rounds else 0):
         outputs = go_round(carried)
-        without = [replace(f, values=None) if isinstance(f, Tensor) else f for f in outputs]
-        after = [both(a, b) for a, b in zip(carried, without, strict=False)]
+        after = list(map(both, carried, map(without_elements, outputs)))
         if after == carried:
             break
         carried = after
@@ -141,90 +137,60 @@ def _goes_on(body: ir.Graph) -> bool:
     return condition is body.inputs[1] or is_true
 
 
-def _scan(
-    analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Context
-) -> list[Fact] | None:
-    body = _body(node)
-    count = _integers(node, "num_scan_inputs")
-    if body is None or not count or count[0] > len(inputs):
-        return None
-    if context.opset < 9:
-        return _scan_batches(analyse, body, inputs[1:], count[0], context)
-    states = len(inputs) - count[0]
-    axes = _integers(node, "scan_input_axes") or (0,) * count[0]
-    if len(axes) != count[0]:
-        return None
-    slices = [_without_axis(fact, axis) for fact, axis in zip(inputs[states:], axes, strict=True)]
-    length: Dim = next((dim for _, dim in slices if dim is not None), None)
-    runs = length > 0 if is_known(length) else None
-    elements = [element for element, _ in slices]
+def _scan(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Context) -> list[Fact]:
+    body, batch = _body(node), None
+    is_batched = context.opset < 9
+    if is_batched:  # each along axis 1; the first input, lengths, is left out here
+        inputs, batch = _without_axes(inputs[1:], [0] * len(inputs[1:]))
+    count = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT)
+    if count is None or not 0 < count <= len(inputs):
+        raise NotKnownError
+    states = len(inputs) - count
+    slices, length = _without_axes(inputs[states:], _axes(node, "scan_input_axes", count))
+    runs = length > 0 if is_known(length) and not is_batched else None
     carried, rest = _rounds(
-        lambda carried: analyse("body", body, [*carried, *elements], runs),
+        lambda carried: analyse("body", body, [*carried, *slices], runs),
         inputs[:states],
         context,
-        _both(context),
+        merge_declared if context.is_believed else join,  # the shape of a state stays as it is
     )
-    ends = _integers(node, "scan_output_axes") or (0,) * len(rest)
-    if len(ends) != len(rest):
-        return None
-    return carried + [_stacked(fact, length, axis) for fact, axis in zip(rest, ends, strict=True)]
+    axes = _axes(node, "scan_output_axes", len(rest))
+    found = carried + [_stacked(fact, length, axis) for fact, axis in zip(rest, axes, strict=True)]
+    return [_stacked(fact, batch, 0) for fact in found] if is_batched else found
 
 
-def _both(context: Context) -> Callable[[Fact, Fact], Fact]:
-    """What holds of a state before and after a round, whose shape must stay as it is."""
-    return merge_declared if context.is_believed else join
-
-
-def _scan_batches(
-    analyse: AnalyseBody, body: ir.Graph, inputs: list[Fact], count: int, context: Context
-) -> list[Fact] | None:
-    """Scan-8: a batch of scans, each along axis 1; the first input, lengths, is left out here."""
-    if count > len(inputs):
-        return None
-    states = len(inputs) - count
-    each = [_without_axis(fact, 0) for fact in inputs]
-    slices = [_without_axis(fact, 0) for fact, _ in each[states:]]
-    batch: Dim = next((dim for _, dim in each if dim is not None), None)
-    length: Dim = next((dim for _, dim in slices if dim is not None), None)
-    elements = [element for element, _ in slices]
-    carried, rest = _rounds(
-        lambda carried: analyse("body", body, [*carried, *elements], None),
-        [fact for fact, _ in each[:states]],
-        context,
-        _both(context),
-    )
-    rest = [_stacked(fact, length, 0) for fact in rest]
-    return [_stacked(fact, batch, 0) for fact in (*carried, *rest)]
-
-
-def _map(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact] | None:
+def _map(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact]:
     body = _body(node)
-    if body is None or not inputs or not isinstance(inputs[0], Sequence):
-        return None
+    if not inputs or not isinstance(inputs[0], Sequence):
+        raise NotKnownError
     count = inputs[0].count
     runs = count > 0 if is_known(count) else None
-    parts: list[Fact] = [
-        Tensor(fact.element_type, fact.part) if isinstance(fact, Sequence) else fact
-        for fact in inputs
-    ]
-    found = analyse("body", body, parts, runs)
+    parts: list[Fact] = [fact.tensor if isinstance(fact, Sequence) else fact for fact in inputs]
     return [
         Sequence(fact.element_type, fact.shape, count) if isinstance(fact, Tensor) else UNKNOWN
-        for fact in found
+        for fact in analyse("body", body, parts, runs)
     ]
 
 
-def _body(node: ir.Node) -> ir.Graph | None:
-    return dict(bodies(node)).get("body")
+def _body(node: ir.Node) -> ir.Graph:
+    found = dict(bodies(node)).get("body")
+    if found is None:
+        raise NotKnownError
+    return found
 
 
-def _integers(node: ir.Node, name: str) -> tuple[int, ...] | None:
-    attribute = node.attributes.get(name)
-    if attribute is None or attribute.is_ref():
-        return None
-    if attribute.type == ir.AttributeType.INT:
-        return (attribute.as_int(),)
-    return tuple(attribute.as_ints()) if attribute.type == ir.AttributeType.INTS else None
+def _axes(node: ir.Node, name: str, count: int) -> Listed[int]:
+    """The axis of each input or output of a Scan."""
+    found: Listed[int] = attribute_of(node, name, ir.AttributeType.INTS) or (0,) * count
+    if len(found) != count:
+        raise NotKnownError
+    return found
+
+
+def _without_axes(facts: list[Fact], axes: Listed[int]) -> tuple[list[Fact], Dim]:
+    """One slice of each of what a Scan runs along, and how many there are."""
+    pairs = [_without_axis(fact, axis) for fact, axis in zip(facts, axes, strict=True)]
+    return [fact for fact, _ in pairs], next((dim for _, dim in pairs if dim is not None), None)
 
 
 def _without_axis(fact: Fact, axis: int) -> tuple[Fact, Dim]:
@@ -251,7 +217,7 @@ def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
     return Tensor(fact.element_type, (*fact.shape[:axis], count, *fact.shape[axis:]))
 
 
-_Rule: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], Context], list[Fact] | None]
+_Rule: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], Context], list[Fact]]
 
 RULES: Mapping[str, _Rule] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}
-"""What each operator gives; None where it is not well-formed."""
+"""What each operator gives, where it is well-formed."""

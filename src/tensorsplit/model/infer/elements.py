@@ -30,7 +30,7 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
-from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
+from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, tensor_of
 
 Elements: TypeAlias = tuple[Dim, ...]
 
@@ -39,10 +39,6 @@ MAX_ELEMENTS = 1024
 
 _EXACT = 1 << 10
 """A float is calculated with if it is a fraction whose divisor is at most that."""
-
-
-class NotKnownError(Exception):
-    """What a rule asks for is not known."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,16 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
-from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Tensor, fact_of, tensor_of
+from tensorsplit.model.graph.facts import (
+    ABSENT,
+    UNKNOWN,
+    Fact,
+    Other,
+    Tensor,
+    fact_of,
+    tensor_of,
+    without_elements,
+)
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
@@ -121,7 +130,8 @@ def _inferred(
         found, names = _ask(proto, inputs, imported), _names(inputs)
         is_refused = not found
         if is_refused:  # by what constants it has, maybe
-            found = _ask(proto, tuple(map(_without_elements, inputs)), imported)
+            without = tuple(fact and without_elements(fact) for fact in inputs)
+            found = _ask(proto, without, imported)
         outputs = [_fact(found.get(name), names) for name in proto.output]
         is_followed = proto.domain == "" and not is_refused
         if is_followed and outputs and isinstance(outputs[0], Tensor):
@@ -225,10 +235,6 @@ def _first_inferred(op_type: str, opset: int) -> int:
 
 _ALL_INFERRED = 10
 """From here on operators without inference have none in newer versions."""
-
-
-def _without_elements(fact: Fact | None) -> Fact | None:
-    return replace(fact, values=None) if isinstance(fact, Tensor) else fact
 
 
 def _in_part(fact: Fact) -> Shape | None:

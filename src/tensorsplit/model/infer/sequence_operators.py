@@ -3,114 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import TypeVar
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, add, is_known, times
+from tensorsplit.core.dimensions import Dim, Shape, add, is_known, times
 from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError, count_of
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
     Fact,
+    NotKnownError,
     Sequence,
     Tensor,
     join_shapes,
     of_parts,
     tensor_of,
 )
+from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.tensors import element_type_of
 
-
-def _at(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    sequence = _sequence(inputs)
-    if sequence is None:
-        return None
-    index = _position(inputs, 1)
-    shape = sequence.part
-    if sequence.parts is not None and index is not None:
-        if not -len(sequence.parts) <= index < len(sequence.parts):
-            return [Tensor(sequence.element_type)]
-        shape = sequence.parts[index]
-    return [Tensor(sequence.element_type, shape)]
+_Kind = TypeVar("_Kind", Tensor, Sequence)
 
 
-def _length(_: ir.Node, inputs: list[Fact]) -> list[Fact]:
-    sequence = _sequence(inputs)
-    values = None if sequence is None or sequence.count is None else (sequence.count,)
-    return [Tensor(ir.DataType.INT64, (), values)]
+def _input(inputs: list[Fact], index: int, kind: type[_Kind]) -> _Kind:
+    found = inputs[index] if index < len(inputs) else UNKNOWN
+    if not isinstance(found, kind):
+        raise NotKnownError
+    return found
 
 
-def _insert(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    sequence = _sequence(inputs)
-    tensor = inputs[1] if len(inputs) > 1 else UNKNOWN
-    if sequence is None or not isinstance(tensor, Tensor):
-        return None
-    at_end = len(node.inputs) < 3 or node.inputs[2] is None
-    position = None if at_end else _position(inputs, 2)
+def _at(node: ir.Node, inputs: list[Fact]) -> Fact:
+    sequence = _input(inputs, 0, Sequence)
+    position, parts = _position(node, inputs, sequence.count), sequence.parts
+    if parts is None or position is None:
+        return sequence.tensor
+    is_inside = -len(parts) <= position < len(parts)
+    return Tensor(sequence.element_type, parts[position] if is_inside else None)
+
+
+def _length(_: ir.Node, inputs: list[Fact]) -> Fact:
+    count = inputs[0].count if inputs and isinstance(inputs[0], Sequence) else None
+    return Tensor(ir.DataType.INT64, (), None if count is None else (count,))
+
+
+def _insert(node: ir.Node, inputs: list[Fact]) -> Fact:
+    sequence, tensor = _input(inputs, 0, Sequence), _input(inputs, 1, Tensor)
+    position = _position(node, inputs, sequence.count)
     element_type = sequence.element_type or tensor.element_type
-    if sequence.parts is not None and (at_end or position is not None):
+    if sequence.parts is not None and position is not None:
         parts = list(sequence.parts)
-        parts.insert(len(parts) if position is None else position, tensor.shape)
-        return [of_parts(element_type, parts)]
+        parts.insert(position, tensor.shape)
+        return of_parts(element_type, parts)
     common = tensor.shape if sequence.count == 0 else join_shapes(sequence.part, tensor.shape)
-    return [Sequence(element_type, common, add(sequence.count, 1))]
+    return Sequence(element_type, common, add(sequence.count, 1))
 
 
-def _erase(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    sequence = _sequence(inputs)
-    if sequence is None:
-        return None
-    at_end = len(node.inputs) < 2 or node.inputs[1] is None
-    position = -1 if at_end else _position(inputs, 1)
-    if sequence.parts and position is not None:
-        parts = list(sequence.parts)
-        if -len(parts) <= position < len(parts):
-            del parts[position]
-            return [of_parts(sequence.element_type, parts, sequence.part)]
-    return [Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))]
+def _erase(node: ir.Node, inputs: list[Fact]) -> Fact:
+    sequence = _input(inputs, 0, Sequence)
+    position, parts = _position(node, inputs, sequence.count), list(sequence.parts or ())
+    if position is not None and -len(parts) <= position < len(parts):
+        del parts[position]
+        return of_parts(sequence.element_type, parts, sequence.part)
+    return Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))
 
 
-def _construct(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    tensors = [fact for fact in inputs if isinstance(fact, Tensor)]
-    if len(tensors) != len(inputs) or not tensors:
-        return None
+def _construct(_: ir.Node, inputs: list[Fact]) -> Fact:
+    tensors = [_input(inputs, index, Tensor) for index in range(len(inputs) or 1)]
     known = (fact.element_type for fact in tensors if fact.element_type is not None)
-    return [of_parts(next(known, None), [fact.shape for fact in tensors])]
+    return of_parts(next(known, None), [fact.shape for fact in tensors])
 
 
-def _empty(node: ir.Node, _: list[Fact]) -> list[Fact]:
-    number = integer(node, "dtype", ir.DataType.FLOAT)
-    return [of_parts(None if number is None else element_type_of(number), [])]
+def _empty(node: ir.Node, _: list[Fact]) -> Fact:
+    number = attribute_of(node, "dtype", ir.AttributeType.INT, ir.DataType.FLOAT)
+    return of_parts(None if number is None else element_type_of(number), [])
 
 
-def _concat(node: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    sequence = _sequence(inputs)
-    axis, new_axis = integer(node, "axis", None), integer(node, "new_axis", 0)
-    if sequence is None:
-        return None
-    if sequence.part is None or axis is None or new_axis is None or sequence.count == 0:
-        return [Tensor(sequence.element_type)]
-    rank = len(sequence.part) + (1 if new_axis else 0)
+def _concat(node: ir.Node, inputs: list[Fact]) -> Fact:
+    sequence = _input(inputs, 0, Sequence)
+    axis = attribute_of(node, "axis", ir.AttributeType.INT)
+    new_axis = attribute_of(node, "new_axis", ir.AttributeType.INT, 0)
+    shape, made = sequence.part, Tensor(sequence.element_type)
+    if shape is None or axis is None or new_axis is None or sequence.count == 0:
+        return made
+    rank = len(shape) + bool(new_axis)
     if not -rank <= axis < rank:
-        return [Tensor(sequence.element_type)]
+        return made
     axis %= rank
-    before, after = sequence.part[:axis], sequence.part[axis if new_axis else axis + 1 :]
-    length = sequence.count if new_axis else _total(sequence, axis)
-    return [Tensor(sequence.element_type, (*before, length, *after))]
+    after = shape[axis if new_axis else axis + 1 :]
+    length = sequence.count if new_axis else _total(sequence, shape, axis)
+    return Tensor(sequence.element_type, (*shape[:axis], length, *after))
 
 
-def _total(sequence: Sequence, axis: int) -> Dim:
+def _total(sequence: Sequence, shape: Shape, axis: int) -> Dim:
     """The sum of a dimension over the tensors."""
     if sequence.parts is None:
-        return times(sequence.count, sequence.part[axis] if sequence.part else None)
-    total: Dim = 0
-    for shape in sequence.parts:
-        total = add(total, shape[axis] if shape is not None else None)
-    return total
+        return times(sequence.count, shape[axis])
+    return reduce(add, (part and part[axis] for part in sequence.parts), 0)
 
 
-def _identity(_: ir.Node, inputs: list[Fact]) -> list[Fact] | None:
-    return inputs[:1] if inputs and inputs[0] != UNKNOWN else None
+def _identity(_: ir.Node, inputs: list[Fact]) -> Fact:
+    if not inputs or inputs[0] == UNKNOWN:
+        raise NotKnownError
+    return inputs[0]
 
 
 POSITIONS: Mapping[str, int] = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2}
@@ -123,50 +119,43 @@ def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
     Raises:
         SplitError: TS511 for a position that is known to lie outside.
     """
-    place, sequence = POSITIONS.get(node.op_type), _sequence(inputs)
-    if place is None:
+    if node.op_type not in POSITIONS:
         return True
-    is_given = place < len(inputs) and node.inputs[place] is not None
-    is_given = is_given and inputs[place] is not ABSENT
-    if node.op_type == "SequenceInsert" and not is_given:
+    is_insert = node.op_type == "SequenceInsert"
+    if is_insert and not _is_given(node, inputs):
         return True
-    position = _position(inputs, place) if is_given else -1
-    if sequence is None or not is_known(sequence.count) or position is None:
+    count: Dim = inputs[0].count if inputs and isinstance(inputs[0], Sequence) else None
+    position = _position(node, inputs, count)
+    if position is None or not is_known(count):
         return False
-    count: int = sequence.count
-    extra = int(node.op_type == "SequenceInsert")
-    if not -count <= position < count + extra:
+    if not -count <= position < count + is_insert:
         raise SplitError(
             SEQUENCE_INDEX,
             f"the position is {position}, but the sequence has {count_of(count, 'tensor')}",
-            f"give a position in [{-count}, {count + extra - 1}]" if count + extra else "",
+            f"give a position in [{-count}, {count + is_insert - 1}]" if count + is_insert else "",
             operator=f"onnx.{node.op_type}",
             parameter="position",
         )
     return True
 
 
-def _sequence(inputs: list[Fact]) -> Sequence | None:
-    return inputs[0] if inputs and isinstance(inputs[0], Sequence) else None
+def _is_given(node: ir.Node, inputs: list[Fact]) -> bool:
+    """Whether a node is given a position."""
+    place = POSITIONS[node.op_type]
+    given = node.inputs[place] if place < len(inputs) else None
+    return given is not None and inputs[place] is not ABSENT
 
 
-def _position(inputs: list[Fact], index: int) -> int | None:
-    fact = inputs[index] if len(inputs) > index else UNKNOWN
-    constant = tensor_of(fact).constant
-    return constant[0] if constant and len(constant) == 1 and is_known(constant[0]) else None
+def _position(node: ir.Node, inputs: list[Fact], count: Dim) -> int | None:
+    """The position that a node takes, if it is known: by default the end of a sequence."""
+    found: Dim = count if node.op_type == "SequenceInsert" else -1
+    if _is_given(node, inputs):
+        constant = tensor_of(inputs[POSITIONS[node.op_type]]).constant
+        found = constant[0] if constant and len(constant) == 1 else None
+    return found if is_known(found) else None
 
 
-def integer(node: ir.Node, name: str, default: int | None) -> int | None:
-    """An attribute of a node; None where it is not an integer, or only calls of a function tell."""
-    attribute = node.attributes.get(name)
-    if attribute is None:
-        return default
-    if attribute.is_ref() or attribute.type != ir.AttributeType.INT:
-        return None
-    return attribute.as_int()
-
-
-RULES: Mapping[str, Callable[[ir.Node, list[Fact]], list[Fact] | None]] = {
+RULES: Mapping[str, Callable[[ir.Node, list[Fact]], Fact]] = {
     "SequenceAt": _at,
     "SequenceLength": _length,
     "SequenceInsert": _insert,
@@ -176,4 +165,4 @@ RULES: Mapping[str, Callable[[ir.Node, list[Fact]], list[Fact] | None]] = {
     "ConcatFromSequence": _concat,
     "Identity": _identity,
 }
-"""What each operator gives; None where nothing can be said and onnx's own inference may try."""
+"""What each operator gives; onnx's own inference may try where nothing is known."""

@@ -27,7 +27,8 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
-from tensorsplit.model.infer.elements import Node, NotKnownError, elements_of
+from tensorsplit.model.graph.facts import NotKnownError
+from tensorsplit.model.infer.elements import Node, elements_of
 
 _ShapeRule: TypeAlias = Callable[[Node], Shape]
 

@@ -14,7 +14,7 @@ from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, declared, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, malformed
 
 FactOf: TypeAlias = Callable[[ir.Value | None], Fact]
 
@@ -261,15 +261,12 @@ def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitErr
     """The axes of a Scan that its inputs or outputs don't have."""
     if node.op_type != "Scan" or node.domain != "" or opset < 9:
         return
-    count, body = node.attributes.get("num_scan_inputs"), dict(bodies(node)).get("body")
-    if body is None:
+    count, body = _scanned(node), dict(bodies(node)).get("body")
+    if body is None or count is None:
         return
-    if count is None or is_open(count):
-        return
-    carried = len(node.inputs) - count.as_int()
+    carried = len(node.inputs) - count
     for end, values, more in (("in", node.inputs, 0), ("out", body.outputs, 1)):
-        given = node.attributes.get(f"scan_{end}put_axes")
-        axes = () if given is None or is_open(given) else given.as_ints()
+        axes = attribute_of(node, f"scan_{end}put_axes", ir.AttributeType.INTS) or ()
         for value, axis in zip(values[carried:], axes, strict=False):
             shape = tensor_of(fact_of(value)).shape
             rank = None if shape is None else len(shape) + more
@@ -317,13 +314,18 @@ def _of_loop(node: ir.Node, _: int, fact_of: FactOf) -> _Rounds:
 
 def _of_scan(node: ir.Node, opset: int, fact_of: FactOf) -> _Rounds:
     given = list(map(fact_of, node.inputs[opset < 9 :]))
-    count = node.attributes.get("num_scan_inputs")
-    return given, given[: 0 if count is None or is_open(count) else len(given) - count.as_int()]
+    count = _scanned(node)
+    return given, given[: 0 if count is None else len(given) - count]
+
+
+def _scanned(node: ir.Node) -> int | None:
+    """How many of its inputs a Scan runs along."""
+    return attribute_of(node, "num_scan_inputs", ir.AttributeType.INT)  # type: ignore[no-any-return]
 
 
 def _of_map(node: ir.Node, _: int, fact_of: FactOf) -> _Rounds:
     facts = map(fact_of, node.inputs)
-    return [Tensor(f.element_type) if isinstance(f, SequenceFact) else f for f in facts], []
+    return [f.tensor if isinstance(f, SequenceFact) else f for f in facts], []
 
 
 _CONDITION = Tensor(ir.DataType.BOOL)
