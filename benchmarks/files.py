@@ -1,247 +1,411 @@
 """Splits of large files beside `cp` and the usual scripts: time and peak memory, results checked.
 
-Every run is a process of its own, after `sync`; runs of all kinds take turns. What was written is
-compared with slices of the source. A time is that of the whole process, and `cp` leaves writing to
-the disk to later, so it is shown with the `sync` that follows as well.
+Usage: ``python benchmarks/files.py DIR [-o FOLDER] [--gigabytes 2] [--rounds 3] [--quick]``
+
+DIR needs space for three times as much. Every run is a process of its own, with Dask's workers
+where it has some; runs of all kinds take turns. A time goes until all is on the disk (``sync``),
+but for that of ``cp`` alone. Scripts run once, with a warm cache. FOLDER gets ``files.json`` and a
+table of it, ``files.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeAlias
 
-COMMAND = "import sys; from tensorsplit.cli import main; main.main(sys.argv[1:])"
-MAKE_NPY = """
-import numpy as np, sys
-rows = int(float(sys.argv[1]) / 32000)
-block = np.random.default_rng(0).random((1000, 8000), np.float32)
-array = np.lib.format.open_memmap("x.npy", "w+", np.float32, (rows, 8000))
-for start in range(0, rows, 1000):
-    array[start : start + 1000] = (block + start)[: rows - start]
+import click
+import numpy as np
+
+from tensorsplit.bench.figures import describe
+from tensorsplit.bench.timing import Effort
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+OUT = Path("out")
+SYNCED = "cp, sync"
+OURS = "tensorsplit"
+RULES = {
+    "fused": '[[split]]\ntensors = "*.qkv"\naxis = 0\nnum_outputs = 3\n'
+    'names = ["*.q", "*.k", "*.v"]\n',
+    "ranks": '[[shard]]\ntensors = "*"\naxis = 1\nranks = 4\n',
+}
+
+TIMED = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], stdout=sys.stderr, check=True)
+seconds = time.perf_counter() - start
+print(json.dumps((seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000)))
 """
-MAKE_SAFETENSORS = """
-import json, numpy as np, struct, sys
-layers = max(int(float(sys.argv[1]) / (12288 * 4096 * 2 + 4096 * 4096 * 2)), 1)
-header, place = {}, 0
-for layer in range(layers):
-    for name, shape in (("qkv", [12288, 4096]), ("down", [4096, 4096])):
-        end = place + shape[0] * shape[1] * 2
-        offsets = [place, end]
-        header[f"{layer}.{name}"] = {"dtype": "BF16", "shape": shape, "data_offsets": offsets}
-        place = end
-text = json.dumps(header).encode()
-text += b" " * (-len(text) % 8)
-block = np.random.default_rng(0).bytes(12288 * 4096 * 2)
-with open("m.safetensors", "wb") as file:
-    file.write(struct.pack("<Q", len(text)) + text)
-    for layer in range(layers):
-        for size in (12288 * 8192, 4096 * 8192):
-            file.write(block[layer:size] + block[:layer])
-"""
-FUSED = """
-[[split]]
-tensors = "*.qkv"
-axis = 0
-split = [4096, 4096, 4096]
-names = ["*.q", "*.k", "*.v"]
-"""
-RANKS = """
-[[shard]]
-tensors = "*"
-axis = 1
-ranks = 4
-"""
-CHECK_NPY = """
-import numpy as np, sys
-axis, *sizes = map(int, sys.argv[1:])
-x, start = np.load("x.npy", mmap_mode="r"), 0
-for number, size in enumerate(sizes):
-    part = np.load(f"out/x.{number}.npy", mmap_mode="r")
-    whole = x[start : start + size] if axis == 0 else x[:, start : start + size]
-    assert part.shape == whole.shape
-    for row in range(0, len(part), 999):
-        assert np.array_equal(part[row], whole[row])
-    start += size
-"""
-CHECK_SAFETENSORS = """
-import sys, torch
-from safetensors import safe_open
-source = safe_open("m.safetensors", "pt")
-for name in list(source.keys())[:4]:
-    whole = source.get_tensor(name).view(torch.int16)  # bits: some are no numbers
-    if sys.argv[1] == "fused":
-        found = safe_open("out.safetensors", "pt")
-        names = [name[:-3] + part for part in "qkv"] if name.endswith("qkv") else [name]
-        for part, expected in zip(names, whole.split(4096)):
-            assert found.get_tensor(part).view(torch.int16).equal(expected)
-    else:
-        for rank, expected in enumerate(whole.chunk(4, 1)):
-            found = safe_open(f"out/rank-{rank}-of-4.safetensors", "pt")
-            assert found.get_tensor(name).view(torch.int16).equal(expected)
-"""
-PEER_NPY = """
-import numpy as np, os, sys
-os.mkdir("out")
-axis, *bounds = map(int, sys.argv[1:])
-for number, part in enumerate(np.split(np.load("x.npy", mmap_mode="r"), bounds, axis)):
-    np.save(f"out/x.{number}.npy", part)
-"""
-PEER_SAFETENSORS = """
-import os, sys
-from safetensors import safe_open
-from safetensors.torch import save_file
-source = safe_open("m.safetensors", "pt")
-if sys.argv[1] == "fused":
-    made = {}
-    for name in source.keys():
-        whole = source.get_tensor(name)
-        if name.endswith("qkv"):
-            made |= {name[:-3] + part: w for part, w in zip("qkv", whole.split(4096))}
+"""In a process of its own, as Linux counts the memory of what starts a process as that of it."""
+
+
+def make_npy(size: float) -> None:
+    """Rows of 8,000 floats; each thousand differs from the one before."""
+    rows = int(size / 32000)
+    block = np.random.default_rng(0).random((1000, 8000), np.float32)
+    array = np.lib.format.open_memmap("x.npy", "w+", np.float32, (rows, 8000))
+    for start in range(0, rows, 1000):
+        array[start : start + 1000] = (block + start)[: rows - start]
+
+
+def make_safetensors(size: float) -> None:
+    """Two weights for each layer, one of them fused."""
+    shapes = {"qkv": (12288, 4096), "down": (4096, 4096)} if size > 1e9 else {"qkv": (96, 64)}
+    header: dict[str, Any] = {}
+    place = 0
+    block = np.random.default_rng(0).bytes(12288 * 4096 * 2)
+    for layer in range(max(int(size / (16384 * 4096 * 2)), 1)):
+        for name, shape in shapes.items():
+            end = place + shape[0] * shape[1] * 2
+            entry = {"dtype": "U16", "shape": shape, "data_offsets": [place, end]}
+            header[f"{layer}.{name}"] = entry
+            place = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with Path("x.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for number, (begin, end) in enumerate(each["data_offsets"] for each in header.values()):
+            file.write(block[number : end - begin] + block[:number])
+
+
+def make_zarr(size: float) -> None:
+    """A cube of whole numbers as floats, in chunks of 25 along the first axis."""
+    import zarr
+
+    side = 1000 if size > 1e9 else 200
+    rows = max(int(size / side**2 / 100), 3) * 25
+    shape, chunks = (rows, side, side), (25, side // 4, side // 4)
+    made = zarr.create_array("x.zarr", shape=shape, chunks=chunks, dtype="float32")
+    random = np.random.default_rng(0)
+    for start in range(0, rows, 25):
+        made[start : start + 25] = random.integers(0, 1000, (25, side, side))
+
+
+def npy_parts() -> Iterator[tuple[Array, Array]]:
+    """The rows of each part, and those of the source, by some hundred at a time."""
+    whole = np.load("x.npy", mmap_mode="r")
+    parts = [np.load(path, mmap_mode="r") for path in sorted(OUT.iterdir())]
+    row = column = 0
+    for part in parts:
+        if part.shape[1] == whole.shape[1]:
+            expected, row = whole[row : row + len(part)], row + len(part)
         else:
-            made[name] = whole
-    save_file(made, "out.safetensors")
-else:
-    os.mkdir("out")
-    for rank in range(4):
-        made = {n: source.get_tensor(n).chunk(4, 1)[rank].contiguous() for n in source.keys()}
-        save_file(made, f"out/rank-{rank}-of-4.safetensors")
-"""
+            width = part.shape[1]
+            expected, column = whole[:, column : column + width], column + width
+        for start in range(0, max(len(part), len(expected)), 500):
+            yield part[start : start + 500], expected[start : start + 500]
+
+
+def stored(path: str | Path) -> dict[str, Array]:
+    """The tensors of a .safetensors, which is trusted."""
+    data = np.memmap(path, np.uint8, "r")
+    start = 8 + struct.unpack("<Q", data[:8].tobytes())[0]
+    return {
+        name: data[start:][slice(*each["data_offsets"])].view(np.uint16).reshape(each["shape"])
+        for name, each in json.loads(data[8:start].tobytes()).items()
+    }
+
+
+def fused_parts() -> Iterator[tuple[Array, Array]]:
+    """What became of each weight."""
+    found = stored(OUT / "x.safetensors")
+    for name, whole in stored("x.safetensors").items():
+        if name.endswith("qkv"):
+            for part, expected in zip("qkv", np.split(whole, 3), strict=True):
+                yield found[f"{name[:-3]}{part}"], expected
+        else:
+            yield found[name], whole
+
+
+def rank_parts() -> Iterator[tuple[Array, Array]]:
+    """What each rank has of each weight."""
+    ranks = [stored(OUT / f"rank-{rank}-of-4.safetensors") for rank in range(4)]
+    for name, whole in stored("x.safetensors").items():
+        for rank, expected in zip(ranks, np.split(whole, 4, axis=1), strict=True):
+            yield rank[name], expected
+
+
+def cube_parts() -> Iterator[tuple[Array, Array]]:
+    """Each part and its slice of the cube, by 25 at a time."""
+    import zarr
+
+    whole: Any = zarr.open_array("x.zarr", mode="r")
+    begin = 0
+    for path in sorted(OUT.iterdir()):
+        part: Any = zarr.open_array(path, mode="r")
+        for start in range(0, part.shape[0], 25):
+            rows = part[start : start + 25]
+            yield rows, whole[begin + start : begin + start + len(rows)]
+        begin += part.shape[0]
+
+
+def split_npy(*options: str) -> None:
+    """The usual script: `numpy.split` of a memory map, and `numpy.save`."""
+    axis, *bounds = map(int, options)
+    OUT.mkdir()
+    for number, part in enumerate(np.split(np.load("x.npy", mmap_mode="r"), bounds, axis)):
+        np.save(OUT / f"x.{number}.npy", part)
+
+
+def split_fused() -> None:
+    """The usual script: `safe_open`, slices, and `save_file`."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    made: dict[str, Array] = {}
+    with safe_open("x.safetensors", "numpy") as source:
+        for name in source.keys():  # noqa: SIM118 - it is no mapping
+            whole = source.get_tensor(name)
+            if name.endswith("qkv"):
+                made |= {
+                    name[:-3] + part: w for part, w in zip("qkv", np.split(whole, 3), strict=True)
+                }
+            else:
+                made[name] = whole
+    OUT.mkdir()
+    save_file(made, OUT / "x.safetensors")
+
+
+def split_ranks() -> None:
+    """The usual script, with a file for each rank."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    OUT.mkdir()
+    with safe_open("x.safetensors", "numpy") as source:
+        for rank in range(4):
+            made = {}
+            for name in source.keys():  # noqa: SIM118 - it is no mapping
+                part = np.split(source.get_tensor(name), 4, axis=1)[rank]
+                made[name] = np.ascontiguousarray(part)
+            save_file(made, OUT / f"rank-{rank}-of-4.safetensors")
+
+
+def split_cube(*lengths: str) -> None:
+    """The usual script: `dask.array` rechunks each slice to the chunks of the source."""
+    import dask.array
+    import zarr
+
+    ends = np.cumsum([0, *map(int, lengths)]).tolist()
+    chunks = zarr.open_array("x.zarr", mode="r").chunks
+    whole = dask.array.from_zarr("x.zarr")
+    for number, (begin, end) in enumerate(pairwise(ends)):
+        whole[begin:end].rechunk(chunks).to_zarr(str(OUT / f"x.{number}.zarr"))
+
+
+SCRIPTS = {each.__name__: each for each in (split_npy, split_fused, split_ranks, split_cube)}
 
 
 @dataclass(frozen=True)
 class Work:
-    """A split of a file, how it is checked, and the script that people write for it."""
+    """A split of a file.
+
+    Attributes:
+        name: What it is called.
+        source: The file.
+        goal: What the time should be, in words.
+        options: How ours is called.
+        parts: What was written beside what is expected, piece by piece.
+        script: What people write for it: the name of a function, and its arguments.
+        runs: The runs of ours, with further options of each.
+        baseline: The run to which ratios are.
+    """
 
     name: str
     source: str
-    words: tuple[str, ...]
-    check: tuple[str, ...]
-    peer: tuple[str, ...]
+    goal: str
+    options: tuple[str, ...]
+    parts: Callable[[], Iterator[tuple[Array, Array]]]
+    script: tuple[str, ...]
+    runs: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {OURS: ()})
+    baseline: str = SYNCED
+
+    def commands(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each run of ours, and its command."""
+        for run, further in self.runs.items():
+            whole = ("split", self.source, "-o", "out", *self.options, *further)
+            yield run, (sys.executable, "-m", "tensorsplit", *whole)
 
 
-def works(size: float) -> list[Work]:
-    """The workloads for files of a size."""
-    rows = int(size / 32000)
-    quarter = -(-rows // 4)
-    parts = [quarter, quarter, quarter, rows - 3 * quarter]
-    inner = (4096, 1024, 2880)
-    fused, ranks = ("m.safetensors", "-o", "out.safetensors"), ("m.safetensors", "-o", "out")
+def npy_works() -> list[Work]:
+    """Along either axis."""
+    rows = len(np.load("x.npy", mmap_mode="r"))
+    bounds = [-(-rows // 4) * number for number in (1, 2, 3)]
+    first = ("split_npy", "0", *map(str, bounds))
+    inner = ("--axis", "1", "--split", "4096,1024,2880")
+    last = ("split_npy", "1", "4096", "5120")
     return [
-        Work(
-            "npy, axis 0, 4 parts",
-            "x.npy",
-            ("x.npy", "-o", "out", "--num-outputs", "4"),
-            (CHECK_NPY, "0", *map(str, parts)),
-            (PEER_NPY, "0", *(str(quarter * n) for n in (1, 2, 3))),
-        ),
-        Work(
-            "npy, inner axis, 3 parts",
-            "x.npy",
-            ("x.npy", "-o", "out", "--axis", "1", "--split", ",".join(map(str, inner))),
-            (CHECK_NPY, "1", *map(str, inner)),
-            (PEER_NPY, "1", "4096", "5120"),
-        ),
-        Work(
-            "safetensors, fused weights",
-            "m.safetensors",
-            (*fused, "--rules", "fused.toml"),
-            (CHECK_SAFETENSORS, "fused"),
-            (PEER_SAFETENSORS, "fused"),
-        ),
-        Work(
-            "safetensors, 4 ranks, axis 1",
-            "m.safetensors",
-            (*ranks, "--rules", "ranks.toml"),
-            (CHECK_SAFETENSORS, "ranks"),
-            (PEER_SAFETENSORS, "ranks"),
-        ),
+        Work("npy, axis 0", "x.npy", "<= 1", ("--num-outputs", "4"), npy_parts, first),
+        Work("npy, inner axis", "x.npy", "<= 1", inner, npy_parts, last),
     ]
 
 
-def timed(*command: str) -> tuple[float, float]:
-    """Seconds and peak megabytes of a process that must succeed."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command)  # noqa: S603 - commands of this file
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"failed: {command[:3]}")
-    return time.perf_counter() - start, usage.ru_maxrss / 1000
+def safetensors_works() -> list[Work]:
+    """By rules."""
+    name, fused, ranks = "x.safetensors", ("--rules", "fused.toml"), ("--rules", "ranks.toml")
+    return [
+        Work("safetensors, fused", name, "<= 1.2", fused, fused_parts, ("split_fused",)),
+        Work("safetensors, 4 ranks", name, "4 s for 4 GB", ranks, rank_parts, ("split_ranks",)),
+    ]
 
 
-def clean(source: str, *, cold: bool) -> None:
+def zarr_works() -> list[Work]:
+    """At chunks, and within them by one process and by two."""
+    import zarr
+
+    rows = zarr.open_array("x.zarr", mode="r").shape[0]
+    half = rows // 50 * 25
+    works = []
+    for name, first in (("zarr, aligned", half), ("zarr, unaligned", half - 10)):
+        lengths = (str(first), str(rows - first))
+        split, script = ("--split", ",".join(lengths)), ("split_cube", *lengths)
+        if first == half:
+            works.append(Work(name, "x.zarr", "<= 2", split, cube_parts, script))
+        else:
+            runs = {"1 process": ("--workers", "1"), "2 processes": ("--workers", "2")}
+            rest = (script, {OURS: (), **runs}, "1 process")
+            works.append(Work(name, "x.zarr", "<= 0.59", split, cube_parts, *rest))
+    return works
+
+
+KINDS = ((make_npy, npy_works), (make_safetensors, safetensors_works), (make_zarr, zarr_works))
+
+
+def timed(command: tuple[str, ...]) -> tuple[float, float]:
+    """Seconds of a process that must succeed, and its peak memory in megabytes."""
+    done = subprocess.run(  # noqa: S603 - commands of this file
+        (sys.executable, "-c", TIMED, *command), stdout=subprocess.PIPE, check=True
+    )
+    seconds, peak = json.loads(done.stdout)
+    return seconds, peak
+
+
+def removed(*paths: str) -> None:
+    """Remove files and folders."""
+    for path in map(Path, paths):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def prepare(source: str, *, cold: bool) -> None:
     """Remove results, and write everything down; a cold source is not in the cache."""
-    for name in ("copied", "out.safetensors"):
-        Path(name).unlink(missing_ok=True)
-    shutil.rmtree("out", ignore_errors=True)
+    removed("copied", "out")
     os.sync()
-    if cold:
-        with Path(source).open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    else:
-        with Path(source).open("rb") as file:
-            while file.read(1 << 24):
-                pass
+    paths = [each for each in (Path(source), *Path(source).rglob("*")) if each.is_file()]
+    for path in paths:
+        with path.open("rb") as file:
+            if cold:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            else:
+                while file.read(1 << 24):
+                    pass
 
 
-def measure(work: Work, rounds: int, *, cold: bool, peers: bool) -> None:
-    """Print a line of medians."""
-    times: dict[str, list[float]] = {"cp": [], "cp, sync": [], "tensorsplit": []}
-    memory: dict[str, float] = {}
-    for _ in range(rounds):
-        clean(work.source, cold=cold)
-        taken, _ = timed("cp", work.source, "copied")
-        times["cp"].append(taken)
+def measure(work: Work, rounds: int, *, cold: bool) -> Iterator[dict[str, Any]]:
+    """What each run took."""
+    seconds, peaks = defaultdict[str, list[float]](list), defaultdict[str, float](float)
+
+    def take(run: str, command: tuple[str, ...]) -> None:
+        prepare(work.source, cold=cold)
+        taken, peak = timed(command)
         start = time.perf_counter()
         os.sync()
-        times["cp, sync"].append(taken + time.perf_counter() - start)
-        clean(work.source, cold=cold)
-        taken, memory["tensorsplit"] = timed(sys.executable, "-c", COMMAND, "split", *work.words)
-        times["tensorsplit"].append(taken)
-        timed(sys.executable, "-c", *work.check)
-    if peers:
-        clean(work.source, cold=cold)
-        taken, memory["script"] = timed(sys.executable, "-c", *work.peer)
-        times["script"] = [taken]
-        timed(sys.executable, "-c", *work.check)
-    cells = [
-        f"{name} {statistics.median(each):.1f} s"
-        + (f" {memory[name]:.0f} MB" if name in memory else "")
-        for name, each in times.items()
-    ]
-    sys.stdout.write(f"{work.name}, {'cold' if cold else 'warm'}: {'; '.join(cells)}\n")
-    sys.stdout.flush()
+        if run == SYNCED:
+            seconds["cp"].append(taken)
+        seconds[run].append(taken + time.perf_counter() - start)
+        peaks[run] = max(peaks[run], peak)
+        if run != SYNCED:
+            for part, expected in work.parts():
+                if not np.array_equal(part, expected):
+                    raise SystemExit(f"{work.name}: {run} is wrong")
+
+    for number in range(rounds):
+        take(SYNCED, ("cp", "-r", work.source, "copied"))
+        for run, command in work.commands():
+            take(run, command)
+        if number == 0 and not cold:
+            take("script", (sys.executable, __file__, "--script", *work.script))
+    base = statistics.median(seconds[work.baseline])
+    for run, taken in seconds.items():
+        yield {
+            "work": work.name,
+            "cache": "cold" if cold else "warm",
+            "run": run,
+            "seconds": [round(each, 2) for each in taken],
+            "ratio": round(statistics.median(taken) / base, 2),
+            "peak_mb": round(peaks[run]) if run in peaks and run != SYNCED else None,
+            "goal": work.goal if run == [*work.runs][-1] else "",
+        }
+
+
+def row(found: Mapping[str, Any]) -> str:
+    """A line of the table."""
+    seconds, peak = found["seconds"], found["peak_mb"]
+    cells = [found["work"], found["cache"], found["run"], f"{statistics.median(seconds):.1f} s"]
+    cells += [str(len(seconds)), f"{found['ratio']:.2f}", found["goal"], f"{peak or ''}"]
+    return f"| {' | '.join(cells)} |"
+
+
+HEAD = """\
+| work | cache | run | median | rounds | ratio | goal | peak MB |
+| --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+
+def measure_all(size: float, rounds: int, caches: tuple[bool, ...]) -> Iterator[Mapping[str, Any]]:
+    """Make the files in this folder, and measure each workload; shows the table as it grows."""
+    for name, text in RULES.items():
+        Path(f"{name}.toml").write_text(text, encoding="utf-8")
+    click.echo(HEAD)
+    for make, works in KINDS:
+        make(size)
+        for work in works():
+            for cold in caches:
+                for found in measure(work, rounds, cold=cold):
+                    click.echo(row(found))
+                    yield found
+        removed("copied", "out", work.source)
 
 
 def main() -> None:
     """Make the files, and measure each workload with a warm and a cold cache."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the files go, three times as large")
-    parser.add_argument("--gigabytes", type=float, default=3.2)
+    parser.add_argument("folder", type=Path, nargs="?", help="for the files")
+    parser.add_argument("-o", "--output", type=Path, help="the folder of the figures")
+    parser.add_argument("--gigabytes", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--warm", action="store_true", help="with a warm cache only")
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="whether the results are right")
+    parser.add_argument("--script", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.script:
+        name, *rest = given.script
+        SCRIPTS[name](*rest)
+        return
+    size, rounds = (1e7, 1) if given.quick else (given.gigabytes * 1e9, given.rounds)
     given.folder.mkdir(parents=True, exist_ok=True)
-    os.chdir(given.folder)
-    size = given.gigabytes * 1e9
-    Path("fused.toml").write_text(FUSED, encoding="utf-8")
-    Path("ranks.toml").write_text(RANKS, encoding="utf-8")
-    for make, name in ((MAKE_NPY, "x.npy"), (MAKE_SAFETENSORS, "m.safetensors")):
-        timed(sys.executable, "-c", make, str(size))
-        for work in works(size):
-            if work.source == name:
-                for cold in (False,) if given.warm else (False, True):
-                    measure(work, given.rounds, cold=cold, peers=not given.no_peers)
-        clean(name, cold=True)
-        Path(name).unlink()
+    output = (given.output or given.folder).resolve()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        os.chdir(folder)
+        rows = list(measure_all(size, rounds, (False,) if given.quick else (False, True)))
+        os.chdir(output)
+    machine = describe(Effort())
+    figures = {each: machine[each] for each in ("date", "machine", "versions")}
+    text = json.dumps({**figures, "bytes": size, "runs": rows}, indent=1)
+    Path("files.json").write_text(f"{text}\n", encoding="utf-8")
+    Path("files.md").write_text("\n".join([HEAD, *map(row, rows), ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files.divisions import RenameRule
+from tensorsplit.files.rule_files import PatternRule
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 RANDOM = np.random.default_rng(11)
@@ -56,6 +58,7 @@ def checkpoint(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
     return path, tensors
 
 
+DOWN = {"tensors": "*.down.weight", "axis": 0, "ranks": 3}
 QKV = {
     "tensors": "*.qkv.weight",
     "axis": 0,
@@ -169,7 +172,7 @@ def test_a_common_file_and_names_of_ones_own(
 ) -> None:
     path, tensors = checkpoint
     rules = {
-        "shard": [{"tensors": "*.down.weight", "axis": 0, "ranks": 3}],
+        "shard": [DOWN],
         "rename": [{"tensors": "layers.*.qkv.*", "name": "h.*.attn.*"}],
         "file": "tp{rank}.safetensors",
         "common": "all.safetensors",
@@ -297,6 +300,8 @@ def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]
         ("TS706", {"split": [{**QKV, "names": ["*.*", "b", "c"]}]}, "holds 2 *"),
         ("TS706", {"rename": [{"tensors": "scale", "name": "__metadata__"}]}, "__metadata__"),
         ("TS706", {"rename": [{"tensors": "scale", "name": ""}]}, "no name"),
+        ("TS706", {"shard": [DOWN], "file": "tp.safetensors"}, "3 files would be called"),
+        ("TS706", {"shard": [DOWN], "common": "rank-0-of-3.safetensors"}, "2 files would be"),
     ],
 )
 def test_refused_before_anything_is_written(
@@ -307,6 +312,31 @@ def test_refused_before_anything_is_written(
         ts.files.split(path, path.with_name("out.safetensors"), rules=rules)
     assert said in str(refusal.value)
     assert [entry.name for entry in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_shards_of_no_size(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
+    path, _ = checkpoint
+    with pytest.raises(ts.SplitError, match="TS703"):
+        ts.files.split(path, path.with_name("out"), rules={"split": [QKV]}, max_shard_size=0)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "stars"),
+    [
+        ("a.b", "a.b", ["a.b"]),
+        ("a.b", "axb", None),
+        ("*", "", [""]),
+        ("*.w", "a.b.w", ["a.b"]),
+        ("*.*.w", "a.b.c.w", ["a.b", "c"]),
+        ("a*b*c", "abbc", ["b", ""]),
+        ("**", "ab", ["ab", ""]),
+        ("ab*ba", "aba", None),
+        ("a*[b]*", "a\n[b]", ["\n", ""]),
+        ("*a*a*a*a*a*b", "a" * 100_000, None),
+    ],
+)
+def test_what_each_star_stands_for(pattern: str, name: str, stars: list[str] | None) -> None:
+    assert PatternRule(pattern, RenameRule("")).matched(name) == stars
 
 
 def packed(path: Path, dtype: str, shape: list[int], data: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -92,11 +91,20 @@ class PatternRule:
 
     def matched(self, name: str) -> list[str] | None:
         """What each ``*`` stands for; the whole name without one; None if it is another name."""
-        expression = "(.*)".join(map(re.escape, self.pattern.split("*")))
-        found = re.fullmatch(expression, name, re.DOTALL)
-        if found is None:
+        first, *pieces = self.pattern.split("*")
+        if not pieces:
+            return [name] if name == first else None
+        begin, end = len(first), len(name) - len(pieces[-1])
+        if begin > end or not (name.startswith(first) and name.endswith(pieces[-1])):
             return None
-        return list(found.groups()) or [name]
+        found = []
+        for piece in reversed(pieces[:-1]):  # from the end, as the first * stands for the most
+            place = name.rfind(piece, begin, end)
+            if place < 0:
+                return None
+            found.append(name[place + len(piece) : end])
+            end = place
+        return [name[begin:end], *reversed(found)]
 
 
 @dataclass(frozen=True, slots=True)

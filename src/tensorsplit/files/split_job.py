@@ -19,7 +19,7 @@ from tensorsplit.core.errors import (
     show_int,
 )
 from tensorsplit.core.outputs import Outputs
-from tensorsplit.files.divisions import check_names
+from tensorsplit.files.divisions import check_file_names, check_names
 from tensorsplit.files.formats import (
     Division,
     Executor,
@@ -176,6 +176,8 @@ def plan_job(
             "leave out --max-shard-size and rules for ranks",
             parameter="source",
         )
+    if max_shard_size is not None and max_shard_size < 1:
+        raise SplitError(USAGE, f"it is {max_shard_size}", "give bytes", parameter="max_shard_size")
     tensors, carries = opened.tensors, opened.carries(target)
     if arrays and not carries:
         tensors = {name: tensors[name] for name in arrays}
@@ -186,5 +188,7 @@ def plan_job(
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
     check_names(divisions)
     layout = FileLayout(rules.ranks, rules.file, rules.common, max_shard_size)
+    files = [name for rank in range(rules.ranks or 0) for name in layout.files_of(rank)]
+    check_file_names([*files, rules.common] if rules.common is not None else files)
     writing = opened.writing(divisions, target, layout)
     return SplitJob(divisions, unmatched, writing, target, opened.reads)
