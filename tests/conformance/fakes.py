@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from tensorsplit.conformance.case import Built, Case, CaseSplit
-from tensorsplit.conformance.runner import SECONDS, Subject
+from tensorsplit.conformance.runner import Subject
 from tensorsplit.conformance.subjects import load
 
 PLANTED = Path(__file__).parent / "planted"
@@ -22,9 +22,9 @@ def planted(name: str) -> str:
     return str(PLANTED / f"{name}.py")
 
 
-def planted_subject(name: str, seconds: float = SECONDS) -> Subject:
+def planted_subject(name: str) -> Subject:
     """A planted engine as a subject; it is known to be harmless to import."""
-    return Subject(planted(name), name, load(planted(name)), seconds)
+    return Subject(planted(name), name, load(planted(name)))
 
 
 def case(

@@ -55,10 +55,10 @@ def adapter(folder: Path, body: str, start: str = "", name: str = "hostile") -> 
     return str(path)
 
 
-def judged(source: str, *asked: Any, seconds: float = 20, **rest: Any) -> list[Result]:
+def judged(source: str, *asked: Any, **rest: Any) -> list[Result]:
     """What comes of an engine, after our own beside it has been judged right."""
-    chosen = [Subject.of("numpy"), Subject.of(source, seconds)]
-    document = run(chosen, asked or (LEGAL, ILLEGAL), **({"jobs": 2} | rest))
+    chosen = [Subject.of("numpy"), Subject.of(source)]
+    document = run(chosen, asked or (LEGAL, ILLEGAL), **({"jobs": 2, "seconds": 20} | rest))
     own = [found.verdict for found in document.results if found.subject == "numpy"]
     assert own == ["pass"] * len(document.cases)
     return [found for found in document.results if found.subject != "numpy"]
@@ -151,7 +151,7 @@ def test_a_case_that_hangs_costs_its_limit_once(
     body = "'damage' in given[2] and time.sleep(600)\nreturn right(*given)"
     source = adapter(tmp_path, body)
     cases = [case("a"), case("b", damage=True), case("c")]
-    found = run([Subject.of(source, 2)], cases, jobs=1).results
+    found = run([Subject.of(source)], cases, seconds=2, jobs=1).results
     assert [entry.verdict for entry in found] == ["pass", "hang", "pass"]
     assert found[1].detail == "it gave no answer within 2 s and was stopped"
     assert sum(seconds for seconds, reply in asked if reply.death is not None) == 2
@@ -163,7 +163,7 @@ def test_many_cases_that_hang_get_less_and_less_time(
     monkeypatch.setattr(runner, "_STAGES", {1: 4, 2: 20})
     notes: list[str] = []
     cases = [case(name) for name in "abcd"]
-    document = run([planted_subject("hangs", 0.8)], cases, jobs=1, note=notes.append)
+    document = run([planted_subject("hangs")], cases, seconds=0.8, jobs=1, note=notes.append)
     limits = [0.8, 0.2, 0.04, 0.04]
     assert [seconds for seconds, _ in asked] == limits
     assert [entry.detail for entry in document.results] == [
@@ -177,7 +177,7 @@ def test_many_cases_that_hang_get_less_and_less_time(
 
 
 def test_an_engine_that_is_slow_keeps_its_time() -> None:
-    allowed = runner._TimeLimit(planted_subject("hangs", 10), lambda _: None)
+    allowed = runner._TimeLimit("slow", 10, lambda _: None)
     for _ in range(50):
         allowed.count()
     limits = [allowed.seconds()]
@@ -212,12 +212,12 @@ def rewrite(model, target_opset):
 def test_a_tool_whose_model_never_ends_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "endless.py"
     path.write_text(TOOL)
-    found = run([Subject.of(str(path), 1.0)], [LEGAL, ILLEGAL], jobs=1).results
+    found = run([Subject.of(str(path))], [LEGAL, ILLEGAL], seconds=1, jobs=1).results
     for entry in found:
         assert entry.verdict == "wrong"
         assert "can't be run: our own engine gave no answer within 1 s" in entry.detail
 
 
 def test_an_engine_that_hangs_leaves_the_others_their_results() -> None:
-    found = judged(planted("hangs"), seconds=0.3)
+    found = judged(planted("hangs"), seconds=1)
     assert [entry.verdict for entry in found] == ["hang", "hang"]

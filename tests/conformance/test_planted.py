@@ -47,7 +47,7 @@ FAULTS = [
 def results(engine: str) -> dict[str, Result]:
     """What comes of an engine's cases in `FAULTS`, by case."""
     cases = [asked for name, asked, _ in FAULTS if name == engine]
-    document = run([planted_subject(engine, 20)], cases, jobs=1)
+    document = run([planted_subject(engine)], cases, seconds=20, jobs=1)
     assert {found.subject for found in document.results} == {engine}
     return {found.case: found for found in document.results}
 
@@ -63,7 +63,7 @@ def test_a_planted_fault_is_caught(engine: str, asked: Case, verdict: str) -> No
 
 @pytest.mark.parametrize("asked", [LEGAL, ILLEGAL], ids=["legal", "illegal"])
 def test_an_engine_that_hangs_is_stopped(asked: Case) -> None:
-    document = run([planted_subject("hangs", 0.2)], [asked], jobs=1)
+    document = run([planted_subject("hangs")], [asked], seconds=0.2, jobs=1)
     (found,) = document.results
     assert found.verdict == "hang"
     assert "no answer within" in found.detail

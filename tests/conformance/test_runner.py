@@ -156,7 +156,7 @@ def test_ctrl_c_ends_the_run_and_its_processes(tmp_path: Path) -> None:
 
         threading.Thread(target=interrupt, daemon=True).start()
         try:
-            run([planted_subject("hangs", 600)], [case("a"), case("b")], jobs=2)
+            run([planted_subject("hangs")], [case("a"), case("b")], seconds=600, jobs=2)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """

@@ -169,9 +169,13 @@ def conformance(
     if sources:
         document = merged([read(source) for source in sources])
     else:
-        cases, chosen = _cases(patterns), _chosen(engines, seconds)
+        if not 0 < seconds <= TIMEOUT_MAX:
+            raise SplitError(USAGE, f"it is {seconds}", "give seconds > 0", parameter="timeout")
+        cases, chosen = _cases(patterns), _chosen(engines)
         with progress_of("conformance", len(cases) * len(chosen)) as advance:
-            document = run(chosen, cases, seed=seed, jobs=jobs, progress=advance, note=note)
+            document = run(
+                chosen, cases, seed=seed, seconds=seconds, jobs=jobs, progress=advance, note=note
+            )
     if next(document.successions(), None) and (profiles is not None or update_known is not None):
         raise SplitError(
             USAGE,
@@ -208,7 +212,7 @@ def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
     return found
 
 
-def _chosen(engines: Sequence[str], seconds: float) -> list[Subject]:
+def _chosen(engines: Sequence[str]) -> list[Subject]:
     """The subjects that are meant, each of them once and installed."""
     from tensorsplit.conformance.runner import Subject
     from tensorsplit.conformance.subjects import SUBJECTS
@@ -218,11 +222,9 @@ def _chosen(engines: Sequence[str], seconds: float) -> list[Subject]:
     for name in engines:
         everything = [other for other, adapter in SUBJECTS.items() if adapter.is_installed]
         names += everything if name == ALL else [name]
-    if not 0 < seconds <= TIMEOUT_MAX:
-        raise SplitError(USAGE, f"it is {seconds}", "give seconds > 0", parameter="timeout")
     chosen = []
     for name in dict.fromkeys(names):
-        subject = Subject.of(name, seconds)
+        subject = Subject.of(name)
         if not subject.traits.is_installed:
             raise SplitError(
                 ENGINE_MISSING,

@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not 0 < seconds <= TIMEOUT_MAX:
         raise pytest.UsageError(f"--case-timeout is {seconds}: give seconds, more than 0")
     try:
-        subject = Subject.of(name, seconds)
+        subject = Subject.of(name)
     except SplitError as error:
         raise pytest.UsageError(str(error)) from None
     if not subject.traits.is_installed:
@@ -94,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not cases:
         raise pytest.UsageError("--case matches no case that the engine reads")
     expected = _expected_failures(config.getoption("--expected-failures"), subject)
-    config.stash[_SUITE] = _Suite(subject, cases, OneByOne(subject), expected)
+    config.stash[_SUITE] = _Suite(subject, cases, OneByOne(subject, seconds), expected)
 
 
 def _cases(subject: Subject, patterns: Iterable[str]) -> list[Case]:

@@ -66,23 +66,22 @@ class Subject:
     source: str  # as `tensorsplit.conformance.subjects.load` takes it
     title: str  # what it is called in the document
     traits: subjects.Traits
-    seconds: float = SECONDS  # how long it may take for one case
 
     @classmethod
-    def of(cls, name: str, seconds: float = SECONDS) -> Subject:
+    def of(cls, name: str) -> Subject:
         """The subject of a name, a path or a module; SplitError TS601, TS602 if there is none.
 
         A user's adapter is imported in a process of its own, never here.
         """
         if name in subjects.SUBJECTS:
-            return cls(name, name, subjects.SUBJECTS[name], seconds)
+            return cls(name, name, subjects.SUBJECTS[name])
         source = str(Path(name).absolute()) if name.endswith(".py") else name
         told = asked(source, f"{_CHILD}:traits")
         try:
             traits = msgspec.convert(told, subjects.Traits)
         except msgspec.ValidationError as error:
             raise subjects.missing(source, f"what it says of itself is none: {error}") from None
-        return cls(source, subjects.title(name), traits, seconds)
+        return cls(source, subjects.title(name), traits)
 
     @property
     def info(self) -> SubjectInfo:
@@ -130,15 +129,17 @@ def run(
     cases: Sequence[Case],
     *,
     seed: int = 0,
+    seconds: float = SECONDS,
     jobs: int | None = None,
     progress: Progress = lambda _: None,
     note: Note = lambda _: None,
 ) -> Document:
     """Run cases with subjects; two runs with the same seed differ in nothing but the date.
 
-    So many jobs run at a time; as many as there are processors, but not more than 8, if None. The
-    progress, and what there is to note, is told from several threads in turn. SplitError TS601 or
-    TS602 for a subject that can't be used at all, TS703 for two of one title.
+    A subject may take so many seconds for one case. So many jobs run at a time; as many as there
+    are processors, but not more than 8, if None. The progress, and what there is to note, is told
+    from several threads in turn. SplitError TS601 or TS602 for a subject that can't be used at all,
+    TS703 for two of one title.
     """
     jobs = jobs or min(os.cpu_count() or 1, _MOST_JOBS)
     ordered = sorted(cases, key=lambda case: case.id)
@@ -147,8 +148,7 @@ def run(
     if twice:
         problem = f"two engines or tools are called {show(twice[0])}"
         raise SplitError(USAGE, problem, "rename the file of one", parameter="engine")
-    results = _Run(chosen, ordered, seed, progress, note).results(jobs)
-    seconds = max((subject.seconds for subject in chosen), default=SECONDS)
+    results = _Run(chosen, seed, seconds, progress, note).results(ordered, jobs)
     return Document(
         {"version": __version__, "cases": len(ordered), "seed": seed, "seconds": seconds},
         measured(),
@@ -165,8 +165,8 @@ class OneByOne:
     when a later one dies of it. Strings have a process of their own each.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self._run = _Run([subject], (), 0, lambda _: None, lambda _: None)
+    def __init__(self, subject: Subject, seconds: float = SECONDS) -> None:
+        self._run = _Run([subject], 0, seconds, lambda _: None, lambda _: None)
         self._process = _Process(self._run, subject)
 
     def results(self, case: Case) -> list[Result]:
@@ -200,8 +200,9 @@ class _TimeLimit:
     Else thousands of cases that hang would take hours. A subject that is just slow keeps its time.
     """
 
-    def __init__(self, subject: Subject, note: Note) -> None:
-        self._subject = subject
+    def __init__(self, title: str, seconds: float, note: Note) -> None:
+        self._title = title
+        self._seconds = seconds
         self._note = note
         self._lock = threading.Lock()
         self._hung = 0
@@ -212,7 +213,7 @@ class _TimeLimit:
         """The limit of the next case."""
         divisor = max((by for count, by in _STAGES.items() if self._hung >= count), default=1)
         least = _TIMES_SLOWEST * self._slowest
-        return min(self._subject.seconds, max(self._subject.seconds / divisor, least))
+        return min(self._seconds, max(self._seconds / divisor, least))
 
     def watch(self, seconds: float) -> None:
         """Remember how long a case took that did not hang."""
@@ -225,7 +226,7 @@ class _TimeLimit:
             self._hung += 1
             if self._hung in _STAGES:
                 self._note(
-                    f"{self._subject.title}: {self._hung} cases hang; the others may take no more"
+                    f"{self._title}: {self._hung} cases hang; the others may take no more"
                     f" than {self.seconds():g} s each"
                 )
 
@@ -236,13 +237,12 @@ class _Run:
     def __init__(
         self,
         chosen: Sequence[Subject],
-        cases: Sequence[Case],
         seed: int,
+        seconds: float,
         progress: Progress,
         note: Note,
     ) -> None:
         self._chosen = chosen
-        self._cases = cases
         self._seed = seed
         self._progress = progress
         self._lock = threading.Lock()
@@ -251,13 +251,14 @@ class _Run:
         self._judges: list[EngineProcess] = []  # that have nothing to do
         self.found: dict[tuple[str, str], Result] = {}  # by case and subject
         self.processes: set[EngineProcess] = set()
-        self.time_limits = {subject.title: _TimeLimit(subject, note) for subject in chosen}
+        titles = [subject.title for subject in chosen]
+        self.time_limits = {title: _TimeLimit(title, seconds, note) for title in titles}
 
-    def results(self, jobs: int) -> Iterator[Result]:
-        """All results, by case and then subject; the processes are gone afterwards."""
+    def results(self, cases: Sequence[Case], jobs: int) -> Iterator[Result]:
+        """The results of cases, by case and then subject; the processes are gone afterwards."""
         pool = ThreadPoolExecutor(jobs)
         try:
-            futures = [pool.submit(self._batch, *batch) for batch in self._batches()]
+            futures = [pool.submit(self._batch, *batch) for batch in self._batches(cases)]
             for future in as_completed(futures):
                 future.result()
         except BaseException:
@@ -269,7 +270,7 @@ class _Run:
         finally:
             pool.shutdown()
             self.close()
-        for case, subject in product(self._cases, self._chosen):
+        for case, subject in product(cases, self._chosen):
             yield self.found[case.id, subject.title]
 
     def close(self) -> None:
@@ -277,10 +278,10 @@ class _Run:
         for process in list(self.processes):
             process.close()
 
-    def _batches(self) -> Iterator[tuple[Subject, list[Case]]]:
+    def _batches(self, cases: Sequence[Case]) -> Iterator[tuple[Subject, list[Case]]]:
         """The work, in an order in which the subjects take turns."""
         for is_fragile in (False, True):
-            group = [case for case in self._cases if (case.element_type == _FRAGILE) == is_fragile]
+            group = [case for case in cases if (case.element_type == _FRAGILE) == is_fragile]
             for start in range(0, len(group), _BATCH):
                 for subject in self._chosen:
                     yield subject, group[start : start + _BATCH]

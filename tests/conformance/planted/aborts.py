@@ -9,7 +9,6 @@ from typing import Any
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
 
 

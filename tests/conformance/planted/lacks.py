@@ -9,7 +9,6 @@ from tensorsplit.conformance.subjects import Unsupported
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
 
 

@@ -8,7 +8,6 @@ from onnx import helper, numpy_helper
 
 KIND = "tool"
 PACKAGES = ("onnx",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx",)
 
 

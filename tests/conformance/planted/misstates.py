@@ -7,7 +7,6 @@ import onnx
 KIND = "tool"
 JUDGED_BY = "shapes"
 PACKAGES = ("onnx",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx",)
 
 

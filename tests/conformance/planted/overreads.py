@@ -11,7 +11,6 @@ from tensorsplit.conformance.subjects.runtimes import run_numpy
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
 
 

@@ -6,7 +6,6 @@ import onnx
 
 KIND = "tool"
 PACKAGES = ("onnx",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx",)
 
 

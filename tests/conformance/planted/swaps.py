@@ -9,7 +9,6 @@ from tensorsplit.conformance.subjects.runtimes import run_numpy
 
 KIND = "engine"
 PACKAGES = ("tensorsplit",)
-MODULES: tuple[str, ...] = ()
 FORMATS = ("onnx", "ir")
 
 
