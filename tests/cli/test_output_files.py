@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto
 
 from tensorsplit.cli import main
-from tensorsplit.cli.files import OutputFile, OutputFolder, WritingCommand
+from tensorsplit.cli.files import NotedPath, WritingCommand
 from tests.cli.build import npy
 from tests.cli.conftest import Command
 from tests.model.build import FLOAT, graph, model, node, value
@@ -49,7 +49,7 @@ def every_command() -> dict[str, click.Command]:
 def writing_options() -> Iterator[Any]:
     for name, command in every_command().items():
         for option in command.params:
-            if isinstance(option.type, (OutputFile, OutputFolder)):
+            if isinstance(option.type, NotedPath) and option.type.noted_in != "reads":
                 words = [name, *NEEDED[name], option.opts[0]]
                 yield pytest.param(words, option.type, id=f"{name} {option.opts[0]}")
 
@@ -72,12 +72,12 @@ def test_every_option_that_names_an_output_is_checked() -> None:
 
 @pytest.mark.parametrize(("words", "kind"), list(writing_options()))
 def test_what_is_no_regular_file_is_refused_before_anything_is_read(
-    refused: Refused, tmp_path: Path, words: list[str], kind: click.ParamType
+    refused: Refused, tmp_path: Path, words: list[str], kind: NotedPath
 ) -> None:
     pipe = tmp_path / "pipe.npz"
     os.mkfifo(pipe)
     (tmp_path / "link.npz").symlink_to(pipe)
-    problem = "no regular file" if isinstance(kind, OutputFile) else "Not a directory"
+    problem = "no regular file" if kind.noted_in == "files" else "Not a directory"
     for target in (pipe, tmp_path / "link.npz"):
         if words[-1] == "--save-inputs" and words[0] != "run":
             words = [*words[:-1], "--verify", words[-1]]
@@ -87,7 +87,7 @@ def test_what_is_no_regular_file_is_refused_before_anything_is_read(
 
 @pytest.mark.parametrize(("words", "kind"), list(writing_options()))
 def test_missing_folders_are_refused_before_anything_is_read(
-    refused: Refused, tmp_path: Path, words: list[str], kind: click.ParamType
+    refused: Refused, tmp_path: Path, words: list[str], kind: NotedPath
 ) -> None:
     if words[-1] == "--save-inputs" and words[0] != "run":
         words = [*words[:-1], "--verify", words[-1]]

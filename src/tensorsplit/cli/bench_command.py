@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.files import OutputFile, WritingCommand, write_files
+from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
 from tensorsplit.cli.words import Word
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @format_option("text", "json", text="How to write the figures.")
 @click.option(
     *("-o", "--output"),
-    type=OutputFile(dir_okay=False, path_type=Path),
+    type=NotedPath("file", "files", dir_okay=False, path_type=Path),
     help="Write the figures to this file, not standard output.",
 )
 def bench(

@@ -12,10 +12,10 @@ import click
 
 from tensorsplit import __version__
 from tensorsplit.cli.files import (
+    MODEL,
+    OUT,
     PIPE,
-    InputFile,
     Output,
-    OutputFile,
     WritingCommand,
     may_replace,
     outputs,
@@ -64,7 +64,7 @@ _STYLES = {
         "check model.xml --strict",
     ),
 )
-@click.argument("models", metavar="MODEL...", nargs=-1, type=InputFile(allow_dash=True))
+@click.argument("models", metavar="MODEL...", nargs=-1, type=MODEL)
 @click.option(
     "--for",
     "target",
@@ -89,8 +89,7 @@ _STYLES = {
 )
 @click.option(
     *("-o", "--output", "out"),
-    metavar="OUT",
-    type=OutputFile(allow_dash=True),
+    type=OUT,
     help="Where --fix writes the model; - for a pipe.",
 )
 def check(

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tensorsplit.cli.files import (
-    InputFile,
-    OutputFile,
-    OutputFolder,
+    FILE_TO_READ,
+    FILE_TO_WRITE,
+    FOLDER,
     WritingCommand,
     outputs,
     write_files,
@@ -46,11 +46,6 @@ if TYPE_CHECKING:
 ALL = "all"
 _MOST_LISTED = 20
 _WIDTH = 100
-
-
-_READ: dict[str, Any] = {"metavar": "FILE", "type": InputFile(path_type=Path)}
-_FILE: dict[str, Any] = {"metavar": "FILE", "type": OutputFile(path_type=Path)}
-_FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path)}
 
 
 @click.command(
@@ -84,24 +79,26 @@ _FOLDER: dict[str, Any] = {"metavar": "DIR", "type": OutputFolder(path_type=Path
 )
 @click.option(
     *("--output", "-o", "out"),
-    **_FILE,
+    type=FILE_TO_WRITE,
     help="Write to a file, whole or not at all; compressed if its name ends in .gz.",
 )
 @click.option(
     *("--from", "sources"),
-    **_READ,
+    type=FILE_TO_READ,
     help="Show a run from its JSON (.json or .json.gz), or several as one: of different engines, or"
     " of two versions of one, with what changed between them; run nothing.",
     multiple=True,
 )
 @click.option("--repro", metavar="CASE", help="Print a script that reproduces one case.")
 @click.option(
-    "--export", **_FOLDER, help="Write the cases as ONNX backend tests, for other runners."
+    "--export", type=FOLDER, help="Write the cases as ONNX backend tests, for other runners."
 )
-@click.option("--profiles", **_FOLDER, help="Write what each engine was measured to support.")
-@click.option("--known", **_READ, help="Known deviations, instead of the package's own.")
+@click.option("--profiles", type=FOLDER, help="Write what each engine was measured to support.")
+@click.option("--known", type=FILE_TO_READ, help="Known deviations, instead of the package's own.")
 @click.option(
-    "--update-known", **_FILE, help="Write known deviations that fit this run, to review."
+    "--update-known",
+    type=FILE_TO_WRITE,
+    help="Write known deviations that fit this run, to review.",
 )
 @click.option(
     "--seed",

@@ -11,9 +11,9 @@ import click
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.cli.files import (
+    FILE_TO_WRITE,
+    MODEL,
     PIPE,
-    InputFile,
-    OutputFile,
     WritingCommand,
     read_source,
     write_files,
@@ -88,14 +88,14 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument(
     "target",
     metavar="OPERATOR|MODEL",
-    type=InputFile(allow_dash=True),
+    type=MODEL,
     shell_complete=Word("operator", "cli.words:operator_names", suffix="").shell_complete,
 )
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
 @click.option("--shape", help="The shape of the data, such as 7,4 or N,4; ? is unknown.")
 @_operand_options
 @click.option("--opset", type=int, help="The opset, where OPERATOR is a name such as Split.")
-@click.option("--svg", type=OutputFile(path_type=Path), help="Write the picture to this file too.")
+@click.option("--svg", type=FILE_TO_WRITE, help="Write the picture to this file too.")
 def explain(
     *,
     target: str,

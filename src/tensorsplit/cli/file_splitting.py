@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.files import InputFile, WritingCommand, outputs
+from tensorsplit.cli.files import FILE_TO_READ, NotedPath, WritingCommand, outputs
 from tensorsplit.cli.parsing import parse_bytes, parse_lengths
 from tensorsplit.cli.screen import Table, examples, note, progress_of, say, show
 from tensorsplit.cli.words import OPERATOR
@@ -31,7 +32,7 @@ _MOST_PARTS = 8
         "split model/ -o out/ --rules rules.toml --dry-run",
     ),
 )
-@click.argument("source", type=InputFile())
+@click.argument("source", type=NotedPath("source", "reads"))
 @click.option("-o", "--output", "target", metavar="OUT", help="What is written: see above.")
 @click.option("--axis", type=int, help="The axis; by default that of the operator version.")
 @click.option("--split", "lengths", metavar="L,L", help="The length of each part.")
@@ -57,8 +58,7 @@ _MOST_PARTS = 8
 )
 @click.option(
     "--rules",
-    metavar="FILE",
-    type=InputFile(),
+    type=FILE_TO_READ,
     help="A TOML file that says which tensors of a checkpoint become what.",
 )
 @click.option(
@@ -90,7 +90,7 @@ def split(
     opset: int | None,
     names: str | None,
     arrays: Sequence[str],
-    rules: str | None,
+    rules: Path | None,
     max_shard_size: str | None,
     dry_run: bool,
     memory: str,

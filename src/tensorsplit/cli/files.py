@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
@@ -52,41 +52,34 @@ class WritingCommand(click.Command):
         return super().invoke(ctx)
 
 
-class _NotedPath(click.Path):
-    """The type of a path that is noted in the outputs of the command."""
+class NotedPath(click.Path):
+    """The type of a path that is noted in the outputs of the command.
 
-    noted_in: ClassVar[str]
+    Attributes:
+        name: What the help calls it, in capitals.
+        noted_in: Where: ``reads``, ``files`` or ``folders``; see `Outputs`.
+    """
+
+    def __init__(self, name: str, noted_in: str, **kinds: Any) -> None:
+        super().__init__(**kinds)
+        self.name = name
+        self.noted_in = noted_in
 
     def convert(self, *given: Any) -> Any:
-        """The path; where dashes are allowed, - is none."""
+        """The path; where dashes are allowed, - is none. TS702 for a file named as a folder."""
+        if self.noted_in == "files" and os.fsdecode(given[0]).endswith(os.sep):
+            raise SplitError(UNWRITABLE, f"{given[0]} names a folder", "give the name of a file")
         path = super().convert(*given)
         if not (self.allow_dash and path == PIPE):
             getattr(outputs(), self.noted_in).append(Path(os.fsdecode(path)))
         return path
 
 
-class InputFile(_NotedPath):
-    """The type of what names a file to read, which no output may be."""
-
-    noted_in = "reads"
-
-
-class OutputFile(_NotedPath):
-    """The type of what names a file to write."""
-
-    noted_in = "files"
-
-    def convert(self, *given: Any) -> Any:
-        """The path, unless it can only be that of a folder."""
-        if os.fsdecode(given[0]).endswith(os.sep):
-            raise SplitError(UNWRITABLE, f"{given[0]} names a folder", "give the name of a file")
-        return super().convert(*given)
-
-
-class OutputFolder(_NotedPath):
-    """The type of what names a folder to write into; it is made if it is missing."""
-
-    noted_in = "folders"
+MODEL = NotedPath("model", "reads", allow_dash=True)
+OUT = NotedPath("out", "files", allow_dash=True)
+FILE_TO_READ = NotedPath("file", "reads", path_type=Path)
+FILE_TO_WRITE = NotedPath("file", "files", path_type=Path)
+FOLDER = NotedPath("dir", "folders", path_type=Path)
 
 
 class NamedFile(StringParamType):

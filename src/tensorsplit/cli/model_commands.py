@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tensorsplit.cli.files import (
-    InputFile,
+    MODEL,
+    OUT,
     Output,
-    OutputFile,
     WritingCommand,
     may_replace,
     read_source,
@@ -54,11 +54,10 @@ def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
 def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     """MODEL, and the options of a command that writes one, which it gets as one, `output`."""
 
-    @click.argument("model", type=InputFile(allow_dash=True), callback=_may_be_replaced)
+    @click.argument("model", type=MODEL, callback=_may_be_replaced)
     @click.option(
         *("-o", "--output", "out"),
-        metavar="OUT",
-        type=OutputFile(allow_dash=True),
+        type=OUT,
         help="Where the model goes; - for a pipe.",
     )
     @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")

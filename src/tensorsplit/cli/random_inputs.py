@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from tensorsplit.cli.files import Array, OutputFile, storable, write_archive, write_files
+from tensorsplit.cli.files import FILE_TO_WRITE, Array, storable, write_archive, write_files
 from tensorsplit.cli.input_files import (
     INPUT_SHAPE_OPTION,
     input_option,
@@ -51,8 +51,7 @@ def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int
         )
         @click.option(
             "--save-inputs",
-            metavar="FILE",
-            type=OutputFile(path_type=Path),
+            type=FILE_TO_WRITE,
             help="Where the results differ, write the inputs to this .npz, which --input takes.",
         )
         @wraps(command)

@@ -19,9 +19,9 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import (
+    FOLDER,
+    MODEL,
     Array,
-    InputFile,
-    OutputFolder,
     WritingCommand,
     read_source,
     storable,
@@ -59,7 +59,7 @@ _LONGEST_LINE = 400
         "run model.xml --input x=x.npy --engine openvino",
     ),
 )
-@click.argument("model", type=InputFile(allow_dash=True))
+@click.argument("model", type=MODEL)
 @input_options(
     "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
     " sequence once for each element."
@@ -89,8 +89,7 @@ _LONGEST_LINE = 400
 )
 @click.option(
     *("-o", "--output", "folder"),
-    metavar="DIR",
-    type=OutputFolder(path_type=Path),
+    type=FOLDER,
     help="Write every output to a file in this folder.",
 )
 @click.option(
