@@ -117,7 +117,8 @@ class TestSubclasses:
         mode = fake.FakeTensorMode()
         x = mode.from_tensor(torch.randn(6, 4))
         with mode:
-            inside = ts.split(torch.empty(6, 4), num_outputs=3, out=[torch.empty(2, 4)] * 3)
+            buffers = [torch.empty(2, 4) for _ in range(3)]
+            inside = ts.split(torch.empty(6, 4), num_outputs=3, out=buffers)
         for parts in (inside, ts.split(x, num_outputs=3), ts.split(x, num_outputs=3, copy=True)):
             assert [(type(part), tuple(part.shape)) for part in parts] == [
                 (fake.FakeTensor, (2, 4))
@@ -331,6 +332,20 @@ class TestCopies:
         refused("TS405", into(free, x[half:]))
         refused("TS405", into(free, torch.empty(1).expand(half)))
         refused("TS403", lambda: ts.split(x.numpy(), num_outputs=2, out=[free, free]))
+
+    def test_a_tensor_given_twice_is_seen_where_memory_is_not_told(self) -> None:
+        x, free = torch.empty(8, device="meta"), torch.empty(4, device="meta")
+        refused("TS405", lambda: ts.split(x, [4, 4], out=[free, free]))
+        refused("TS405", lambda: ts.variadic_split(x, 0, [8, 0], out=[x, x[8:]]))
+        calls: list[Split] = [
+            lambda x: ts.split(x, [4, 4], out=[x[:4].clone()] * 2),
+            lambda x: ts.split(x, [8, 0], out=[x, x[8:].clone()]),
+        ]
+        for call in calls:
+            function, graphs = compiled(call)
+            with pytest.raises(Exception, match=r"\[TS405\]"):
+                function(torch.arange(8))
+            assert graphs == []
 
     def test_the_memory_of_a_pool_is_used_again(self) -> None:
         pool = ts.BufferPool(1 << 20)

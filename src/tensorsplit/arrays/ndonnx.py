@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,12 +76,15 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Array, plan: Any) -> list[Array]:
-    """The outputs of one node Split that means the same (TS310)."""
+    """The outputs of one node Split that means the same (TS310); a dropped axis is squeezed out."""
     if not plan.sizes:
         return []
     attributes, lengths = emit_split(plan.intent, 18, plan.input_shape[plan.axis])
     given = None if lengths is None else v18.const(np.array(lengths, np.int64))
-    parts = v18.split(_variable(array), given, axis=plan.axis, **attributes)
+    parts: Iterable[Any] = v18.split(_variable(array), given, axis=plan.axis, **attributes)
+    if not plan.keepdims:
+        axes = v18.const(np.array([plan.axis], np.int64))
+        parts = [v18.squeeze(part, axes) for part in parts]
     if not _is_ndonnx(array):
         return list(parts)
     return list(map(sys.modules["ndonnx"].asarray, parts))

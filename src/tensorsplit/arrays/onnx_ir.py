@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,21 +67,32 @@ def operand_parts(value: Value, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Value, plan: Any) -> list[Value]:
-    """The outputs of one node Split of the graph's opset that means the same (TS310)."""
+    """The outputs of one node Split of the graph's opset that means the same (TS310).
+
+    Where the axis is dropped, a node Squeeze drops it from each.
+    """
     if not plan.sizes:
         return []
-    attributes, lengths = emit_split(
-        plan.intent, array.graph.opset_imports[""], plan.input_shape[plan.axis]
-    )
+    opset = array.graph.opset_imports[""]
+    attributes, lengths = emit_split(plan.intent, opset, plan.input_shape[plan.axis])
     tape, inputs = Tape(array.graph), [array]
     if lengths is not None:
-        inputs.append(tape.op("Constant", [], {"value": ir.tensor(np.array(lengths, np.int64))}))
+        inputs.append(_constant(tape, lengths))
     parts = tape.op_multi_out(
         "Split", inputs, {"axis": plan.axis, **attributes}, num_outputs=len(plan.sizes)
     )
+    if not plan.keepdims and opset < 13:
+        parts = [tape.op("Squeeze", [part], {"axes": [plan.axis]}) for part in parts]
+    elif not plan.keepdims:
+        axes = _constant(tape, [plan.axis])
+        parts = [tape.op("Squeeze", [part, axes]) for part in parts]
     for part, dims in zip(parts, plan.output_shapes, strict=True):
         part.shape, part.type = ir.Shape(dims), array.type
     return list(parts)
+
+
+def _constant(tape: Tape, numbers: Sequence[int]) -> Value:
+    return tape.op("Constant", [], {"value": ir.tensor(np.array(numbers, np.int64))})
 
 
 copies = views

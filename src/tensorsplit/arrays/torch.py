@@ -18,6 +18,7 @@ from tensorsplit.core.errors import (
     NOT_AN_ARRAY,
     OPERAND_TYPE,
     OUT_COUNT,
+    OUT_OVERLAP,
     OUT_READ_ONLY,
     OUT_SHAPE,
     OUT_TYPE,
@@ -180,6 +181,9 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
         _check_buffers(array, plan, out)
         if not _is_transformed() and all(map(_has_address, (array, *out))):
             check_buffers(_addresses(array), plan, list(map(_addresses, out)))
+        elif len({*map(id, (array, *out))}) <= len(out):
+            problem = "a buffer is the data, or another buffer"
+            raise SplitError(OUT_OVERLAP, problem, "give buffers of their own")
     except SplitError as error:
         error.parameter = "out"
         raise error.located(operator=plan.operator) from None

@@ -27,6 +27,7 @@ from tensorsplit.core.errors import (
     NOT_AN_ARRAY,
     OPERAND_TYPE,
     OUT_COUNT,
+    OUT_OVERLAP,
     OUT_SHAPE,
     OUT_TYPE,
     UNKNOWN_COUNT,
@@ -217,7 +218,7 @@ def _refuse(code: str, problem: str, fix: str) -> None:
 
 
 def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> list[Tensor]:
-    """Write the parts to buffers; whether these share memory can't be seen while tracing."""
+    """Write the parts to buffers; of memory that is shared only the same tensors can be seen."""
     if not isinstance(out, (list, tuple)) or len(out) != len(sizes):
         _refuse(OUT_COUNT.code, "it is no list of the right length", f"give {len(sizes)} tensors")
     parts = torch.split_with_sizes(data, sizes, axis) if keepdims else torch.unbind(data, axis)
@@ -230,5 +231,9 @@ def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> lis
         if buffer.dtype != part.dtype or buffer.device != part.device:
             problem = f"buffer {number} is of another element type or device than the data"
             _refuse(OUT_TYPE.code, problem, "give one of the same")
+        if buffer is data or any(buffer is other for other in out[:number]):
+            problem = f"buffer {number} is the data, or another buffer"
+            _refuse(OUT_OVERLAP.code, problem, "give buffers of their own")
+    for buffer, part in zip(out, parts, strict=True):
         buffer.copy_(part)
     return list(out)

@@ -76,9 +76,12 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
 def emit_split(
     intent: Intent, opset: int, dim: Dim
 ) -> tuple[dict[str, Any], tuple[int, ...] | None]:
-    """The attributes and lengths of one node Split that means the same (TS310 if there is none)."""
+    """The attributes and lengths of one node Split that means the same (TS310 if there is none).
+
+    The node keeps the axis, whether the intent does or not.
+    """
     target = in_force("Split", opset)
-    emission = emit(intent, target, dim)
+    emission = emit(replace(intent, keepdims=True), target, dim)
     lengths = emission.inputs.get("split")
     if isinstance(lengths, AtRunTime):
         raise SplitError(

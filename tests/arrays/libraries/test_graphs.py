@@ -40,6 +40,21 @@ def test_one_node_in_the_words_of_the_graphs_opset(opset: int) -> None:
     np.testing.assert_array_equal(found[1], data[:, 1:])
 
 
+@pytest.mark.parametrize("opset", [11, 13, 18])
+def test_an_axis_that_is_dropped(opset: int) -> None:
+    x = value("N", 2, opset=opset)
+    parts = ts.split_to_sequence(x, axis=1, keepdims=0)
+    assert nodes(x).count("Split") == 1
+    assert [[str(dim) for dim in part.shape or ()] for part in parts] == [["N"], ["N"]]
+    assert x.graph is not None
+    x.graph.outputs.extend(parts)
+    data = np.arange(6, dtype=np.float32).reshape(3, 2)
+    model = ir.to_proto(ir.Model(x.graph, ir_version=8))
+    for engine in ("numpy", "onnx-reference"):
+        found = list(ts.run(model, {"x": data}, engine=engine).values())
+        np.testing.assert_array_equal(found, data.T)
+
+
 def test_a_dimension_that_is_not_known() -> None:
     x = value("N", 5)
     first, _ = ts.split(x, num_outputs=2)
@@ -91,6 +106,8 @@ def test_ndonnx_builds_one_node() -> None:
     for engine in ("numpy", "onnx-reference"):
         found = ts.run(model, {"x": data}, engine=engine)
         np.testing.assert_array_equal(found["b"], data[:, 1:])
+    each = ts.split_to_sequence(ndonnx.asarray(data), axis=0, keepdims=0)
+    assert [part.unwrap_numpy().tolist() for part in each] == data.tolist()
     with refused("TS310", "N"):
         ts.variadic_split(x, 0, [1, -1])
     with refused("TS204", "disassemble()"):
