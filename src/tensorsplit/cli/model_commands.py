@@ -97,7 +97,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
     fine; 2 a split is wrong, or the input can't be read.
     """
-    from tensorsplit.model.infer.filling import filled_in, open_filled
+    from tensorsplit.model.infer.filling import described, open_filled
 
     source = read_source(model)
     given = read_input_shapes(shapes, source.inputs) if shapes else {}
@@ -106,9 +106,9 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
         made = opened.proto(bool(changed), changed)
     output.write(opened, made)
     if output.has_report:
-        filled = filled_in(source.original, made)
-        described = [f"{output.target}: {count_of(len(filled), 'value')} described"]
-        say(*(described if output.target else filled or ["nothing to fill in"]))
+        filled = described(changed)
+        whole = [f"{output.target}: {count_of(len(filled), 'value')} described"]
+        say(*(whole if output.target else filled or ["nothing to fill in"]))
 
 
 @click.command(

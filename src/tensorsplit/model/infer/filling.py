@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import overload
 
@@ -13,8 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, show_shape
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.graph.message import graphs
+from tensorsplit.model.graph.facts import Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -139,41 +138,22 @@ def _has_tensor_type(value: ir.Value) -> bool:
     return isinstance(value.type, ir.TensorType) and value.type.dtype is not ir.DataType.UNDEFINED
 
 
-def _says(declared: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
-    return declared is not None and [str(_dim(dim)) for dim in shape] == list(map(str, declared))
+def _says(before: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
+    return before is not None and [str(_dim(dim)) for dim in shape] == list(map(str, before))
 
 
 def _dim(dim: Dim) -> int | ir.SymbolicDim | str | None:
     return dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)
 
 
-def filled_in(source: onnx.ModelProto, made: onnx.ModelProto) -> list[str]:
-    """The values whose type or shape the result tells and the source did not.
-
-    Args:
-        source: The model that came in.
-        made: The same model after inference.
-
-    Returns:
-        A line for each value, such as ``q: tensor(float) (N, 6, 4)``, in the order of the graphs.
-    """
-    before = dict(_described(source))
-    return [line for name, line in _described(made) if before.get(name) != line]
+def described(values: Iterable[ir.Value]) -> list[str]:
+    """A line for each value of a node, such as ``q: tensor(float) (N, 6, 4)``."""
+    return [_line(value) for value in values if not value.is_graph_input()]
 
 
-def _described(model: onnx.ModelProto) -> Iterator[tuple[tuple[int, str], str]]:
-    for number, graph in enumerate(graphs(model)):
-        for value in (*graph.value_info, *graph.output):
-            yield (number, value.name), f"{value.name}: {_text(value.type)}"
-
-
-def _text(declared: onnx.TypeProto) -> str:
-    if declared.HasField("sequence_type"):
-        return f"sequence of {_text(declared.sequence_type.elem_type)}"
-    tensor = declared.tensor_type
-    name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
-    if not tensor.HasField("shape"):
-        return f"tensor({name})"
-    dims = tensor.shape.dim
-    shape = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims]
-    return f"tensor({name}) {show_shape(shape)}"
+def _line(value: ir.Value) -> str:
+    fact = declared(value)
+    kind = "sequence of " if isinstance(fact, Sequence) else ""
+    text = f"{value.name}: {kind}tensor({(value.dtype or ir.DataType.UNDEFINED).name.lower()})"
+    shape = fact.part if isinstance(fact, Sequence) else fact.shape
+    return text if shape is None else f"{text} {show_shape(shape)}"
