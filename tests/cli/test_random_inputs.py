@@ -54,6 +54,7 @@ FIT: dict[str, str] = {
     "indices of elements": "g (float[3,4] x, int64[2,4] i) => (float[?,?] a)"
     " { a = GatherElements<axis=0>(x, i) }",
     "indices of rows": "g (float[3,2] x, int64[K,2] i) => (float[?] a) { a = GatherND(x, i) }",
+    "axis": "g (float[2,3] x, int64 i) => (float[?,?] y) { y = CumSum(x, i) }",
     "calculated indices": "g (float[5,3] x, int64[V] p) => (float[?,?] a)"
     " { o = Constant<value=int64 {1}>() q = Add(p, o) a = Gather(x, q) }",
     "divisible": "g (float[2,M] x) => (float[?,?] a, float[?,?] b, float[?,?] c)"
@@ -156,6 +157,21 @@ def test_what_is_given_is_kept(tensorsplit: Command, save: Save, tmp_path: Path)
     ended = tensorsplit("run", path, "--input-shape", "x:4,2")
     lengths = [int(found) for found in re.findall(r"float \((\d+), 2\)", ended.out)]
     assert sum(lengths) == 4
+
+
+def test_a_dimension_of_a_name_is_as_long_in_every_input(tensorsplit: Command, save: Save) -> None:
+    text = f"g (float[N] x, float[N] y) => {_A_B} {{ a = Identity(x) b = Identity(y) }}"
+    for words in ("x:5", "y:5"):
+        ended = tensorsplit("run", save(text), "--input-shape", words)
+        assert re.findall(r"float \((\d+),\)", ended.out) == ["5", "5"]
+
+
+def test_factors_of_dimensions_are_small(tensorsplit: Command, save: Save) -> None:
+    text = "g (float[1,1,4,4] x, float[4] s) => (float[?,?,?,?] y)"
+    path = save(f'{text} {{ y = Resize<mode="nearest">(x, , s) }}')
+    for seed in range(3):
+        ended = tensorsplit("run", path, "--seed", seed)
+        assert re.search(r"float \([12], [12], [48], [48]\)", ended.out)
 
 
 def test_splits_that_contradict_each_other_are_named(

@@ -134,22 +134,20 @@ def features_of(ref: NodeRef, facts: Facts) -> Features:
     if is_vendor_split(node):
         return {"operator": node.op_type, "vendor_operator": True} | _type_of(node, facts)
     own = node.domain == ""
-    sequences = own and [
-        value for value in (*node.inputs, *node.outputs) if is_sequence(value, facts)
-    ]
-    if own and node.op_type in SEQUENCE_OPERATORS:
-        return {"operator": node.op_type} | dict(_of_sequences(ref, facts))
     if own and node.op_type in OPTIONAL_OPERATORS:
         return {"optional": True}
+    has_sequences = own and any(
+        is_sequence(value, facts) for value in (*node.inputs, *node.outputs)
+    )
     found: Features = {}
-    if sequences and node.op_type in _BODIES:
+    if has_sequences and node.op_type in _BODIES:
         found = {"operator": node.op_type, "sequence_in_body": True}
-    elif sequences:
+    elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
         found = {"operator": node.op_type} | dict(_of_sequences(ref, facts))
     if own and node.op_type in _WITH_STRINGS:
         ends = map(facts.of, (*node.inputs, *node.outputs))
         kinds = {end.element_type for end in ends if not isinstance(end, Other)}
-        if ir.DataType.STRING in kinds and not (node.op_type == "Identity" and sequences):
+        if ir.DataType.STRING in kinds and not (node.op_type == "Identity" and has_sequences):
             found[_WITH_STRINGS[node.op_type]] = True
     return found
 
