@@ -37,6 +37,7 @@ from tensorsplit.bench.stations import apart, measure
 from tensorsplit.bench.timing import Effort, Measured, Spread
 from tensorsplit.bench.workloads import WORKLOADS
 from tensorsplit.pages.layout import shortened
+from tensorsplit.pages.markdown import row
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "performance.md"
@@ -254,11 +255,9 @@ def _cannot(figures: Figures) -> Iterator[str]:
 
 def _table(header: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """A table of Markdown."""
-    yield f"| {' | '.join(header)} |"
-    yield f"| {' | '.join(['---'] * len(header))} |"
-    for row in rows:
-        escaped = (cell.replace("|", "\\|") for cell in row)
-        yield f"| {' | '.join(escaped)} |"
+    yield row(*header)
+    yield row(*["---"] * len(header))
+    yield from (row(*cells) for cells in rows)
 
 
 def main() -> None:

@@ -208,7 +208,7 @@ def _fixed(model: str, target: str, out: str) -> CheckReport:
     left = examine(replace(opened, original=made), target)
     may_replace(model)
     if report.changes or out != model or model == PIPE:
-        Output(model, out, copy_weights=True).write(opened, made)
+        Output(out, copy_weights=True).write(opened, made)
     note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
     if report.changes:
         note(f"{model}: {count_of(len(report.changes), 'node')} rewritten")

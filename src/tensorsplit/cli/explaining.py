@@ -12,7 +12,6 @@ import click
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.cli.files import (
     FILE_TO_WRITE,
-    MODEL,
     PIPE,
     WritingCommand,
     read_source,
@@ -24,7 +23,7 @@ from tensorsplit.cli.parsing import (
     parse_shape,
 )
 from tensorsplit.cli.screen import examples, say, show, write
-from tensorsplit.cli.words import Word
+from tensorsplit.cli.words import OPERATOR, Word
 from tensorsplit.core.dimensions import Shape, show_dim
 from tensorsplit.core.errors import (
     UNKNOWN_OPERATOR,
@@ -88,8 +87,7 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument(
     "target",
     metavar="OPERATOR|MODEL",
-    type=MODEL,
-    shell_complete=Word("operator", "cli.words:operator_names", suffix="").shell_complete,
+    type=Word("operator", OPERATOR.known, suffix=""),
 )
 @click.argument("words", metavar="[SHAPE] [NAME=VALUE]...", nargs=-1)
 @click.option("--shape", help="The shape of the data, such as 7,4 or N,4; ? is unknown.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Brought, Content, Outputs
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, TensorProto
 
     from tensorsplit.model.graph.reading import OnnxModel
 
@@ -123,14 +123,8 @@ def read_source(model: str) -> OnnxModel:
 
     read, known = read_model(source_of(model), without_weights=True), outputs()
     if known.files or known.folders:
-        folder = read.folder or Path()
-        places = {
-            entry.value
-            for tensor in read.external_tensors(read.original)
-            for entry in tensor.external_data
-            if entry.key == "location"
-        }
-        known.reads += [folder / place for place in places]
+        locations = _locations(read.external_tensors(read.original))
+        known.reads += [(read.folder or Path()) / location for location in locations]
         if read.openvino is not None:
             known.reads.append(read.openvino.weights)
         known.check()
@@ -150,7 +144,6 @@ def source_of(model: str) -> str | ModelProto:
 class Output:
     """Where a command writes its model."""
 
-    source: str  # the path that it is read from, or -
     target: str | None  # the path that it is written to, or -; None for a dry run
     copy_weights: bool
 
@@ -176,11 +169,12 @@ class Output:
                 read.write(made, sys.stdout.buffer)
             return
         target, files = Path(self.target), dict[Path, Content]()
-        source = Path(self.source)
-        folder = source.parent if source.is_file() else Path()  # of a pipe, the current one
-        is_in_place = target.exists() and source.exists() and target.samefile(source)
-        for beside in {target.parent.resolve(), target.resolve().parent} - {folder.resolve()}:
-            for location in () if is_in_place else _locations(read, made, folder):
+        folder = read.folder or Path()  # of a pipe, the current one
+        others = {target.parent.resolve(), target.resolve().parent} - {folder.resolve()}
+        if read.path is not None and target.exists() and target.samefile(read.path):
+            others.clear()
+        for beside in others:
+            for location in _checked_locations(read.external_tensors(made), folder):
                 weights = beside / location
                 if not weights.resolve().is_relative_to(beside):
                     problem = "leads out of the folder that the model is written into"
@@ -193,15 +187,18 @@ class Output:
         write_files({**files, target: partial(read.write, made)})
 
 
-def _locations(read: OnnxModel, made: ModelProto, folder: Path) -> list[str]:
+def _checked_locations(tensors: Sequence[TensorProto], folder: Path) -> list[str]:
     """The files of external data; refused (TS504) if one lies outside the model's folder."""
     from tensorsplit.model.graph.tensors import check_external
 
-    outside = read.external_tensors(made)
-    for tensor in outside:
+    for tensor in tensors:
         check_external(tensor, folder)
-    entries = (entry for tensor in outside for entry in tensor.external_data)
-    return sorted({os.path.normpath(each.value) for each in entries if each.key == "location"})
+    return sorted(set(map(os.path.normpath, _locations(tensors))))
+
+
+def _locations(tensors: Sequence[TensorProto]) -> set[str]:
+    entries = (entry for tensor in tensors for entry in tensor.external_data)
+    return {entry.value for entry in entries if entry.key == "location"}
 
 
 def storable(array: Array) -> Array | None:

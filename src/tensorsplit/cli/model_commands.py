@@ -74,7 +74,7 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
         refuse_terminal(out)
-        output = Output(model, None if dry_run else out, copy_external_data)
+        output = Output(None if dry_run else out, copy_external_data)
         return command(model=model, output=output, **options)
 
     return with_output
