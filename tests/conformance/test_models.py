@@ -115,6 +115,7 @@ def test_every_input_is_used_and_every_input_without_a_default_is_fed() -> None:
         assert set(inputs) <= used, case.id
         assert set(inputs) - defaults <= set(built.inputs) <= set(inputs), case.id
         assert inputs[: len(built.inputs)] == list(built.inputs), case.id
+        assert [entry.name for entry in model.graph.output] == list(built.outputs), case.id
 
 
 def test_the_attributes_of_a_function_may_be_those_of_the_split() -> None:
@@ -154,6 +155,8 @@ def test_an_ir_says_what_its_case_says() -> None:
             assert layers["split_lengths"].get("type") == kind
         parameters = [name for name, layer in layers.items() if layer.get("type") == "Parameter"]
         assert parameters == list(built.inputs)
+        outputs = [port.get("names") for port in cut.iterfind("output/port")]
+        assert outputs == list(built.outputs)
         shape = layers["x"].find("data")
         assert shape is not None
         declared = [dim for dim in (shape.get("shape") or "").split(",") if dim]

@@ -143,10 +143,8 @@ def _always(left: Sequence[Observation]) -> Explanation | None:
         for condition, entries in under.items()
         if all(map(_fails, entries)) and not is_chance(condition)
     }
-    if not ranks:
-        return None
-    best = max(ranks, key=ranks.__getitem__)
-    return _finding(best, "all", under[best])
+    best = max(ranks, key=ranks.__getitem__, default=None)
+    return None if best is None else _finding(best, "all", under[best])
 
 
 def _mostly(left: Sequence[Observation]) -> Explanation | None:
@@ -157,9 +155,9 @@ def _mostly(left: Sequence[Observation]) -> Explanation | None:
         for condition, entries in under.items()
         if (weight := _weight(condition, entries))
     }
-    if not ranks:
+    best = max(ranks, key=ranks.__getitem__, default=None)
+    if best is None:
         return None
-    best = max(ranks, key=ranks.__getitem__)
     rare = all(entry.is_rare for entry in under[best] if _fails(entry))
     return _finding(best, "edge" if rare else "some", under[best])
 

@@ -248,7 +248,7 @@ class _Run:
         self._lock = threading.Lock()
         self._built: dict[str, Built] = {}
         self._is_cancelled = False
-        self._judges: list[EngineProcess] = []  # that have nothing to do
+        self._of_thread = threading.local()  # its ``judge``: the process of our own engine
         self.found: dict[tuple[str, str], Result] = {}  # by case and subject
         self.processes: set[EngineProcess] = set()
         titles = [subject.title for subject in chosen]
@@ -325,18 +325,16 @@ class _Run:
 
     def execute(self, allowed: _TimeLimit, model: bytes, inputs: Mapping[str, Any]) -> Reply:
         """What our own engine makes of the model that a tool returns, which may hang too."""
-        with self._lock:
-            judge = self._judges.pop() if self._judges else None
+        judge: EngineProcess | None = getattr(self._of_thread, "judge", None)
         if judge is None:
             judge = EngineProcess("numpy", f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
+            self._of_thread.judge = judge
             self.processes.add(judge)
         self.check()
         if judge.pid is None:
             judge.ask(("numpy",), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
         reply = judge.ask((model, inputs), allowed.seconds())
         self.check()
-        with self._lock:
-            self._judges.append(judge)
         if reply.has_hung:
             allowed.count()
         return reply

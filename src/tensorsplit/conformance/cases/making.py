@@ -184,6 +184,16 @@ def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
     return set(places) <= {"if", "function"} and opset >= 13
 
 
+def drawn_simple_use(
+    operator: str, places: tuple[str, ...], opset: int, key: str
+) -> tuple[str, Any]:
+    """One of the simple uses and what it is told; none for operators without a sequence."""
+    if operator not in SEQUENCES:
+        return "", None
+    use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
+    return use, SIMPLE_USES[use]
+
+
 def drawn_use(
     split: Stated, keepdims: bool, places: tuple[str, ...], opset: int, key: str
 ) -> tuple[str, Any]:

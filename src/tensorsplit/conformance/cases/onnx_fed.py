@@ -13,11 +13,10 @@ from typing import Any
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases.making import (
-    SIMPLE_USES,
     bodies_of,
     case_of,
     drawn_opset,
-    usable,
+    drawn_simple_use,
 )
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
@@ -25,7 +24,6 @@ from tensorsplit.conformance.cases.wordings import (
     OPSETS,
     SEQUENCES,
     SPLITS,
-    draw,
     lengths_text,
 )
 from tensorsplit.conformance.models.onnx_model import CaseOperand
@@ -69,11 +67,7 @@ def cases() -> Iterator[Case]:
 def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
     key = f"fed {operator} {row.name} {row.form} {places}"
     opset = drawn_opset(operator, places, key)
-    use = ""
-    option: Any = None
-    if operator in SEQUENCES:
-        use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
-        option = SIMPLE_USES[use]
+    use, option = drawn_simple_use(operator, places, opset, key)
     if row.positions is not None:
         use, option = "SequenceAt", ((row.positions[0],), True)
     counts = {len(lengths) for lengths in (row.said, row.wrong) if isinstance(lengths, tuple)}

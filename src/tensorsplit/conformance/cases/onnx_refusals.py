@@ -12,11 +12,10 @@ from typing import Any
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases.making import (
-    SIMPLE_USES,
     bodies_of,
     case_of,
     drawn_opset,
-    usable,
+    drawn_simple_use,
 )
 from tensorsplit.conformance.cases.onnx_parts import lengths_of
 from tensorsplit.conformance.cases.wordings import (
@@ -65,9 +64,8 @@ def _refusal(
     """The case of a row; what is done with a sequence is drawn if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
     opset = drawn_opset(operator, places, key)
-    if operator in SEQUENCES and not use:
-        use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
-        option = SIMPLE_USES[use]
+    if not use:
+        use, option = drawn_simple_use(operator, places, opset, key)
     declared: Shape = ("N", *row.shape[1:]) if shape_class == "dynamic-axis" else row.shape
     return case_of(
         operator,
