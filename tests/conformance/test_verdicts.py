@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -15,9 +14,10 @@ from onnx.parser import parse_model
 from tensorsplit.conformance import verdicts
 from tensorsplit.conformance.case import Built
 from tensorsplit.conformance.document import Result
-from tensorsplit.conformance.subjects import run_model
+from tensorsplit.conformance.subjects import Traits, run_model
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.process import Death, Reply
+from tests.conformance.fakes import case
 
 
 def run_here(model: bytes, inputs: Mapping[str, Any]) -> Reply:
@@ -27,7 +27,18 @@ def run_here(model: bytes, inputs: Mapping[str, Any]) -> Reply:
         return Reply(error=error)
 
 
-judge = partial(verdicts.judge, execute=run_here)
+TRAITS = {
+    "engine": Traits(packages=()),
+    "tool": Traits(packages=(), kind="tool"),
+    "inference": Traits(packages=(), kind="tool", states_shapes=True),
+}
+
+
+def judge(name: str, subject: str, built: Built, reply: Reply) -> Result:
+    """The verdict on a case with an engine, a tool, or a tool that states shapes."""
+    return verdicts.judge(case(name), subject, TRAITS[subject], built, reply, execute=run_here)
+
+
 DATA = np.arange(1, 7, dtype=np.float32)
 
 
@@ -109,12 +120,14 @@ def test_no_result_is_never_a_pass(expected: Any, word: str) -> None:
     assert judge("case", "engine", built(expected), Reply()).verdict == word
 
 
-@pytest.mark.parametrize(("about_types", "word"), [(False, "untested"), (True, "pass")])
+@pytest.mark.parametrize(
+    ("name", "word"), [("a/refuse-sum", "untested"), ("a/refuse-type-o1", "pass")]
+)
 def test_a_refusal_for_want_of_a_type_is_a_pass_only_where_the_type_is_wrong(
-    about_types: bool, word: str
+    name: str, word: str
 ) -> None:
     reply = Reply(refusal="no such type", unsupported=True)
-    found = judge("case", "engine", built(), reply, about_types=about_types)
+    found = judge(name, "engine", built(), reply)
     assert found.verdict == word
     assert not found.is_deviation
 
@@ -197,9 +210,8 @@ def fed() -> Built:
     return Built(b"", b"", inputs, ("a", "b"), None, ({"x": DATA}, parts))
 
 
-def of_tool(asked: Built, text: str, **told: Any) -> Result:
-    model = parse_model(text).SerializeToString()
-    return judge("case", "tool", asked, Reply(model), is_tool=True, **told)
+def of_tool(asked: Built, text: str, subject: str = "tool") -> Result:
+    return judge("case", subject, asked, Reply(parse_model(text).SerializeToString()))
 
 
 @pytest.mark.parametrize(
@@ -225,27 +237,27 @@ def test_a_rewriting_of_an_illegal_model_that_runs_is_a_lost_refusal() -> None:
 @pytest.mark.parametrize(("lacks", "word"), [(False, "refused-but-legal"), (True, "untested")])
 def test_a_tool_may_not_refuse_a_model_for_what_may_be_fed(lacks: bool, word: str) -> None:
     reply = Reply(refusal="no", unsupported=lacks)
-    assert judge("case", "tool", fed(), reply, is_tool=True).verdict == word
+    assert judge("case", "tool", fed(), reply).verdict == word
     assert judge("case", "engine", fed(), Reply(refusal="no")).verdict == "pass"
 
 
 def test_a_target_that_cant_say_a_model_is_no_deviation_of_the_tool() -> None:
     reply = Reply(refusal="not expressible", unsupported=True)
-    assert judge("case", "tool", built(DATA), reply, is_tool=True).verdict == "untested"
+    assert judge("case", "tool", built(DATA), reply).verdict == "untested"
 
 
 def test_shapes_that_hold_for_legal_data_may_be_stated() -> None:
     text = SPLIT.replace("A]", "2]").replace("B]", "4]") % RIGHT
-    assert of_tool(fed(), text, states_shapes=True).verdict == "pass"
+    assert of_tool(fed(), text, "inference").verdict == "pass"
     text = SPLIT.replace("A]", "3]") % RIGHT
-    assert of_tool(fed(), text, states_shapes=True).verdict == "wrong"
+    assert of_tool(fed(), text, "inference").verdict == "wrong"
 
 
 def test_stating_the_shape_of_a_scalar_accepts_what_is_illegal() -> None:
     scalar = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])
     proto = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [scalar]))
     reply = Reply(proto.SerializeToString())
-    found = judge("case", "tool", built(), reply, states_shapes=True)
+    found = judge("case", "inference", built(), reply)
     assert found.verdict == "accepted-but-illegal"
     assert found.detail.endswith("states the shape of y []")
 
@@ -254,5 +266,5 @@ def test_stating_a_type_that_there_is_not_is_wrong() -> None:
     y = onnx.helper.make_tensor_value_info("y", 99, [6])
     proto = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [y]))
     reply = Reply(proto.SerializeToString())
-    found = judge("case", "tool", built(DATA), reply, states_shapes=True)
+    found = judge("case", "inference", built(DATA), reply)
     assert found.detail == "output y: it states element type number 99, not float"

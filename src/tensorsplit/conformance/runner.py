@@ -435,15 +435,13 @@ class _Process:
     def _record(self, case: Case, reply: Reply, affected: str = "") -> None:
         subject = self.subject
         result = verdicts.judge(
-            case.id,
+            case,
             subject.title,
+            subject.traits,
             self._run.build(case),
             reply,
-            affected=affected,
-            is_tool=subject.traits.kind == "tool",
-            states_shapes=subject.traits.states_shapes,
-            about_types=case.is_about_types,
             execute=partial(self._run.execute, self._time_limit),
+            affected=affected,
         )
         self._run.record(result)
 

@@ -18,8 +18,9 @@ import numpy as np
 import onnx
 
 from tensorsplit.arrays.numpy import element_type
-from tensorsplit.conformance.case import Built
+from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import PASS, UNTESTED, Result
+from tensorsplit.conformance.subjects import Traits
 from tensorsplit.engines.compare import Difference, differences
 from tensorsplit.engines.process import Death, Reply
 from tensorsplit.model.graph.tensors import element_name
@@ -38,32 +39,30 @@ Execute: TypeAlias = Callable[[bytes, Mapping[str, Any]], Reply]
 
 
 def judge(
-    case: str,
-    subject: str,
+    case: Case,
+    title: str,
+    traits: Traits,
     built: Built,
     reply: Reply,
     *,
     execute: Execute,
     affected: str = "",
-    is_tool: bool = False,
-    states_shapes: bool = False,
-    about_types: bool = False,
 ) -> Result:
-    """Judge what a subject did with the files of a case, both given by name.
+    """Judge what a subject did with the files of a case.
+
+    A tool is given no data: a model that only its data makes illegal is a legal one for it.
 
     Args:
         case: The case.
-        subject: The subject.
+        title: What the subject is called in the document.
+        traits: What is known of the subject.
         built: The files.
         reply: What came of them.
         execute: Runs the models that a tool makes.
         affected: The later case that died of what this one did; empty where it died itself.
-        is_tool: Whether it is a tool, which is given no data: a model that only its data makes
-            illegal is a legal one for it.
-        states_shapes: Whether it is to be judged by the shapes and types that it states.
-        about_types: Whether an element type is what is wrong with the model.
     """
-    make = partial(_result, case, subject)
+    make = partial(_result, case.id, title)
+    is_tool = traits.kind == "tool"
     accepted = "accepted-but-illegal" if built.expected is None else "wrong"
     if reply.death is not None:
         return _of_death(make, reply.death, affected, accepted)
@@ -72,10 +71,10 @@ def judge(
             unsupported = UNTESTED if is_tool else "unsupported-type"
             return make(unsupported if reply.unsupported else "refused-but-legal", reply.words)
         # Any refusal will do, but one that would come for a right model as well.
-        lacks = reply.unsupported and not about_types
+        lacks = reply.unsupported and not case.is_about_types
         return make(UNTESTED, reply.words) if lacks else make(PASS)
     if isinstance(reply.result, bytes):
-        return _of_model(make, built, reply.result, None if states_shapes else execute)
+        return _of_model(make, built, reply.result, None if traits.states_shapes else execute)
     if isinstance(reply.result, Mapping):
         return _of_outputs(make, built, reply.result)
     return make(accepted, reply.words or "it neither refuses nor returns a result")
