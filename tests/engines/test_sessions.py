@@ -350,10 +350,15 @@ def test_external_data_is_found(engine: str, tmp_path: Path) -> None:
 
 
 @foreign_engine
-def test_a_default_can_be_fed_in_one_run_and_left_out_in_the_next(engine: str) -> None:
+@pytest.mark.parametrize("in_file", [True, False])
+def test_a_default_can_be_fed_in_one_run_and_left_out_in_the_next(
+    engine: str, tmp_path: Path, in_file: bool
+) -> None:
     source = split_model()
     source.graph.input.append(tensor("split", INT64, [2]))
-    session = ts.session(source, engine=engine)
+    path = tmp_path / "m.onnx"
+    onnx.save(source, path)
+    session = ts.session(path if in_file else source, engine=engine)
     for lengths in ([2, 4], [5, 1], [2, 4]):
         fed = {} if lengths[0] == 2 else {"split": np.array(lengths)}
         assert session.run({"x": DATA, **fed})["a"].size == lengths[0]

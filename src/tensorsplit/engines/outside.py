@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -103,18 +103,16 @@ class OutsideModel:
 
     def _load(self, feeds: Mapping[str, Any], *, is_undecided: bool) -> LoadedModel | LoadedHere:
         """The model in the engine, as these inputs need it."""
-        is_ir = self._model.openvino is not None
-        fed_defaults: frozenset[str] = frozenset()
-        if self._engine == _OPENVINO and not is_ir:  # without defaults of what is fed (D20)
-            fed_defaults = frozenset(e.name for e in self._model.inputs if e.has_default) & set(
-                feeds
-            )
-        is_guarded = is_undecided and self._engine == _OPENVINO
-        key = is_guarded, fed_defaults
+        is_ir, is_openvino = self._model.openvino is not None, self._engine == _OPENVINO
+        is_guarded, replaced = is_undecided and is_openvino, frozenset[str]()
+        if is_openvino:  # which would keep the defaults (D20)
+            defaults = {entry.name for entry in self._model.inputs if entry.has_default}
+            replaced = frozenset(defaults.intersection(feeds))
+        key = is_guarded, replaced
         if key not in self._loaded:
             content: str | bytes = str((self._model.path or Path()).absolute())
             if not is_ir:
-                content = _content(self._engine, self._lowered, feeds)
+                content = _content(self._lowered, replaced)
             loader = f"tensorsplit.engines.adapters:load_{self._engine.replace('-', '_')}"
             if is_guarded:
                 loader = f"{_PROBE}:{'load' if is_ir else 'load_guarded'}"
@@ -127,13 +125,16 @@ class OutsideModel:
         return self._loaded[key]
 
 
-def _content(engine: str, model: OnnxModel, feeds: Mapping[str, Any]) -> str | bytes:
-    """What the engine is given: the path of the model's file, or its bytes with all data."""
+def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
+    """What the engine is given: the path of the model's file, or its bytes with all data.
+
+    Without the defaults that are replaced by what is fed.
+    """
     # A link stays one: the data that was checked lies beside it.
     proto, path = model.original, None if model.path is None else model.path.absolute()
-    if engine == _OPENVINO and any(entry.has_default for entry in model.inputs):
-        proto, path = copied(proto), None  # without the defaults of inputs that are fed (D20)
-        kept = [tensor for tensor in proto.graph.initializer if tensor.name not in feeds]
+    if replaced:
+        proto, path = copied(proto), None
+        kept = [tensor for tensor in proto.graph.initializer if tensor.name not in replaced]
         del proto.graph.initializer[:]
         proto.graph.initializer.extend(kept)
     outside = list(tensors_outside(proto))
