@@ -224,28 +224,24 @@ def quotient(dividends: Iterable[Dim], divisors: Iterable[Dim]) -> Dim:
 
 def larger(left: Dim, right: Dim) -> Dim:
     """The larger of two dimensions; None if either is unknown."""
-    if left is None or right is None:
-        return None
-    if is_at_least(left, right):
-        return left
-    if is_at_least(right, left):
-        return right
-    import sympy
-
-    return _dim_of(sympy.Max(_expression(left), _expression(right)))
+    return _one_of(left, right, "Max")
 
 
 def smaller(left: Dim, right: Dim) -> Dim:
     """The smaller of two dimensions; None if either is unknown."""
+    return _one_of(left, right, "Min")
+
+
+def _one_of(left: Dim, right: Dim, name: str) -> Dim:
+    """The larger or the smaller of two dimensions, by what SymPy calls it."""
     if left is None or right is None:
         return None
-    if is_at_least(left, right):
-        return right
-    if is_at_least(right, left):
-        return left
+    for high, low in ((left, right), (right, left)):
+        if is_at_least(high, low):
+            return high if name == "Max" else low
     import sympy
 
-    return _dim_of(sympy.Min(_expression(left), _expression(right)))
+    return _dim_of(getattr(sympy, name)(_expression(left), _expression(right)))
 
 
 def is_at_least(left: Dim, right: Dim) -> bool:

@@ -62,10 +62,8 @@ def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
         return content
     except RecursionError:
         problem = "it is nested too deep"
-    except OSError as error:
+    except (OSError, ValueError, zlib.error) as error:
         problem = words_of(error)
-    except (ValueError, zlib.error) as error:
-        problem = str(error)[:200]
     raise SplitError(USAGE, f"{path} {what}: {problem}", fix, parameter=parameter)
 
 

@@ -387,9 +387,12 @@ def show(value: object) -> str:
 
 
 def words_of(error: Exception) -> str:
-    """What an exception of the system or of a library says; its type if it says nothing."""
+    """What an exception of the system or of a library says, in one line of bounded length.
+
+    It is the type of one that says nothing; what the system says is told without the path.
+    """
     words = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    return words or type(error).__name__
+    return " ".join(words.split())[:200] or type(error).__name__
 
 
 def count_of(number: int, word: str) -> str:

@@ -28,6 +28,7 @@ from tensorsplit.core.errors import (
     short_name,
     show,
     show_path,
+    words_of,
 )
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.feeds import FED_AS, DeclaredInput
@@ -282,7 +283,7 @@ def _read_path(source: str | os.PathLike[str], *, without_weights: bool) -> Onnx
         raise
     except (OSError, ValueError) as error:
         fix = "give the path of a model that can be read"
-        raise _unreadable(name, _reason(error), fix) from None
+        raise _unreadable(name, words_of(error), fix) from None
     proto, weights = parsed or (parse_model(octets, name), None)
     read = OnnxModel(_checked(proto, name), None)
     return replace(read, folder=path.parent, path=path, weights=weights) if path.is_file() else read
@@ -299,7 +300,7 @@ def parse_model(octets: bytes, name: str) -> ModelProto:
             return made
         reason = ""
     except DecodeError as error:
-        reason = f" ({_reason(error)})"
+        reason = f" ({words_of(error)})"
     reason = f": it looks like {found}" if found else reason
     raise _unreadable(name, f"it is not an ONNX model{reason}", _WHOLE)
 
@@ -323,18 +324,12 @@ def _from_ir(model: ir.Model) -> OnnxModel:
             if isinstance(tensor, ir.ExternalTensor)
         }
     except (ir.serde.SerdeError, EncodeError, ValueError, TypeError, RecursionError) as error:
-        problem = f"it can't be serialised ({_reason(error)})"
+        problem = f"it can't be serialised ({words_of(error)})"
         raise _unreadable(name, problem, "make it whole") from error
     if len(folders) > 1:
         problem = "its external data lies in more than one folder"
         raise _unreadable(name, problem, "save it, and give the path")
     return OnnxModel(_checked(proto, name), folders.pop() if folders else None, was_ir=True)
-
-
-def _reason(error: Exception) -> str:
-    """The text of an error in one line of bounded length; of system errors without the path."""
-    text = error.strerror if isinstance(error, OSError) else str(error)
-    return " ".join(str(text).split())[:200]
 
 
 def _unreadable(name: str, problem: str, fix: str) -> SplitError:

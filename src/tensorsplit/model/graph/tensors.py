@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name
+from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, words_of
 from tensorsplit.model.data_files import find_data, read_data, unusable
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -80,8 +80,7 @@ def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         if isinstance(error, SplitError):
             raise
-        reason = " ".join(str(error).split())[:200]
-        raise _malformed(name, f"it can't be read ({reason})") from error
+        raise _malformed(name, f"it can't be read ({words_of(error)})") from error
 
 
 def check_tensor(tensor: TensorProto | SparseTensorProto) -> None:
