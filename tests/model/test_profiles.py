@@ -15,6 +15,7 @@ def test_every_entry_is_of_the_vocabulary(target: str) -> None:
     assert profile.entries
     for entry in profile.entries:
         assert entry.feature in {**NODE_FEATURES, **MODEL_FEATURES}
+        assert not entry.unless or entry.unless in NODE_FEATURES
         assert entry.verdict in profiles.VERDICTS
         assert entry.extent in profiles.EXTENTS
         assert entry.note

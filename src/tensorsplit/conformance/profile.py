@@ -59,6 +59,10 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
         yield f"{subject.name}-{subject.version}.json", text
 
 
+_OF_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
+"""What is said of lengths that reach no node behind others that check them."""
+
+
 def _carried(
     subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Explanation]
 ) -> Iterator[dict[str, Any]]:
@@ -91,6 +95,7 @@ def _carried(
                 **named,
                 **listed,
                 "note": entry.note,
+                **({"unless": entry.unless} if entry.unless else {}),
                 "carried": f"as {before.name} has it; no case shows otherwise",
             }
 
@@ -186,6 +191,7 @@ def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
             **({"operators": operators} if operators else {}),
             **({"values": list(values)} if values else {}),
             "note": textwrap.shorten(most.example.detail, _LONGEST, placeholder="..."),
+            **({"unless": "checked_lengths"} if (feature, extent) == _OF_ILLEGAL_LENGTHS else {}),
             "failed": sum(finding.failed for finding in group),
             "cases": sum(finding.cases for finding in group),
             "example": most.example.case,

@@ -17,6 +17,7 @@ from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
+from tensorsplit.model.graph.calculation import are_checked
 from tensorsplit.model.graph.facts import Fact, Other, Sequence
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -60,6 +61,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "equal_parts_alike": "gives no lengths, as another Split of a like tensor on the same axis,"
         " which has another number of parts",
         "runtime_lengths": "has lengths that are known only at run time",
+        "checked_lengths": "has lengths that nodes made by lowering check",
         "uncounted_lengths": "has lengths that are known only at run time, and not how many",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
         "runtime_axis": "has an axis that is known only at run time",
@@ -227,9 +229,7 @@ def _of_intent(
     elif intent.axis < 0:
         yield "negative_axis", True
     if known_lengths(intent) is None:
-        yield "runtime_lengths", True
-        if not intent.operator.is_sequence and not _has_known_count(intent, dim, node, facts):
-            yield "uncounted_lengths", True
+        yield from _of_run_time(intent, dim, node, facts)
     if intent.rule is ceil:
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
         yield from _of_count(intent, dim, sizes, len(node.inputs) > 1)
@@ -243,6 +243,18 @@ def _of_intent(
             yield "equal_parts_on_dynamic_axis", True
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node, facts)
+
+
+def _of_run_time(
+    intent: Intent, dim: Dim, node: ir.Node, facts: Facts
+) -> Iterator[tuple[str, Any]]:
+    yield "runtime_lengths", True
+    if intent.operator.is_sequence:
+        return
+    if intent.axis is not None and len(node.inputs) > 1 and are_checked(node, intent.axis, dim):
+        yield "checked_lengths", True
+    if not _has_known_count(intent, dim, node, facts):
+        yield "uncounted_lengths", True
 
 
 def _of_parts(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import chain
 
 import onnx
 import pytest
 
+import tensorsplit as ts
 from tensorsplit.model import profiles
 from tensorsplit.model.check.checker import of_features
 from tensorsplit.model.profiles import Limitation, Profile
@@ -179,3 +181,42 @@ def test_every_limitation_is_written_in_full(target: str) -> None:
         texts = [f.message for f in of_features(profile, features, "graph/n")]
         assert any(text.startswith(profile.says(entry)) and "this" in text for text in texts)
         assert bool(entry.requires) == (entry.verdict == "unsupported")
+
+
+RUN_TIME_LENGTHS = [
+    "g (float[N] x, int64[2] l) => (float[?] a, float[?] b) {a, b = Split<axis = 0>(x, l)}",
+    "g (float[6] x, int64[K] l) => (float[?] a, float[?] b) {a, b = Split<axis = -1>(x, l)}",
+    "g (float[N] x) => (float[?] a, float[?] b) {a, b = Split<num_outputs = 2>(x)}",
+    "g (float[N] x) => (float[?] a) {l = Constant<value = int64[2] {2, 4}>() a, b = Split(x, l)}",
+]
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("text", RUN_TIME_LENGTHS)
+def test_what_is_lowered_needs_no_lowering(text: str, target: str) -> None:
+    original = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> {text}')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ts.SplitWarning)
+        lowered = ts.lower(original, target=target)
+        assert ts.lower(lowered, target=target).graph == lowered.graph
+    assert not [finding for finding in check(lowered, target) if "lower" in finding.fix]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "place", "other"),
+    [
+        *(("Shape", 0, "l"), ("Gather", 1, "one"), ("Slice", 1, "one"), ("Slice", 0, "l")),
+        *(("Less", 0, "one"), ("ReduceSum", 0, "l"), ("Equal", 1, "one")),
+    ],
+)
+def test_what_checks_something_else_is_no_check(op_type: str, place: int, other: str) -> None:
+    original = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 18]> {RUN_TIME_LENGTHS[0]}'
+    )
+    lowered = ts.lower(original, target="portable")
+    one = onnx.helper.make_tensor("one", onnx.TensorProto.INT64, [1], [1])
+    lowered.graph.initializer.append(one)
+    assert not check(lowered, "portable")[1:]
+    changed = next(node for node in lowered.graph.node if node.op_type == op_type)
+    changed.input[place] = other
+    assert "TS841" in codes(lowered, "portable")

@@ -50,6 +50,7 @@ class Limitation:
         operators: The types, or versions such as ``onnx.Split-1``, it was seen with; empty for any.
         values: The values of the feature that it was seen with; empty for any.
         requires: What the target requires instead, such as ``explicit lengths``; empty of engines.
+        unless: A feature with which it does not hold; empty if there is none.
     """
 
     feature: str
@@ -59,12 +60,14 @@ class Limitation:
     operators: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
     requires: str = ""
+    unless: str = ""
 
     def holds(self, features: Mapping[str, Any]) -> bool:
         """Whether it is about something with these features."""
         operator = {features.get("operator"), features.get("version")}
         return (
             self.feature in features
+            and self.unless not in features
             and (not self.operators or not operator.isdisjoint(self.operators))
             and (not self.values or features[self.feature] in self.values)
         )
