@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorsplit.conformance.case import PARTS, REFUSAL, USES, Built, Case, CaseSplit
+from tensorsplit.conformance.case import PARTS, PLACES, REFUSAL, USES, Built, Case, CaseSplit
 from tensorsplit.conformance.cases.wordings import (
     OPSETS,
     SEQUENCES,
@@ -22,7 +22,7 @@ from tensorsplit.conformance.models.ir_model import build as build_ir
 from tensorsplit.conformance.models.onnx_graphs import build as build_onnx
 from tensorsplit.conformance.models.onnx_model import SplitModel
 
-BODIES: tuple[tuple[str, ...], ...] = ((), ("if",), ("loop",), ("scan",), ("function",))
+BODIES: tuple[tuple[str, ...], ...] = ((), *((place,) for place in PLACES[1:]))
 """Where a split node is."""
 
 SIMPLE_USES = {"output": None, "SequenceLength": None, "ConcatFromSequence": 0}
