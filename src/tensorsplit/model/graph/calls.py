@@ -125,7 +125,7 @@ def check_references(node: ir.Node, passed: Attributes | None, path: str) -> Non
         if passed is None:
             problem = f"the attribute {show(name)} refers to {show(to)} of a function"
             raise malformed(f"{problem}, but the node is in none", "give its value", path)
-        if to in passed and passed[to].type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+        if to in passed and passed[to].type in GRAPH_TYPES:
             problem, fix = "a body is passed to a function", "write the body in the function"
             raise SplitError(UNSUPPORTED_NODE, problem, fix, node=path)
 
