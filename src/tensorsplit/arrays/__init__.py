@@ -149,11 +149,17 @@ def execute(
         copy = as_flag(copy, plan.operator)
     if library.unknown is not None:
         prove(plan, library.unknown)
-    if isinstance(out, BufferPool):
-        return library.pooled(array, plan, out)
-    if out is not None:
+    if out is None:
+        return library.copies(array, plan) if copy else library.views(array, plan)
+    try:
+        if isinstance(out, BufferPool):
+            return library.pooled(array, plan, out)
         return library.copies_into(array, plan, out)
-    return library.copies(array, plan) if copy else library.views(array, plan)
+    except SplitError as error:
+        if error.parameter is None:  # else it is of an environment variable
+            error.parameter = "out"
+            error.located(operator=plan.operator)
+        raise
 
 
 def as_flag(copy: object, operator: str) -> bool:

@@ -91,17 +91,13 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
 
     Buffers that don't fit are refused before any byte is written (TS401 to TS405).
     """
-    try:
-        _check_alike(array, out)
-        check_buffers(_memory(array), plan, list(map(_memory, out)) if type(out) is list else out)
-        parts = views(array, plan)
-        for number, (buffer, part) in enumerate(zip(out, parts, strict=True)):
-            _check_writable(number, buffer, part)
-        for buffer, part in zip(out, parts, strict=True):
-            buffer[...] = part
-    except SplitError as error:
-        error.parameter = "out"
-        raise error.located(operator=plan.operator) from None
+    _check_alike(array, out)
+    check_buffers(_memory(array), plan, list(map(_memory, out)) if type(out) is list else out)
+    parts = views(array, plan)
+    for number, (buffer, part) in enumerate(zip(out, parts, strict=True)):
+        _check_writable(number, buffer, part)
+    for buffer, part in zip(out, parts, strict=True):
+        buffer[...] = part
     buffers: list[Array] = out
     return buffers
 

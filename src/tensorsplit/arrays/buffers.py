@@ -47,32 +47,6 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
 
     Those that the parts of an array can't be written to are refused (TS401 to TS405).
     """
-    try:
-        return _checked(array, plan, out)
-    except SplitError as error:
-        error.parameter = "out"
-        raise error.located(operator=plan.operator) from None
-
-
-def refuse_out(array: Any, plan: SplitPlan, _out: object) -> Any:
-    """Refuse any `out` for arrays that can't be written to (TS404)."""
-    kind = type(array)
-    name = f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
-    raise SplitError(
-        OUT_READ_ONLY,
-        f"parts of {name} can't be written to buffers",
-        "leave it out; `copy=True` makes parts that share nothing with the data",
-        operator=plan.operator,
-        parameter="out",
-    )
-
-
-def is_masked_array(value: object) -> bool:
-    """Whether it is one, without loading `numpy.ma` for those that are not."""
-    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
-
-
-def _checked(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     if type(out) is not list or len(out) != len(plan.sizes):
         what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
         fix = f"give a list of {count_of(len(plan.sizes), 'array')}"
@@ -104,6 +78,22 @@ def _checked(array: Array, plan: SplitPlan, out: object) -> list[Array]:
         _check_overlap(f"buffer {number}", buffer, array)
     _check_disjoint(buffers)
     return buffers
+
+
+def refuse_out(array: Any, _plan: SplitPlan, _out: object) -> Any:
+    """Refuse any `out` for arrays that can't be written to (TS404)."""
+    kind = type(array)
+    name = f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
+    raise SplitError(
+        OUT_READ_ONLY,
+        f"parts of {name} can't be written to buffers",
+        "leave it out; `copy=True` makes parts that share nothing with the data",
+    )
+
+
+def is_masked_array(value: object) -> bool:
+    """Whether it is one, without loading `numpy.ma` for those that are not."""
+    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
 def _check_overlap(name: str, buffer: Array, array: Array) -> None:

@@ -164,8 +164,6 @@ def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
             f"a pool has memory of the CPU, and the data is a {type(array).__name__} on"
             f" {array.device}{', which is traced' if is_traced else ''}",
             "use copy=True",
-            operator=plan.operator,
-            parameter="out",
         )
     dtype = _SAME_SIZE[array.element_size()]
     memories = [pool.empty(part, dtype) for part in plan.output_shapes]
@@ -177,16 +175,12 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
 
     Tensors that don't fit are refused before any byte is written (TS401 to TS405).
     """
-    try:
-        _check_buffers(array, plan, out)
-        if not _is_transformed() and all(map(_has_address, (array, *out))):
-            check_buffers(_addresses(array), plan, list(map(_addresses, out)))
-        elif len({*map(id, (array, *out))}) <= len(out):
-            problem = "a buffer is the data, or another buffer"
-            raise SplitError(OUT_OVERLAP, problem, "give buffers of their own")
-    except SplitError as error:
-        error.parameter = "out"
-        raise error.located(operator=plan.operator) from None
+    _check_buffers(array, plan, out)
+    if not _is_transformed() and all(map(_has_address, (array, *out))):
+        check_buffers(_addresses(array), plan, list(map(_addresses, out)))
+    elif len({*map(id, (array, *out))}) <= len(out):
+        problem = "a buffer is the data, or another buffer"
+        raise SplitError(OUT_OVERLAP, problem, "give buffers of their own")
     for buffer, part in zip(map(_bytes, out), views(_bytes(array), plan), strict=True):
         buffer.copy_(part)
     parts: list[Tensor] = out
