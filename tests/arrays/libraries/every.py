@@ -30,8 +30,6 @@ class Library:
     """Whether parts can be written to arrays."""
     has_lengths = True
     """Whether an array may give the lengths."""
-    drops_axes = True
-    """Whether parts may drop the axis."""
     examples = 25
     """How many random cases are quick enough."""
 
@@ -191,7 +189,7 @@ class Ndonnx(Library):
     """Arrays of ndonnx whose values are known."""
 
     element_types = (*STANDARD, "float16")
-    takes_out = drops_axes = False
+    takes_out = False
     examples = 8
 
     def __init__(self) -> None:
@@ -231,7 +229,7 @@ class OnnxIr(Library):
     """Values of a graph, which is then run as a model."""
 
     element_types = (*CLASSIC, "bfloat16")
-    takes_out = has_lengths = drops_axes = False
+    takes_out = has_lengths = False
     examples = 8
 
     def make(self, array: Array) -> Any:
