@@ -8,12 +8,12 @@ from operator import attrgetter
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting
-from tensorsplit.core.dimensions import Dim, is_known
+from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.emit import AtRunTime, Emission, Source, emit, takes_integers
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent, check_element_type, part_sizes
+from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.adapters_operands import count_from_front
@@ -76,7 +76,7 @@ def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emissio
     """The operands at the target; None where only Slice nodes can do it."""
     is_attribute = target.attribute("split") is not None
     try:
-        return emit(intent, target, _dimension(node, intent))
+        return emit(intent, target, _dimension(node))
     except SplitError as error:
         integers = intent.source is None or takes_integers(intent.operator, intent.source)
         if error.kind is CANNOT_EXPRESS and is_attribute and integers:
@@ -84,22 +84,13 @@ def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emissio
         raise
 
 
-def _dimension(node: NodeConversion, intent: Intent) -> Dim:
+def _dimension(node: NodeConversion) -> Dim:
     """The dimension that is split, if it is known and the node can split it.
 
     One that it can't split is left to the running model: a node that never runs may be so.
     """
-    shape, axis = node.shape(), intent.axis
-    if shape is None or axis is None:
-        return None
-    if not -len(shape) <= axis < len(shape):
-        return None
-    try:
-        if is_known(shape[axis]) and intent.given is not None:
-            part_sizes(intent, shape[axis])
-    except SplitError:
-        return None
-    return shape[axis]
+    plan = node.conversion.facts.split(node.ref).plan
+    return None if plan is None else plan.input_shape[plan.axis]
 
 
 def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
@@ -204,7 +195,7 @@ def _make_variadic(node: NodeConversion) -> None:
     if intent.rule in (ceil, equal) and intent.given == (1,):
         lengths = node.make.constant([-1])
     else:
-        operands = emit(intent, VENDOR_SPLIT, _dimension(node, intent)).inputs
+        operands = emit(intent, VENDOR_SPLIT, _dimension(node)).inputs
         lengths = _lengths(node, intent, operands[VENDOR_SPLIT.lengths[0].operand])
     node.set_inputs(node.input(0), axis, lengths)
     node.node.domain, node.node.op_type = DOMAIN, VENDOR_SPLIT.name
