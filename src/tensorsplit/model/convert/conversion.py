@@ -269,11 +269,7 @@ class NodeConversion:
         replaced = [(old, new) for old, new in pairs if new is not None]
         for old, new in replaced:
             conversion.facts.set(new, conversion.facts.of(old))
-            new.metadata_props.update(old.metadata_props)
-            new.name, new.doc_string = old.name or new.name, old.doc_string
-            new.type = old.type or new.type
-            new.shape = new.shape if old.shape is None else old.shape
-        conversion.edits.replace(replaced)
+        conversion.edits.stand_in(replaced)
         became = self.origin.became
         if self._before is None and self.op_type in became:
             became.remove(self.op_type)

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import onnx_ir as ir
 
@@ -66,6 +66,15 @@ class Edits:
                 changed[node][index] = new
         for node, inputs in changed.items():
             change_inputs(node, inputs)
+
+    def stand_in(self, pairs: Sequence[tuple[ir.Value, ir.Value]]) -> None:
+        """As `replace`, and have the new values take over the names and what is declared."""
+        for old, new in pairs:
+            new.name, old.name = old.name or new.name, None
+            new.type, new.doc_string = old.type or new.type, old.doc_string or new.doc_string
+            new.shape = new.shape if old.shape is None else old.shape  # that of a scalar is false
+            new.metadata_props.update(old.metadata_props)
+        self.replace(pairs)
 
     def _listed(self, graph: ir.Graph, value: ir.Value) -> list[int]:
         """Where a graph lists a value as its output; looked up again if others changed the list."""

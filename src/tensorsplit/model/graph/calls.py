@@ -323,11 +323,8 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
                 change_inputs(reader, {position: None})
             continue
         taken.add(new)
-        new.name, old.name = old.name or new.name, None
-        new.type = old.type or new.type
-        new.shape = new.shape if old.shape is None else old.shape  # that of a scalar is false
         replaced.append((old, new))
-    edits.replace(replaced)
+    edits.stand_in(replaced)
     ref.scope.insert_before(call, nodes)
     edits.retire(call)
     return inner

@@ -135,12 +135,8 @@ class Lowering:
         """Have values that were newly made take the name, type and place of others: old, new."""
         for old, new in pairs:
             self.fresh.discard(new)
-            new.type, new.shape, new.doc_string = old.type, old.shape, old.doc_string
-            new.metadata_props.update(old.metadata_props)
             self.facts.set(new, self.facts.of(old))
-            if old.name:
-                new.name, old.name = old.name, self.names.fresh(f"{old.name}_before")
-        self.edits.replace(pairs)
+        self.edits.stand_in(pairs)
 
     def note(self, entry: Limitation) -> None:
         """Note what the target may do wrongly of the lowered model; warn of values it changes."""
