@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
-from tensorsplit.core.errors import NOT_DIVISIBLE, PART_NAMES, SplitError, show
+from tensorsplit.core.errors import NOT_DIVISIBLE, PART_NAMES, SplitError, count_of, show
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.resolve import check_element_type
@@ -103,7 +103,7 @@ class SplitRule:
         if len(names) != count:
             raise SplitError(
                 PART_NAMES,
-                f"there are {len(names)} names for {count} parts",
+                f"{count_of(len(names), 'name')} for {count_of(count, 'part')}",
                 "give one for each part",
                 parameter="names",
             )

@@ -92,8 +92,6 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
                 found = path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if stat.S_ISDIR(found.st_mode):
-            return None
         if not stat.S_ISREG(found.st_mode):
             raise _unreadable(str(path), "it is no regular file")
         return int(found.st_size)
