@@ -1,9 +1,10 @@
-"""Loaded by workers of the tests: tasks take a moment, or a worker differs from the client."""
+"""Loaded by workers of the tests: tasks take long, or a worker differs from the client."""
 
 from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import fsspec.implementations.local as local
@@ -15,6 +16,10 @@ run = cluster._run
 
 
 def slow_run(*arguments: Any) -> int:
+    while "TEST_ENDLESS" in os.environ:
+        place = Path(arguments[0].token).parent / "late"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "file").write_bytes(b"late")
     time.sleep(float(os.environ.get("TEST_TASK_SECONDS", "0")))
     return run(*arguments)
 

@@ -209,6 +209,17 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
     are_written(out)
 
 
+def test_processes_that_are_interrupted(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tensorsplit", "split", str(store(tmp_path))]
+    options = ["-o", str(tmp_path / "out"), "--num-outputs", "2", "--workers", "1"]
+    slow = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "tests.files.slow_tasks", "TEST_ENDLESS": "1"}
+    client = subprocess.Popen([*command, *options], env={**os.environ, **slow})
+    wait_for(lambda: any(tmp_path.glob(".tensorsplit*/late/file")))
+    client.send_signal(signal.SIGINT)
+    assert client.wait(timeout=200) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
 def test_schedulers_that_are_not_there(tmp_path: Path) -> None:
     source = store(tmp_path)
     for address in ("tcp://127.0.0.1:9", "nonsense://x", "x"):

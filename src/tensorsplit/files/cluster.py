@@ -37,7 +37,7 @@ WORKER_TIMEOUT = 60.0
 
 _LIBRARIES = ("numpy", "safetensors", "zarr", "numcodecs", "fsspec")
 _CONNECTING = 30.0
-_SETTLING = 10.0
+_SETTLING = 60.0
 _LOOK = 1.0
 _AHEAD = 3
 
@@ -260,10 +260,19 @@ class DaskCluster:
                     progress(waiting.pop(future))
         finally:
             if waiting:  # whatever still writes into a draft that is about to be removed
-                self._client.cancel(list(waiting), force=True)
-                with contextlib.suppress(Exception):
-                    self._client.run(_settle)
+                self._end(list(waiting))
         return total
+
+    def _end(self, tasks: list[Future[int]]) -> None:
+        """End what runs, with the processes that are ours; others end the tasks that they began."""
+        if self._address is None:
+            self._closing.close()
+            return
+        self._client.cancel(tasks, force=True)
+        with contextlib.suppress(Exception):
+            fs, path = url_to_fs(self._gate.token)
+            fs.rm(path)  # or another task would begin
+            self._client.run(_settle)
 
     def _threads(self) -> int:
         """How many threads the cluster has now; refused (TS710) after a while without any."""
