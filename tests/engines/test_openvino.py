@@ -266,6 +266,19 @@ def test_a_session_checks_splits_of_what_it_computes_each_time(tmp_path: Path) -
                 session.run({"x": data, "n": np.array([half, 3])})
 
 
+def test_a_session_goes_on_after_a_run_that_failed(tmp_path: Path) -> None:
+    """What OpenVINO compiled would go on with the length 6."""
+    x, w = parameter("x", "f32", "?"), parameter("w", "f32", "?")
+    square = ov.opset8.reshape(w, int64(2, 2), special_zero=False)
+    path = save(tmp_path, [ov.opset8.sign(x).output(0), square.output(0)], [x, w])
+    session = ts.session(path, engine="openvino")
+    for _ in range(2):
+        signs, squared = session.run({"x": X[0, :4], "w": X[0, :4]}).values()
+        assert (signs.tolist(), squared.tolist()) == ([1, 1, 1, 1], [[1, 2], [3, 4]])
+        with pytest.raises(ts.SplitError, match=r"TS603.*Reshape"):
+            session.run({"x": X[0, :6], "w": X[0, :5]})
+
+
 def looped(*lengths: int) -> tuple[list[Any], Any]:
     """A Loop of two rounds whose body splits what it carries along; and its Parameter."""
     inner = parameter("inner", "f32", "2,?")

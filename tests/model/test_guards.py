@@ -123,6 +123,16 @@ class Family:
             yield {"x": data, **fed.feeds}, wanted
 
 
+Case: TypeAlias = "tuple[dict[str, Array], list[Array] | None]"
+
+
+def with_right_ones(cases: Iterator[Case]) -> list[Case]:
+    """Each case that is refused between two runs of what is right, for the model has to go on."""
+    listed = list(cases)
+    right = next(case for case in listed if case[1] is not None)
+    return [each for case in listed for each in ([case] if case[1] else [right, case, right])]
+
+
 def dims(sizes: dict[int, tuple[int, ...] | None]) -> tuple[Fed, ...]:
     """Data of each length."""
     return tuple(Fed(dim, parts) for dim, parts in sizes.items())
@@ -195,6 +205,10 @@ def count(parts: list[Array], _fed: Fed, _axis: int) -> list[Array]:
     return [np.array(len(parts))]
 
 
+def three_times(parts: list[Array], _fed: Fed, _axis: int) -> list[Array]:
+    return [np.array(3 * len(parts))]
+
+
 def joined(parts: list[Array], _fed: Fed, axis: int) -> list[Array]:
     return [np.concatenate(parts, axis)]
 
@@ -260,6 +274,14 @@ def sequences() -> Iterator[Family]:
             initializers="int64[2] l = {2, 4}",
             expected=expected,
         )
+    same = tuple(positions(dims({6: (3, 3), 5: None, 0: None})))
+    yield Family(
+        *("equal constants at", 18, USES["at"][0], "a", same, "int64 i"),
+        initializers="int64[2] l = {3, 3}",
+        expected=at,
+    )
+    triple = f"{SPLIT} m = SequenceLength(s) c = Constant<value_int = 3>() n = Mul(m, c)"
+    yield Family("length times 3", 18, triple, "n", LISTS, "int64[2] l", expected=three_times)
     several = lengths({(2, 4): (2, 4), (1, 2, 3): (1, 2, 3)}, [(-1, 7), (2, 3), (2, 5), (0, 0)])
     erase = f"{SPLIT} e = SequenceErase(s, i) a = ConcatFromSequence<axis=AXIS>(e)"
     fed_too = tuple(positions(several)), "int64[L] l, int64 i"
@@ -337,7 +359,10 @@ def test_a_lowered_model_is_refused_for_all_that_the_standard_refuses(
     for axis, rank, element, others in SHAPES:
         model = family.model(axis, rank, element)
         lowered = ts.lower(model, target=target)
-        feeds, wanted = zip(*family.cases(axis, rank, element, others), strict=True)
+        cases = family.cases(axis, rank, element, others)
+        if element == "float":  # others OpenVINO converts, and goes on with a shape of that run
+            cases = iter(with_right_ones(cases))
+        feeds, wanted = zip(*cases, strict=True)
         for engine in RUN_BY[target]:
             found = outcomes(processes, engine, lowered, list(feeds))
             for each in zip(found, wanted, feeds, strict=True):
@@ -375,7 +400,8 @@ def test_openvino_with_the_extensions_refuses_too(
     """The import makes the parts itself, with the same guards."""
     for axis, rank, element, others in SHAPES[:2]:
         model = family.model(axis, rank, element)
-        feeds, wanted = zip(*family.cases(axis, rank, element, others), strict=True)
+        cases = with_right_ones(family.cases(axis, rank, element, others))
+        feeds, wanted = zip(*cases, strict=True)
         found = outcomes(processes, "openvino-extended", model, feeds)
         for each in zip(found, wanted, feeds, strict=True):
             assert_right(*each)
@@ -405,6 +431,31 @@ def test_one_thread_of_openvino_refuses_as_well(
     lowered = ts.lower(family.model(0, 1, "float"), target="openvino")
     feeds, wanted = zip(*family.cases(0, 1, "float", 0), strict=True)
     for each in zip(attempts(processes, "openvino", lowered, feeds, 1), wanted, feeds, strict=True):
+        assert_right(*each)
+
+
+BODIES = {
+    "If": "go = Constant<value = bool {1}>() a = If(go)<then_branch = t() => (float[P] b) {"
+    " b = SequenceAt(s, i) }, else_branch = e() => (float[Q] d) { d = Identity(x) }>",
+    "Loop": "one = Constant<value_int = 1>() go = Constant<value = bool {1}>()"
+    " a = Loop(one, go, x)<body = t(int64 k, bool c, float[P] y) => (bool d, float[Q] b) {"
+    " d = Identity(c) b = SequenceAt(s, i) }>",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_openvino_goes_on_after_a_refusal_in_a_body(
+    processes: dict[str, EngineProcess], body: str
+) -> None:
+    fed = tuple(positions(dims({6: (3, 3)})))
+    family = Family(
+        *(body, 18, f"{SPLIT} {BODIES[body]}", "a", fed, "int64 i"),
+        initializers="int64[2] l = {3, 3}",
+        expected=at,
+    )
+    lowered = ts.lower(family.model(0, 1, "float"), target="openvino")
+    feeds, wanted = zip(*with_right_ones(family.cases(0, 1, "float", 0)), strict=True)
+    for each in zip(outcomes(processes, "openvino", lowered, feeds), wanted, feeds, strict=True):
         assert_right(*each)
 
 

@@ -309,7 +309,7 @@ def guarded(number: Number, condition: Condition) -> Formula:
     No element is left then, and no engine reshapes an empty tensor to one element. An index out of
     range would not do: OpenVINO takes it.
     """
-    return _sure((number,), condition, 1)
+    return _sure((number,), condition, 1, number)
 
 
 def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
@@ -319,7 +319,7 @@ def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
     """
     lengths = value(held)
     if count is not None:
-        lengths = _sure(lengths, same(size_of(lengths), count), count)
+        lengths = _sure(lengths, same(size_of(lengths), count), count, 0)
     return maximum(minimum(lengths, dim + 1), -2)  # type: ignore[no-any-return]  # a formula
 
 
@@ -337,7 +337,7 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> A
         return held  # the rule has refused what does not fit
     if checks_sum:
         return held if _all_natural(held) else _poisoned(dim, held)
-    return _sure(held, _fit(dim, held), count)
+    return _sure(held, _fit(dim, held), count, as_formula(held))
 
 
 def fitting_zero(dim: Number, lengths: Numbers) -> Number:
@@ -345,7 +345,7 @@ def fitting_zero(dim: Number, lengths: Numbers) -> Number:
     held = listed(lengths)
     if is_known(dim) and isinstance(held, tuple):
         return 0
-    return _sure((0,), _fit(dim, held), 1)
+    return _sure((0,), _fit(dim, held), 1, 0)
 
 
 def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Number]]:
@@ -388,10 +388,15 @@ def _fit(dim: Number, lengths: Any) -> Condition:
     return same(total(lengths if _all_natural(lengths) else _poisoned(dim, lengths)), dim)
 
 
-def _sure(numbers: Any, condition: Condition, count: int) -> Formula:
-    """The numbers if a condition holds; else none, which no engine reshapes to their count."""
+def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> Formula:
+    """The numbers if a condition holds; else none, which no engine reshapes to their count.
+
+    What it is otherwise is never used. The choice keeps OpenVINO from moving calculations with a
+    constant that follow to before the reshape: after one refusal it would refuse everything.
+    """
     kept = Formula("head", as_formula(listed(numbers)), choose(condition, count, 0))
-    return Formula("shaped", kept, count, is_natural=_all_natural(listed(numbers)))
+    shaped = Formula("shaped", kept, count, is_natural=_all_natural(listed(numbers)))
+    return choose(condition, shaped, otherwise) if isinstance(condition, Formula) else shaped
 
 
 def as_formula(numbers: Numbers) -> Formula:

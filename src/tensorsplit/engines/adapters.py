@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, TypeAlias
 
@@ -141,26 +142,39 @@ def load_openvino(model: str | bytes, weights: bytes) -> Run:
 
     core = openvino.Core()
     network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
-    compiled = compile_openvino(core, network)
+    infer = compile_openvino(core, network)
 
     def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
-        return infer_openvino(compiled, openvino_tensors(network, model, inputs), outputs)
+        return infer(openvino_tensors(network, model, inputs), outputs)
 
     return run
 
 
-def compile_openvino(core: Any, network: Any) -> Any:
-    """Compile a model that OpenVINO has read."""
-    return core.compile_model(network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+def compile_openvino(
+    core: Any, network: Any
+) -> Callable[[Mapping[int, Any], Sequence[str]], dict[str, Any]]:
+    """What runs a model that OpenVINO has read, on tensors as of `openvino_tensors`.
 
+    After a run that failed it is compiled anew: nodes keep the shapes of that run, so that data
+    that is right is refused, or comes out in another shape (measured on 2026.4).
+    """
+    made = partial(core.compile_model, network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+    compiled: Any = made()
 
-def infer_openvino(compiled: Any, fed: Mapping[int, Any], outputs: Sequence[str]) -> dict[str, Any]:
-    """Run a model that OpenVINO has compiled; what is fed is as of `openvino_tensors`."""
-    request = compiled.create_infer_request()  # without the state of an earlier run
-    request.start_async(fed)  # infer() loses errors where there is one thread
-    request.wait()
-    tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]
-    return {name: from_openvino(tensor) for name, tensor in zip(outputs, tensors, strict=True)}
+    def infer(fed: Mapping[int, Any], outputs: Sequence[str]) -> dict[str, Any]:
+        nonlocal compiled
+        taken = compiled = compiled or made()
+        request = taken.create_infer_request()  # without the state of an earlier run
+        request.start_async(fed)  # infer() loses errors where there is one thread
+        try:
+            request.wait()
+        except RuntimeError:
+            compiled = None
+            raise
+        tensors = [request.get_output_tensor(place) for place in range(len(taken.outputs))]
+        return {name: from_openvino(tensor) for name, tensor in zip(outputs, tensors, strict=True)}
+
+    return infer
 
 
 def openvino_tensors(network: Any, model: str | bytes, inputs: Mapping[str, Any]) -> dict[int, Any]:

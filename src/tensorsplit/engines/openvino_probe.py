@@ -21,7 +21,6 @@ from tensorsplit.engines.adapters import (
     Run,
     compile_openvino,
     from_openvino,
-    infer_openvino,
     openvino_tensors,
 )
 from tensorsplit.openvino.split_guards import (
@@ -45,20 +44,20 @@ def load(model: str | bytes, weights: bytes) -> Run:
         tensors = openvino_tensors(network, model, inputs)
         shapes = tuple(tuple(tensor.shape) for tensor in tensors.values())
         with _stops():
-            checked, compiled = made.get(shapes) or (network.clone(), None)
-            if compiled is None:
+            checked, infer = made.get(shapes) or (network.clone(), None)
+            if infer is None:
                 pairs = zip(tensors, shapes, strict=True)
                 given = {checked.inputs[i]: openvino.PartialShape(list(s)) for i, s in pairs}
                 checked.reshape(given)
                 guard_bodies(checked)
             _check_splits(core, checked, tensors)
-            if compiled is None:  # only now: compiling folds constants, lengths among them
+            if infer is None:  # only now: compiling folds constants, lengths among them
                 guarded = checked.clone()
                 guard_splits(guarded)
-                compiled = compile_openvino(core, guarded)
+                infer = compile_openvino(core, guarded)
                 made.clear()
-                made[shapes] = checked, compiled
-            return infer_openvino(compiled, tensors, outputs)
+                made[shapes] = checked, infer
+            return infer(tensors, outputs)
 
     return run
 
@@ -68,11 +67,11 @@ def load_guarded(model: str | bytes, weights: bytes) -> Run:
     core, network = _read(model, weights)
     guard_splits(network)
     with _stops():
-        compiled = compile_openvino(core, network)
+        infer = compile_openvino(core, network)
 
     def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
         with _stops():
-            return infer_openvino(compiled, openvino_tensors(network, model, inputs), outputs)
+            return infer(openvino_tensors(network, model, inputs), outputs)
 
     return run
 

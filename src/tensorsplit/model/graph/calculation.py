@@ -71,13 +71,16 @@ def are_checked(node: ir.Node, axis: int, dim: Dim) -> bool:
     What is recognised are the very nodes that `Calculation` makes from opset 13 on.
     """
     data, lengths = node.inputs[:2]
-    kept = None if lengths is None else lengths.producer()
-    held = kept.inputs[0] if kept is not None and kept.inputs else None
-    given = None if held is None else held.producer()
-    if given is None or given.op_type != "Slice" or given.inputs[:1] in ((), (None,)):
+    given = lengths
+    for op_type, place in (("Where", 1), ("Reshape", 0), ("Slice", 0)):
+        made = None if given is None else given.producer()
+        if made is None or made.op_type != op_type or len(made.inputs) <= place:
+            return False
+        given = made.inputs[place]
+    if given is None:
         return False
-    known = constant(given.inputs[0])
-    numbers = value(given.inputs[0]) if known is None else tuple(known.tolist())
+    known = constant(given)
+    numbers = value(given) if known is None else tuple(known.tolist())
     guard = partial(fitting, lengths=numbers, count=len(node.outputs), checks_sum=False)
     dims: list[Number] = [dimension(data, axis), *([dim] if is_known(dim) else [])]
     return any(_is_made(lengths, guard(each)) for each in dims)
