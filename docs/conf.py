@@ -27,7 +27,10 @@ extensions = [
 ]
 exclude_patterns = ["_templates"]
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!tensorsplit\.).*")]  # other libraries: no network is needed
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!tensorsplit\.).*"),  # other libraries: no network is needed
+    ("py:class", r"tensorsplit\.arrays\.typed\..*"),  # what stands for any type of array
+]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3  # links to headings, spelled as on GitHub
