@@ -443,6 +443,13 @@ BODIES = {
 }
 
 
+def assert_goes_on(processes: dict[str, EngineProcess], family: Family) -> None:
+    lowered = ts.lower(family.model(0, 1, "float"), target="openvino")
+    feeds, wanted = zip(*with_right_ones(family.cases(0, 1, "float", 0)), strict=True)
+    for each in zip(outcomes(processes, "openvino", lowered, feeds), wanted, feeds, strict=True):
+        assert_right(*each)
+
+
 @pytest.mark.parametrize("body", BODIES)
 def test_openvino_goes_on_after_a_refusal_in_a_body(
     processes: dict[str, EngineProcess], body: str
@@ -453,10 +460,17 @@ def test_openvino_goes_on_after_a_refusal_in_a_body(
         initializers="int64[2] l = {3, 3}",
         expected=at,
     )
-    lowered = ts.lower(family.model(0, 1, "float"), target="openvino")
-    feeds, wanted = zip(*with_right_ones(family.cases(0, 1, "float", 0)), strict=True)
-    for each in zip(outcomes(processes, "openvino", lowered, feeds), wanted, feeds, strict=True):
-        assert_right(*each)
+    assert_goes_on(processes, family)
+
+
+def test_the_loop_of_a_join_goes_on_after_a_refusal(processes: dict[str, EngineProcess]) -> None:
+    """OpenVINO's Loop would read what is no longer there."""
+    stacked = f"{SPLIT} b = ConcatFromSequence<axis=0, new_axis=1>(s) a = Squeeze(b, zero)"
+    fed = (Fed(6, (6,), {"l": np.array([6])}), Fed(8, None, {"l": np.array([6])}))
+    family = Family(
+        *("stacked", 18, stacked, "a", fed, "int64[1] l"), initializers="int64[1] zero = {0}"
+    )
+    assert_goes_on(processes, family)
 
 
 def test_what_stays_as_it_was_needs_no_guard() -> None:

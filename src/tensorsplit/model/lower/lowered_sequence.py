@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -14,7 +14,9 @@ from tensorsplit.core.arithmetic import (
     Number,
     Numbers,
     as_formula,
+    at_least,
     dimension,
+    guarded,
     head,
     joined,
     listed,
@@ -185,6 +187,12 @@ class PackedParts:
     def behind(self, make: Calculation, place: Number) -> Piece:
         """What comes from a position on."""
         return self._slice(make, self._start(place), self._end), tail(self.beside, place)
+
+    def not_empty(self, point: InsertionPoint) -> PackedParts:
+        """The same parts; the running model stops if there are none."""
+        if is_known(self.count):
+            return self
+        return replace(self, point=point, zero=self.zero + guarded(0, at_least(1, self.count)))
 
     def _slice(self, make: Calculation, start: Number, end: Number) -> ir.Value:
         return make.slice(self.data, start, end, self.layout.along, by_index=self.by_index)

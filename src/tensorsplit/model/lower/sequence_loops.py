@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number, position
+from tensorsplit.core.arithmetic import Number
 from tensorsplit.model.features import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
@@ -88,7 +89,10 @@ def join_in_loop(
         held = packed.at(inside, place)
         return inside.unsqueeze(held, [axis]) if new_axis else held
 
-    first = part(make, position(0, packed.count, packed.count - 1))
+    # Of data that it takes from before the guards OpenVINO's Loop keeps what a refused run left
+    count, packed = packed.count, packed.not_empty(make)
+    packed = replace(packed, data=packed.whole, zero=0)
+    first = part(make, 0)
     start = make.slice(first, 0, 0, axis, by_index=packed.by_index)
     inner, number = Calculation(make.names, make.opset, make.stem), _number(make)
     going, so_far = (
@@ -103,7 +107,7 @@ def join_in_loop(
     name = make.names.fresh(f"{make.stem}_body")
     body = ir.Graph([number, going, so_far], [goes_on, joined], nodes=inner.nodes, name=name)
     always = make.constant(True, np.bool_)
-    return make.op("Loop", [make.scalar(packed.count), always, start], {"body": body})
+    return make.op("Loop", [make.scalar(count), always, start], {"body": body})
 
 
 def _number(make: Calculation) -> ir.Value:

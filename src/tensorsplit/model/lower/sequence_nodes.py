@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -12,9 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import (
     Formula,
     Number,
-    at_least,
     fitting_zero,
-    guarded,
     head,
     joined,
     minimum,
@@ -238,10 +235,7 @@ def _joined_at_once(
     if packed.layout.is_flat or not (is_whole or is_stacked):
         return None
     make = step.point
-    if not is_known(packed.count):  # an empty sequence can't be joined
-        zero = packed.zero + guarded(0, at_least(1, packed.count))
-        packed = replace(packed, point=make, zero=zero)
-    whole = packed.whole
+    whole = packed.not_empty(make).whole
     if is_whole:
         step.result(whole)
         return "the data itself"
