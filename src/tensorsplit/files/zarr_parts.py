@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,7 +179,7 @@ class _Arrays(Mapping[str, StoredTensor]):
     def __iter__(self) -> Iterator[str]:
         if self._root is None:
             return iter(self._found)
-        found = {path for path, each in self._members() if isinstance(each, zarr.Array)}
+        found = {path for path, each in self._members if isinstance(each, zarr.Array)}
         if lost := self._found.keys() - found:
             raise SplitError(
                 UNREADABLE_TENSORS,
@@ -195,12 +196,14 @@ class _Arrays(Mapping[str, StoredTensor]):
         """What describes the groups, by their paths."""
         if self._root is None:
             return {}
-        paths = [path for path, each in self._members() if isinstance(each, zarr.Group)]
+        paths = [path for path, each in self._members if isinstance(each, zarr.Group)]
         return {path: documents_of(self._url, path) for path in ("", *paths)}
 
-    def _members(self) -> Iterable[tuple[str, Found]]:
-        """The arrays and groups of the group that the store is."""
-        assert self._root is not None  # noqa: S101 - for the type checker
+    @cached_property
+    def _members(self) -> Sequence[tuple[str, Found]]:
+        """The arrays and groups of the group that the store is; listing takes time at a URL."""
+        if self._root is None:
+            return ()
         with refusing(self._url):
             return list(self._root.members(max_depth=None, use_consolidated_for_children=False))
 
