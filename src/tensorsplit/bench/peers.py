@@ -149,8 +149,9 @@ def _torch(task: Task, function: str | None = None, *, out: bool = False, **how:
         raise UnableError(_NO_SUCH_ARRAY, error) from None
     if out:
         how["out"] = given
-    call = _ours_of(task, tensor, **how)
-    if function is not None:
+    if function is None:
+        call = _ours_of(task, tensor, **how)
+    else:
         operands = tensor, list(task.workload.sizes), task.workload.axis
         call = partial(getattr(torch, function), *operands, **how)
     return Prepared(call, lambda parts: [part.numpy() for part in parts or given], buffers)
@@ -168,9 +169,10 @@ def _jax(task: Task, *, ours: bool = False) -> Prepared:
         array = jax.numpy.asarray(source)
     except TypeError as error:
         raise UnableError(_NO_SUCH_ARRAY, error) from None
-    call: Callable[[], Any] = partial(jax.lax.split, array, workload.sizes, workload.axis)
     if ours:
         call = _ours_of(task, array, copy=True)
+    else:
+        call = partial(jax.lax.split, array, workload.sizes, workload.axis)
     return Prepared(
         lambda: jax.block_until_ready(call()), lambda parts: list(map(np.asarray, parts))
     )
