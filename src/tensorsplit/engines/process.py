@@ -146,7 +146,7 @@ def _refusal_of(_type: type, fields: Any) -> SplitError:
     """A refusal of this package's own, as `worker.outcome` tells it."""
     told = msgspec.convert(fields, dict[str, str | None])
     kind = KINDS[told.pop("code") or ""]
-    return SplitError(kind, **told)  # type: ignore[arg-type]
+    return SplitError(kind, **told)  # type: ignore[arg-type]  # problem and fix are texts
 
 
 class EngineProcess:

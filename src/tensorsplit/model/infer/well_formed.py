@@ -320,7 +320,8 @@ def _of_scan(node: ir.Node, opset: int, fact_of: FactOf) -> _Rounds:
 
 def _scanned(node: ir.Node) -> int | None:
     """How many of its inputs a Scan runs along."""
-    return attribute_of(node, "num_scan_inputs", ir.AttributeType.INT)  # type: ignore[no-any-return]
+    count: int | None = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT)
+    return count
 
 
 def _of_map(node: ir.Node, _: int, fact_of: FactOf) -> _Rounds:
