@@ -12,7 +12,7 @@ namespace {
 
 // Addresses are numbers here: with strides that no element is reached by, pointers would overflow.
 struct Memory {
-    std::uintptr_t begin, end;
+    std::uintptr_t begin = 0, end = 0;
 };
 
 // The bytes between the first and the last element; no memory if there is none.
@@ -37,18 +37,42 @@ bool are_disjoint(std::vector<Memory>& memories) {
     return std::adjacent_find(memories.begin(), memories.end(), meet) == memories.end();
 }
 
-// The shape of a part; how many dimensions it has.
-int part_shape(PyArrayObject* array, const Division& division, npy_intp size, npy_intp* shape) {
-    int rank = 0;
-    for (int i = 0; i < PyArray_NDIM(array); ++i) {
-        if (i != division.axis) {
-            shape[rank++] = PyArray_DIM(array, i);
-        } else if (division.keepdims) {
-            shape[rank++] = size;
+// The shapes of the parts, which differ in one dimension at most.
+class PartShape {
+  public:
+    explicit PartShape(const Request& request) {
+        for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
+            const npy_intp extent = PyArray_DIM(request.array, i);
+            if (i != request.division.axis) {
+                others_ *= extent;
+            } else if (request.division.keepdims) {
+                size_ = &shape_[rank_];
+            } else {
+                continue;
+            }
+            shape_[rank_++] = extent;
         }
     }
-    return rank;
-}
+    PartShape(const PartShape&) = delete;
+    PartShape& operator=(const PartShape&) = delete;
+
+    // The shape of a part of that size.
+    const npy_intp* of(npy_intp size) {
+        if (size_ != nullptr) *size_ = size;
+        return shape_;
+    }
+
+    int rank() const { return rank_; }
+
+    // How many elements a part has for each index of the axis.
+    npy_intp others() const { return others_; }
+
+  private:
+    npy_intp shape_[NPY_MAXDIMS];
+    npy_intp* size_ = nullptr;  // in the shape, if the axis stays
+    npy_intp others_ = 1;
+    int rank_ = 0;
+};
 
 // The type with a new reference, for a function that steals one.
 PyArray_Descr* shared(PyArray_Descr* type) {
@@ -115,7 +139,7 @@ PyObject* with_base(PyObject* array, PyObject* base) {
 }
 
 bool has_shape(PyArrayObject* array, const npy_intp* shape, int rank) {
-    return PyArray_NDIM(array) == rank && std::equal(shape, shape + rank, PyArray_DIMS(array));
+    return PyArray_NDIM(array) == rank && same_numbers(shape, PyArray_DIMS(array), rank);
 }
 
 bool have_same_type(PyArrayObject* a, PyArrayObject* b) {
@@ -146,17 +170,15 @@ Split split_of(const Request& request) {
 }
 
 PyObject* new_part(const Request& request, npy_intp size) {
-    npy_intp shape[NPY_MAXDIMS];
-    const int rank = part_shape(request.array, request.division, size, shape);
-    return PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(request.array)), rank, shape,
-                                nullptr, nullptr, 0, nullptr);
+    PartShape shape(request);
+    return PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(request.array)), shape.rank(),
+                                shape.of(size), nullptr, nullptr, 0, nullptr);
 }
 
 PyObject* new_pooled_part(const Request& request, npy_intp size,
                           const std::shared_ptr<Blocks>& blocks) {
-    npy_intp shape[NPY_MAXDIMS];
-    const int rank = part_shape(request.array, request.division, size, shape);
-    Owned part(new_pooled(PyArray_DESCR(request.array), rank, shape, blocks));
+    PartShape shape(request);
+    Owned part(new_pooled(PyArray_DESCR(request.array), shape.rank(), shape.of(size), blocks));
     return part.get() == Py_None ? new_part(request, size) : part.release();
 }
 
@@ -208,20 +230,22 @@ PyObject* ViewMaker::next(npy_intp size) {
 
 bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& out) {
     if (out.size() != request.division.sizes.size()) return false;
-    std::vector<Memory> memories;
-    memories.reserve(out.size() + 1);
-    memories.push_back(memory_of(request.array));
+    PartShape shape(request);
+    const npy_intp bytes = shape.others() * PyArray_ITEMSIZE(request.array);
+    std::vector<Memory> memories(out.size() + 1);
+    memories.back() = memory_of(request.array);
     for (std::size_t i = 0; i < out.size(); ++i) {
         if (!is_plain_array(out[i])) return false;
         auto* buffer = reinterpret_cast<PyArrayObject*>(out[i]);
-        npy_intp shape[NPY_MAXDIMS];
         const npy_intp size = request.division.sizes[i];
-        const int rank = part_shape(request.array, request.division, size, shape);
-        if (!has_shape(buffer, shape, rank) || !have_same_type(buffer, request.array) ||
-            !PyArray_IS_C_CONTIGUOUS(buffer) || !PyArray_ISWRITEABLE(buffer)) {
+        if (!has_shape(buffer, shape.of(size), shape.rank()) ||
+            !have_same_type(buffer, request.array) || !PyArray_IS_C_CONTIGUOUS(buffer) ||
+            !PyArray_ISWRITEABLE(buffer)) {
             return false;
         }
-        memories.push_back(memory_of(buffer));
+        const auto begin = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(buffer));
+        const auto length = static_cast<std::uintptr_t>(size * bytes);
+        if (length != 0) memories[i] = {begin, begin + length};
     }
     return are_disjoint(memories);
 }

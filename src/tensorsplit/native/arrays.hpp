@@ -16,6 +16,15 @@ namespace tensorsplit {
 // Whether it is an ndarray, and of no subclass.
 bool is_plain_array(PyObject* object);
 
+// Whether two shapes of that rank are the same: they are so short that calling memcmp would take
+// longer than comparing them.
+inline bool same_numbers(const npy_intp* a, const npy_intp* b, int count) {
+    for (int i = 0; i < count; ++i) {
+        if (a[i] != b[i]) return false;
+    }
+    return true;
+}
+
 // Whether the elements are plain bytes, without references or handles.
 bool holds_plain_bytes(PyArrayObject* array);
 

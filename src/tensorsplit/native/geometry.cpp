@@ -35,6 +35,7 @@ struct Geometry {
           axis(split.dimensions[split.axis]),
           inner(merge(split.dimensions.data() + split.axis + 1,
                       split.dimensions.data() + split.dimensions.size())) {
+        parts.reserve(split.parts.size());
         for (const Part& part : split.parts) {
             if (part.size != 0) parts.push_back(part);
             longest = std::max(longest, part.size);

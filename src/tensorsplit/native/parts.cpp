@@ -19,11 +19,13 @@ std::atomic<const Kernels*> in_use{&best_kernels()};
 // Below this size, releasing the GIL takes longer than the copy.
 constexpr npy_intp worth_releasing = 64 * 1024;
 
-// Up to this many strips, looking for the best way to copy them takes longer than the copy.
+// Up to this many strips, or rows, looking for the best way to copy them takes longer than the copy.
 constexpr npy_intp few_strips = 64;
+constexpr npy_intp few_rows = 8;
 
-// Copy a small array whose parts are few contiguous strips; false if it is no such array.
-bool copy_few_strips(const Request& request, const std::vector<PyObject*>& parts) {
+// Copy a small array whose parts are few contiguous strips, or contiguous strips of few rows; false
+// if it is no such array.
+bool copy_few(const Request& request, const std::vector<PyObject*>& parts) {
     if (!PyArray_IS_C_CONTIGUOUS(request.array)) return false;
     if (PyArray_NBYTES(request.array) >= worth_releasing) return false;
     npy_intp rows = 1, inner = PyArray_ITEMSIZE(request.array);
@@ -31,7 +33,7 @@ bool copy_few_strips(const Request& request, const std::vector<PyObject*>& parts
         if (i < request.division.axis) rows *= PyArray_DIM(request.array, i);
         if (i > request.division.axis) inner *= PyArray_DIM(request.array, i);
     }
-    if (rows * static_cast<npy_intp>(parts.size()) > few_strips) return false;
+    if (rows > few_rows && rows * static_cast<npy_intp>(parts.size()) > few_strips) return false;
     const char* from = PyArray_BYTES(request.array);
     for (npy_intp row = 0; row < rows; ++row) {
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -46,7 +48,7 @@ bool copy_few_strips(const Request& request, const std::vector<PyObject*>& parts
 
 // Copy to C-contiguous arrays, which the caller keeps alive.
 void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
-    if (copy_few_strips(request, parts)) return;
+    if (copy_few(request, parts)) return;
     Split split = split_of(request);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);

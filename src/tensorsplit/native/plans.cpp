@@ -342,9 +342,10 @@ class LastCall {
 
     bool is(PyArrayObject* array, PyObject* const* arguments, Py_ssize_t count) const {
         const std::size_t given = static_cast<std::size_t>(count) + 2;
+        const int rank = PyArray_NDIM(array);
         return objects_.size() == given && objects_[1] == type_of(array) &&
-               std::equal(shape_.begin(), shape_.end(), PyArray_DIMS(array),
-                          PyArray_DIMS(array) + PyArray_NDIM(array)) &&
+               shape_.size() == static_cast<std::size_t>(rank) &&
+               same_numbers(shape_.data(), PyArray_DIMS(array), rank) &&
                std::equal(arguments, arguments + count, objects_.begin() + 2, is_known_by);
     }
 

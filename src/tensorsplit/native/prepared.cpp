@@ -189,8 +189,9 @@ PyMethodDef functions[] = {
 }  // namespace
 
 bool has_shape_of(const Ready& ready, PyArrayObject* array) {
-    return static_cast<std::size_t>(PyArray_NDIM(array)) == ready.shape.size() &&
-           std::equal(ready.shape.begin(), ready.shape.end(), PyArray_DIMS(array));
+    const int rank = PyArray_NDIM(array);
+    return static_cast<std::size_t>(rank) == ready.shape.size() &&
+           same_numbers(ready.shape.data(), PyArray_DIMS(array), rank);
 }
 
 bool is_shape_of(const Ready& ready, PyObject* shape) {
