@@ -131,7 +131,8 @@ class Way(NamedTuple):
     """A way of copying.
 
     Attributes:
-        stores: ``plain``, or ``non-temporal`` where parts are stored past the cache.
+        stores: ``plain``; ``prefetched`` where what is far from the processor is fetched before it
+            is used; ``non-temporal`` where parts are stored past the cache.
         threads: How many threads share a copy.
         time: The best time in nanoseconds for a byte; 0 where it was not measured.
     """
@@ -160,13 +161,11 @@ class Choice(NamedTuple):
 def choices() -> list[Choice]:
     """What has been measured in this process up to now."""
     found = []
-    for tiles, in_step, width, size, *ways in [] if kernel is None else kernel.choices():
-        columns = "elements that lie apart" if tiles else "columns"
+    for tiles, even, in_step, count, width, size, *ways in kernel.choices() if kernel else ():
+        columns = "elements that lie apart" if tiles else f"{count} or more columns"
         step = ", in step with cache lines" if in_step and not tiles else ""
-        way, other = (
-            Way("non-temporal" if past else "plain", count, time) for past, count, time in ways
-        )
-        found.append(Choice(f"{columns} of about {width} bytes{step}", size, way, other))
+        kind = f"{columns} of about {width} bytes{'' if even else ', uneven'}{step}"
+        found.append(Choice(kind, size, *(Way(*way) for way in ways)))
     return found
 
 

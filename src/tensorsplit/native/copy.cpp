@@ -32,10 +32,11 @@ std::size_t bytes_of(const Split& split) {
 
 // Whether as many threads as the way has were free.
 bool copy_by(const Way& way, const Kernels& kernels, const Jobs& jobs, std::size_t bytes) {
-    const Mode mode{kernels, way.non_temporal};
+    const Mode mode{kernels, way.stores};
+    const bool is_past_cache = way.stores == Stores::non_temporal;
     if (way.threads == 1) {
         for (const auto& job : jobs) job->run(mode, job->whole());
-        if (mode.non_temporal) kernels.finish();
+        if (is_past_cache) kernels.finish();
         return true;
     }
     const std::size_t share = bytes / (way.threads * pieces_each);
@@ -46,7 +47,7 @@ bool copy_by(const Way& way, const Kernels& kernels, const Jobs& jobs, std::size
     }
     return run_parallel(tasks.size(), way.threads, [&](std::size_t index) {
         tasks[index].job->run(mode, tasks[index].piece);
-        if (mode.non_temporal) kernels.finish();
+        if (is_past_cache) kernels.finish();
     });
 }
 

@@ -22,7 +22,7 @@ class Deinterleave {
     static constexpr std::size_t rows = Vector::size / width;
 
     // Copy `vectors` times `rows` rows to each of the targets that is not null.
-    template <bool non_temporal, std::size_t vectors>
+    template <Stores stores, std::size_t vectors>
     static void copy(const char* from, char* const* to, std::size_t at) {
         Vector::type source[vectors][columns];
         for (std::size_t k = 0; k < vectors; ++k) {
@@ -34,7 +34,7 @@ class Deinterleave {
         for (std::size_t i = 0; i < columns; ++i) {
             if (to[i] == nullptr) continue;
             for (std::size_t k = 0; k < vectors; ++k) {
-                write<Vector, non_temporal>(to[i] + at + Vector::size * k, join(source[k], i));
+                write<Vector, stores>(to[i] + at + Vector::size * k, join(source[k], i));
             }
         }
     }
@@ -79,7 +79,7 @@ class Deinterleave {
 };
 
 // `count` is the number of all columns, or 1 if only one of them is wanted.
-template <class Vector, bool non_temporal, std::size_t columns, std::size_t width>
+template <class Vector, Stores stores, std::size_t columns, std::size_t width>
 bool deinterleave(const Rows& rows, const Column* to, std::size_t count, const char* end) {
     using Deinterleave = Deinterleave<columns, width>;
     constexpr std::size_t vectors = line / Vector::size, together = vectors * Deinterleave::rows;
@@ -90,7 +90,7 @@ bool deinterleave(const Rows& rows, const Column* to, std::size_t count, const c
     for (std::size_t i = 0; i < count; ++i) places[i] = target_of(inside, 0, to[i]);
     const char* from = source_of(inside, 0, *to);
     for (std::size_t group = 0; group < inside.count / together; ++group) {
-        Deinterleave::template copy<non_temporal, vectors>(from, places, group * line);
+        Deinterleave::template copy<stores, vectors>(from, places, group * line);
         from += line * columns;
     }
     copy_others(rows, inside, to, count);
@@ -98,31 +98,31 @@ bool deinterleave(const Rows& rows, const Column* to, std::size_t count, const c
 }
 
 // For more columns, transposes are faster.
-template <class Vector, bool non_temporal, std::size_t width>
+template <class Vector, Stores stores, std::size_t width>
 bool try_deinterleave_of(const Rows& rows, const Column* columns, std::size_t count,
                          const char* end) {
     switch (static_cast<std::size_t>(rows.stride) / width) {
         case 2:
-            return deinterleave<Vector, non_temporal, 2, width>(rows, columns, count, end);
+            return deinterleave<Vector, stores, 2, width>(rows, columns, count, end);
         case 3:
-            return deinterleave<Vector, non_temporal, 3, width>(rows, columns, count, end);
+            return deinterleave<Vector, stores, 3, width>(rows, columns, count, end);
         case 4:
-            return deinterleave<Vector, non_temporal, 4, width>(rows, columns, count, end);
+            return deinterleave<Vector, stores, 4, width>(rows, columns, count, end);
         case 5:
-            return deinterleave<Vector, non_temporal, 5, width>(rows, columns, count, end);
+            return deinterleave<Vector, stores, 5, width>(rows, columns, count, end);
         case 6:
             return width <= 2 &&
-                   deinterleave<Vector, non_temporal, 6, width>(rows, columns, count, end);
+                   deinterleave<Vector, stores, 6, width>(rows, columns, count, end);
         case 7:
             return width == 1 &&
-                   deinterleave<Vector, non_temporal, 7, width>(rows, columns, count, end);
+                   deinterleave<Vector, stores, 7, width>(rows, columns, count, end);
         default:
             return false;
     }
 }
 
 // Adjacent columns of one width that make up whole rows, or one column of such rows.
-template <class Vector, bool non_temporal>
+template <class Vector, Stores stores>
 bool try_deinterleave(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     const std::size_t width = columns->width;
     const auto apart = static_cast<std::size_t>(rows.stride);
@@ -130,13 +130,13 @@ bool try_deinterleave(const Rows& rows, const Column* columns, std::size_t count
     if (count != 1 && count != apart / width) return false;
     switch (width) {
         case 1:
-            return try_deinterleave_of<Vector, non_temporal, 1>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, stores, 1>(rows, columns, count, end);
         case 2:
-            return try_deinterleave_of<Vector, non_temporal, 2>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, stores, 2>(rows, columns, count, end);
         case 4:
-            return try_deinterleave_of<Vector, non_temporal, 4>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, stores, 4>(rows, columns, count, end);
         case 8:
-            return try_deinterleave_of<Vector, non_temporal, 8>(rows, columns, count, end);
+            return try_deinterleave_of<Vector, stores, 8>(rows, columns, count, end);
         default:
             return false;
     }

@@ -87,13 +87,15 @@ RowsJob::RowsJob(const char* source, Shape leading, Shape outer, std::vector<Col
       rows_(count_elements(outer_) * row_.extent) {}
 
 Kind RowsJob::kind() const {
+    const Column& first = columns_.front();
     std::size_t bytes = 0;
-    bool in_step = true;
+    bool even = true, in_step = true;
     for (const Column& column : columns_) {
         bytes += column.width;
-        in_step = in_step && line_offset(column.to) == line_offset(columns_.front().to);
+        even = even && column.width == first.width;
+        in_step = in_step && line_offset(column.to) == line_offset(first.to);
     }
-    return {false, logarithm(bytes / columns_.size()), in_step};
+    return {false, logarithm(columns_.size()), logarithm(bytes / columns_.size()), even, in_step};
 }
 
 Piece RowsJob::whole() const { return {0, count_elements(leading_) * rows_, 0, columns_.size()}; }
@@ -150,7 +152,7 @@ void RowsJob::run_rows(const Mode& mode, const char* source, const Piece& piece,
             source + offset_of(outer_, index) + static_cast<std::ptrdiff_t>(skipped) * row_.stride;
         mode.kernels.copy_rows({first, row_.stride, end - begin, begin},
                                columns + piece.first_column, piece.last_column - piece.first_column,
-                               mode.non_temporal);
+                               mode.stores);
         begin = end;
     }
 }
@@ -179,7 +181,7 @@ TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, 
     column_blocks_ = divide_up(column_.extent, columns_of_tile(width));
 }
 
-Kind TilesJob::kind() const { return {true, logarithm(width_), false}; }
+Kind TilesJob::kind() const { return {true, 0, logarithm(width_), true, false}; }
 
 Piece TilesJob::whole() const {
     return {0, count_elements(outer_) * row_blocks_ * column_blocks_, 0, 0};
@@ -211,7 +213,7 @@ void TilesJob::run_tile(const Mode& mode, std::size_t unit) const {
     const char* from =
         source_ + offset_of(outer_, unit) + static_cast<std::ptrdiff_t>(first_row) * row_.stride;
     const std::size_t rows = std::min(tile_rows, row_.extent - first_row);
-    mode.kernels.copy_rows({from, row_.stride, rows, first_row}, columns, count, mode.non_temporal);
+    mode.kernels.copy_rows({from, row_.stride, rows, first_row}, columns, count, mode.stores);
 }
 
 }  // namespace tensorsplit

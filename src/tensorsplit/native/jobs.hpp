@@ -17,10 +17,10 @@ struct Piece {
     std::size_t first_column, last_column;
 };
 
-// Which kernels copy, and whether by non-temporal stores.
+// Which kernels copy, and how they store.
 struct Mode {
     const Kernels& kernels;
-    bool non_temporal;
+    Stores stores;
 };
 
 class Job {

@@ -25,11 +25,16 @@ struct Rows {
     std::size_t first;
 };
 
-// Stores are non-temporal if `non_temporal` is set and the instruction set has them.
+// How parts are stored. What an instruction set lacks is plain there.
+enum class Stores : unsigned char {
+    plain,
+    prefetched,    // what is far from the processor is fetched before it is read or written
+    non_temporal,  // past the cache
+};
+
 struct Kernels {
     const char* name;
-    void (*copy_rows)(const Rows& rows, const Column* columns, std::size_t count,
-                      bool non_temporal);
+    void (*copy_rows)(const Rows& rows, const Column* columns, std::size_t count, Stores stores);
     // A fence, to be called by each thread after non-temporal stores, before others read them.
     void (*finish)();
 };

@@ -47,9 +47,9 @@ bool try_deinterleave(const Rows& rows, const Column* to, std::size_t columns) {
 struct Baseline {
     using Vector = tensorsplit::Vector;
 
-    template <bool non_temporal>
+    template <Stores stores>
     static bool try_few(const Rows& rows, const Column* columns, std::size_t count, const char*) {
-        if (non_temporal) return false;
+        if (stores == Stores::non_temporal) return false;
         switch (columns->width) {
             case 1:
                 return try_deinterleave<std::uint8_t>(rows, columns, count);

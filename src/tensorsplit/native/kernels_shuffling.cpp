@@ -13,10 +13,10 @@ namespace {
 struct Shuffling {
     using Vector = tensorsplit::Vector;
 
-    template <bool non_temporal>
+    template <Stores stores>
     static bool try_few(const Rows& rows, const Column* columns, std::size_t count,
                         const char* end) {
-        return try_deinterleave<Vector, non_temporal>(rows, columns, count, end);
+        return try_deinterleave<Vector, stores>(rows, columns, count, end);
     }
 };
 

@@ -17,15 +17,15 @@ constexpr std::size_t line = 64;  // bytes of a cache line
 
 // This many lines of a column are written in succession: so memory is written in longer pieces, and
 // columns that are a multiple of 4 KiB apart don't evict each other from the first-level cache.
-constexpr std::size_t lines_together = 2;
+constexpr std::size_t lines_together = 4;
 
 inline std::size_t offset_in_line(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address) % line;
 }
 
-template <class Vector, bool non_temporal>
+template <class Vector, Stores stores>
 void write(char* to, typename Vector::type value) {
-    if constexpr (non_temporal) {
+    if constexpr (stores == Stores::non_temporal) {
         Vector::stream(to, value);
     } else {
         Vector::store(to, value);

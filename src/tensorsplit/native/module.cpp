@@ -80,6 +80,17 @@ PyObject* cache(PyObject*, PyObject*) {
                          static_cast<Py_ssize_t>(guessed_non_temporal_from()));
 }
 
+const char* name_of(Stores stores) {
+    switch (stores) {
+        case Stores::prefetched:
+            return "prefetched";
+        case Stores::non_temporal:
+            return "non-temporal";
+        default:
+            return "plain";
+    }
+}
+
 PyObject* as_bool(bool value) { return value ? Py_True : Py_False; }
 
 PyObject* choices(PyObject*, PyObject*) {
@@ -88,11 +99,12 @@ PyObject* choices(PyObject*, PyObject*) {
         for (const Choice& each : list_choices()) {
             if (!list) return nullptr;
             Owned entry(Py_BuildValue(
-                "(OOnn(Ond)(Ond))", as_bool(each.kind.is_tiles), as_bool(each.kind.lines_in_step),
+                "(OOOnnn(snd)(snd))", as_bool(each.kind.is_tiles), as_bool(each.kind.is_even),
+                as_bool(each.kind.lines_in_step), static_cast<Py_ssize_t>(1) << each.kind.columns,
                 static_cast<Py_ssize_t>(1) << each.kind.width, static_cast<Py_ssize_t>(each.bytes),
-                as_bool(each.way.non_temporal), static_cast<Py_ssize_t>(each.way.threads),
-                each.time, as_bool(each.other.non_temporal),
-                static_cast<Py_ssize_t>(each.other.threads), each.time_of_other));
+                name_of(each.way.stores), static_cast<Py_ssize_t>(each.way.threads), each.time,
+                name_of(each.other.stores), static_cast<Py_ssize_t>(each.other.threads),
+                each.time_of_other));
             if (!entry || PyList_Append(list.get(), entry.get()) < 0) return nullptr;
         }
         return list.release();
@@ -115,10 +127,10 @@ PyMethodDef methods[] = {
      "cache()\n--\n\nThe bytes of the largest cache, what says so, and from how many bytes on stores "
      "are non-temporal before that is measured."},
     {"choices", choices, METH_NOARGS,
-     "choices()\n--\n\nWhat was measured: whether elements lie apart, whether columns begin at the same "
-     "place of a cache line, the bytes of a column, those of the array, and for the way chosen and "
-     "the one it was compared with whether its stores are non-temporal, its threads, and its "
-     "nanoseconds a byte."},
+     "choices()\n--\n\nWhat was measured: whether elements lie apart, whether columns are of one width, "
+     "whether they begin at the same place of a cache line, how many there are, the bytes of one, "
+     "those of the array, and for the way chosen and the one it was compared with its stores, its "
+     "threads, and its nanoseconds a byte."},
     {nullptr, nullptr, 0, nullptr},
 };
 

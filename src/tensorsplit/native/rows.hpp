@@ -80,15 +80,18 @@ inline void copy_wide(const Rows& rows, const Column* columns, std::size_t count
 // transposes and to pack the others, and `try_few` for columns that are too few for a transpose to
 // be fastest. No byte of the source lies at `end` or beyond.
 template <class Isa>
-std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count,
-                        const char* end) {
+std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t count, const char* end,
+                        Stores stores) {
     const auto count_narrow = [&](std::size_t first) {
         const bool narrow = columns[first].width < medium;
         return narrow ? count_alike(columns + first, count - first) : 0;
     };
     const std::size_t alike = count_narrow(0);
-    if (alike != 0 && (Isa::template try_few<false>(rows, columns, alike, end) ||
-                       try_transpose<typename Isa::Vector, false>(rows, columns, alike, end))) {
+    const auto transpose = stores == Stores::prefetched
+                               ? try_transpose<typename Isa::Vector, Stores::prefetched>
+                               : try_transpose<typename Isa::Vector, Stores::plain>;
+    if (alike != 0 && (Isa::template try_few<Stores::plain>(rows, columns, alike, end) ||
+                       transpose(rows, columns, alike, end))) {
         return alike;
     }
     // Together with the columns after them, up to the next that are enough for transposes.
@@ -103,7 +106,8 @@ std::size_t copy_narrow(const Rows& rows, const Column* columns, std::size_t cou
 }
 
 template <class Isa>
-void copy_block(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
+void copy_block(const Rows& rows, const Column* columns, std::size_t count, const char* end,
+                Stores stores) {
     const auto is_wide = [](const Column& column) { return column.width >= wide; };
     for (std::size_t done = 0; done < count;) {
         const Column* column = columns + done;
@@ -112,7 +116,7 @@ void copy_block(const Rows& rows, const Column* columns, std::size_t count, cons
             copy_wide(rows, column, found);
             done += found;
         } else {
-            done += copy_narrow<Isa>(rows, column, left, end);
+            done += copy_narrow<Isa>(rows, column, left, end, stores);
         }
     }
 }
@@ -129,13 +133,13 @@ inline const char* end_of_source(const Rows& rows, const Column* columns, std::s
 
 template <class Isa>
 void copy_through_cache(const Rows& rows, const Column* columns, std::size_t count,
-                        const char* end) {
+                        const char* end, Stores stores) {
     const std::size_t block = rows_of_block(columns, count);
     for (std::size_t row = 0; row < rows.count;) {
         // A remainder that is too short for a block of its own is added to the last block.
         const std::size_t left = rows.count - row;
         const std::size_t taken = left < 2 * block ? left : block;
-        copy_block<Isa>(some_of(rows, row, taken), columns, count, end);
+        copy_block<Isa>(some_of(rows, row, taken), columns, count, end, stores);
         row += taken;
     }
 }
@@ -158,8 +162,9 @@ std::size_t stream_narrow(const Rows& rows, const Column* columns, std::size_t c
     }
     const std::size_t lines = (rows.count * width - head) / line;
     const Rows inside = some_of(rows, head / width, lines * (line / width));
-    if (!Isa::template try_few<true>(inside, columns, alike, end) &&
-        !try_transpose<typename Isa::Vector, true>(inside, columns, alike, end)) {
+    constexpr Stores stores = Stores::non_temporal;
+    if (!Isa::template try_few<stores>(inside, columns, alike, end) &&
+        !try_transpose<typename Isa::Vector, stores>(inside, columns, alike, end)) {
         return 0;
     }
     copy_others(rows, inside, columns, alike);
@@ -175,7 +180,7 @@ void copy_non_temporal(const Rows& rows, const Column* columns, std::size_t coun
                        const char* end) {
     using Vector = typename Isa::Vector;
     const auto copy = [end](const Rows& some, const Column* staged, std::size_t number) {
-        copy_through_cache<Isa>(some, staged, number, end);
+        copy_through_cache<Isa>(some, staged, number, end, Stores::plain);
     };
     const auto is_wide = [](const Column& column) { return column.width >= widest_staged; };
     const auto is_byte = [](const Column& column) { return column.width == 1 && column.step == 1; };
@@ -212,13 +217,13 @@ void copy_non_temporal(const Rows& rows, const Column* columns, std::size_t coun
 }
 
 template <class Isa>
-void copy_rows(const Rows& rows, const Column* columns, std::size_t count, bool non_temporal) {
+void copy_rows(const Rows& rows, const Column* columns, std::size_t count, Stores stores) {
     if (rows.count == 0 || count == 0) return;
     const char* end = end_of_source(rows, columns, count);
-    if (non_temporal && Isa::Vector::can_stream) {
+    if (stores == Stores::non_temporal && Isa::Vector::can_stream) {
         copy_non_temporal<Isa>(rows, columns, count, end);
     } else {
-        copy_through_cache<Isa>(rows, columns, count, end);
+        copy_through_cache<Isa>(rows, columns, count, end, stores);
     }
 }
 

@@ -42,11 +42,11 @@ struct Tile {
     }
 };
 
-// Adjacent columns of at least `height` rows; if `non_temporal`, of a multiple of it. Where the
+// Adjacent columns of at least `height` rows; if stores are non-temporal, of a multiple of it. Where the
 // rows are no multiple, the last tiles begin earlier and copy some elements again; where the
 // columns are no multiple of a tile's, the last tile reads some columns again, or what follows
 // them.
-template <class Vector, std::size_t width, std::size_t tiles, bool non_temporal>
+template <class Vector, std::size_t width, std::size_t tiles, Stores stores>
 class Transpose {
   public:
     static constexpr std::size_t height = tiles * Tile<Vector, width>::rows;
@@ -55,7 +55,7 @@ class Transpose {
         constexpr std::size_t together = lines_together * height;
         for (std::size_t block = 0; block < rows.count; block += together) {
             const std::size_t end = std::min(block + together, rows.count);
-            Prefetcher<Vector> prefetcher(rows, end, non_temporal ? together : 0, *columns,
+            Prefetcher<Vector> prefetcher(rows, end, looks_ahead ? together : 0, *columns,
                                           count * width);
             std::size_t done = 0;
             for (; done + of_tile <= count; done += of_tile) {
@@ -70,6 +70,9 @@ class Transpose {
 
   private:
     static constexpr std::size_t of_tile = Tile<Vector, width>::columns;
+    static constexpr bool looks_ahead = stores != Stores::plain;
+    // From a line to the one in its place in the next block.
+    static constexpr std::size_t ahead = lines_together * line;
 
     // The rows from `row` up to `last` of as many columns as a tile has. Those from number `begin`
     // up to `end` are stored, or all of them.
@@ -93,9 +96,12 @@ class Transpose {
                 if (!all && (k < begin || k >= end)) continue;
                 for (std::size_t i = 0; i < tiles; ++i) {
                     char* to = places[k] + from * width + i * sizeof(lines[i][k]);
-                    write<Vector, non_temporal>(to, lines[i][k]);
+                    write<Vector, stores>(to, lines[i][k]);
                 }
-                if constexpr (non_temporal) prefetcher.next();
+                if constexpr (stores == Stores::prefetched) {
+                    Vector::prefetch(places[k] + from * width + ahead);
+                }
+                if constexpr (looks_ahead) prefetcher.next();
             }
         }
     }
@@ -122,19 +128,20 @@ constexpr std::size_t fewest = width == 1   ? 5
 
 constexpr std::size_t enough = fewest<1>;  // for any width
 
-template <class Vector, std::size_t width, bool non_temporal>
+template <class Vector, std::size_t width, Stores stores>
 bool try_transpose_of(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     using Tile = Tile<Vector, width>;
-    using Lines = Transpose<Vector, width, line / (Tile::rows * width), non_temporal>;
-    using Short = Transpose<Vector, width, 1, false>;
+    constexpr bool needs_lines = stores == Stores::non_temporal;
+    using Lines = Transpose<Vector, width, line / (Tile::rows * width), stores>;
+    using Short = Transpose<Vector, width, 1, Stores::plain>;
     if (count < fewest<width> || rows.count < Tile::rows) return false;
     // If there are fewer columns than a tile has, what follows them is read as well.
     const Rows inside = count >= Tile::columns
                             ? rows
-                            : readable(rows, *columns, end, 16, non_temporal ? Lines::height : 1);
+                            : readable(rows, *columns, end, 16, needs_lines ? Lines::height : 1);
     if (inside.count >= Lines::height) {
         Lines::copy(inside, columns, count);
-    } else if (!non_temporal && inside.count >= Short::height) {
+    } else if (!needs_lines && inside.count >= Short::height) {
         Short::copy(inside, columns, count);
     } else {
         return false;
@@ -143,19 +150,19 @@ bool try_transpose_of(const Rows& rows, const Column* columns, std::size_t count
     return true;
 }
 
-template <class Vector, bool non_temporal>
+template <class Vector, Stores stores>
 bool try_transpose(const Rows& rows, const Column* columns, std::size_t alike, const char* end) {
     switch (columns->width) {
         case 1:
-            return try_transpose_of<Vector, 1, non_temporal>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 1, stores>(rows, columns, alike, end);
         case 2:
-            return try_transpose_of<Vector, 2, non_temporal>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 2, stores>(rows, columns, alike, end);
         case 4:
-            return try_transpose_of<Vector, 4, non_temporal>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 4, stores>(rows, columns, alike, end);
         case 8:
-            return try_transpose_of<Vector, 8, non_temporal>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 8, stores>(rows, columns, alike, end);
         case 16:
-            return try_transpose_of<Vector, 16, non_temporal>(rows, columns, alike, end);
+            return try_transpose_of<Vector, 16, stores>(rows, columns, alike, end);
         default:
             return false;
     }

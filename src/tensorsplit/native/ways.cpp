@@ -13,10 +13,10 @@ namespace tensorsplit {
 namespace {
 
 // From these sizes on, measuring takes less than it may save, all threads are the first guess, and
-// non-temporal stores are worth a try.
+// other stores than plain ones are worth a try.
 constexpr std::size_t worth_measuring = 128 * 1024;
 constexpr std::size_t worth_a_thread = 512 * 1024;
-constexpr std::size_t worth_non_temporal = 1024 * 1024;
+constexpr std::size_t worth_other_stores = 1024 * 1024;
 
 // A trial compares the way in use with another one: some copies by each, twice. The first copy
 // after a change finds the caches as the other way left them, and does not count; of the others the
@@ -58,7 +58,7 @@ class Contest {
     }
 
   private:
-    enum Neighbour { other_stores, fewer_threads, more_threads, neighbours };
+    enum Neighbour { next_stores, stores_after, fewer_threads, more_threads, neighbours };
 
     unsigned turn() const { return copy_ / copies_in_turn; }
 
@@ -83,9 +83,8 @@ class Contest {
         time_ = time_of_other_ = 0;
         for (; lost_ < neighbours; ++lost_, neighbour_ = (neighbour_ + 1) % neighbours) {
             Way way = choice_.way;
-            if (neighbour_ == other_stores) {
-                way.non_temporal = !way.non_temporal;
-                if (choice_.bytes < worth_non_temporal || fixed_from.load() != 0) continue;
+            if (neighbour_ == next_stores || neighbour_ == stores_after) {
+                way.stores = stores_after_by(neighbour_ == next_stores ? 1 : 2);
             } else if (neighbour_ == fewer_threads) {
                 way.threads = (way.threads + 1) / 2;
             } else {
@@ -100,10 +99,20 @@ class Contest {
         rest_ = std::min(2 * rest_, longest_rest);
     }
 
+    // What comes so much after the stores in use, or those if it may not be tried.
+    Stores stores_after_by(unsigned places) const {
+        constexpr unsigned kinds = static_cast<unsigned>(Stores::non_temporal) + 1;
+        const Stores now = choice_.way.stores;
+        const auto stores = static_cast<Stores>((static_cast<unsigned>(now) + places) % kinds);
+        const bool is_fixed = fixed_from.load() != 0;
+        const bool is_asked_for = stores == Stores::non_temporal || now == Stores::non_temporal;
+        return choice_.bytes < worth_other_stores || (is_fixed && is_asked_for) ? now : stores;
+    }
+
     Choice choice_;
     unsigned copy_ = 0;  // of the trial
     double time_ = 0, time_of_other_ = 0;
-    unsigned neighbour_ = other_stores, lost_ = 0;
+    unsigned neighbour_ = next_stores, lost_ = 0;
     std::size_t rest_ = shortest_rest, resting_ = 0;
 };
 
@@ -125,7 +134,8 @@ std::size_t class_of(std::size_t bytes) {
 Way guess_way(std::size_t bytes) {
     const std::size_t fixed = fixed_from.load();
     const std::size_t from = fixed != 0 ? fixed : guessed_non_temporal_from();
-    return {bytes >= from, bytes >= worth_a_thread ? threads() : 1};
+    const Stores stores = bytes >= from ? Stores::non_temporal : Stores::plain;
+    return {stores, bytes >= worth_a_thread ? threads() : 1};
 }
 
 }  // namespace

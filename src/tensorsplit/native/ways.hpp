@@ -6,25 +6,30 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels.hpp"
+
 namespace tensorsplit {
 
 struct Way {
-    bool non_temporal;
+    Stores stores;
     std::size_t threads;
 
     bool operator==(const Way& other) const {
-        return non_temporal == other.non_temporal && threads == other.threads;
+        return stores == other.stores && threads == other.threads;
     }
 };
 
 // What splits have in common for which the same way is fastest.
 struct Kind {
-    bool is_tiles;       // elements that are closest along another dimension than the last
-    std::uint8_t width;  // the logarithm of the bytes of a column, on average, up to 31
-    bool lines_in_step;  // the columns begin at the same place of a cache line
+    bool is_tiles;         // elements that are closest along another dimension than the last
+    std::uint8_t columns;  // the logarithm of their number, up to 31
+    std::uint8_t width;    // that of the bytes of a column, on average
+    bool is_even;          // the columns are of one width
+    bool lines_in_step;    // they begin at the same place of a cache line
 
     unsigned number() const {
-        return (is_tiles ? 64u : 0u) + (lines_in_step ? 32u : 0u) + width;
+        const unsigned flags = (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) + (lines_in_step ? 1u : 0u);
+        return (flags * 32 + columns) * 32 + width;
     }
 };
 
