@@ -24,8 +24,8 @@ struct PyCall {
     PyObject* names;     // of all parameters; the last two are `copy` and `out`
     PyObject* defaults;  // of the last of them
     PyObject* plans;
-    Py_ssize_t positional;  // how many parameters may be given by position
-    Py_ssize_t parameters;  // how many there are
+    Py_ssize_t positional;                 // how many parameters may be given by position
+    Py_ssize_t parameters;                 // how many there are
     PyObject* parameter[most_parameters];  // their names, and
     PyObject* value[most_parameters];      // their defaults; borrowed, null if there is none
 };
@@ -183,9 +183,9 @@ PyMemberDef members[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-                    "Call(function, names, positional, defaults, plans, /)\n--\n\n"
-                    "A function that splits, which is not asked again what it decided before.")},
+    {Py_tp_doc,
+     const_cast<char*>("Call(function, names, positional, defaults, plans, /)\n--\n\n"
+                       "A function that splits, which is not asked again what it decided before.")},
     {Py_tp_new, reinterpret_cast<void*>(make)},
     {Py_tp_call, reinterpret_cast<void*>(call_with)},
     {Py_tp_descr_get, reinterpret_cast<void*>(bind)},

@@ -62,7 +62,8 @@ Cache find_last_level_cache() {
 #endif
 #ifdef _SC_LEVEL3_CACHE_SIZE
     if (found.bytes == 0) {
-        const long largest = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+        const long largest =
+            std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
         found = {static_cast<std::size_t>(std::max(largest, 0L)), "sysconf"};
     }
 #endif

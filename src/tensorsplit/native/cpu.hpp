@@ -18,7 +18,8 @@ struct Cache {
     const char* origin;  // of that number
 };
 
-// The largest cache of a processor. Virtual machines may hide it, or show that of the whole machine.
+// The largest cache of a processor. Virtual machines may hide it, or show that of the whole
+// machine.
 Cache last_level_cache();
 
 }  // namespace tensorsplit

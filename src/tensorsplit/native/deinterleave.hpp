@@ -111,11 +111,9 @@ bool try_deinterleave_of(const Rows& rows, const Column* columns, std::size_t co
         case 5:
             return deinterleave<Vector, stores, 5, width>(rows, columns, count, end);
         case 6:
-            return width <= 2 &&
-                   deinterleave<Vector, stores, 6, width>(rows, columns, count, end);
+            return width <= 2 && deinterleave<Vector, stores, 6, width>(rows, columns, count, end);
         case 7:
-            return width == 1 &&
-                   deinterleave<Vector, stores, 7, width>(rows, columns, count, end);
+            return width == 1 && deinterleave<Vector, stores, 7, width>(rows, columns, count, end);
         default:
             return false;
     }

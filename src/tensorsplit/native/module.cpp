@@ -121,13 +121,16 @@ PyMethodDef methods[] = {
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,
-     "use_non_temporal_from(bytes)\n--\n\nFrom how many bytes on stores are non-temporal; 0 to measure "
+     "use_non_temporal_from(bytes)\n--\n\nFrom how many bytes on stores are non-temporal; 0 to "
+     "measure "
      "it."},
     {"cache", cache, METH_NOARGS,
-     "cache()\n--\n\nThe bytes of the largest cache, what says so, and from how many bytes on stores "
+     "cache()\n--\n\nThe bytes of the largest cache, what says so, and from how many bytes on "
+     "stores "
      "are non-temporal before that is measured."},
     {"choices", choices, METH_NOARGS,
-     "choices()\n--\n\nWhat was measured: whether elements lie apart, whether columns are of one width, "
+     "choices()\n--\n\nWhat was measured: whether elements lie apart, whether columns are of one "
+     "width, "
      "whether they begin at the same place of a cache line, how many there are, the bytes of one, "
      "those of the array, and for the way chosen and the one it was compared with its stores, its "
      "threads, and its nanoseconds a byte."},
@@ -136,8 +139,8 @@ PyMethodDef methods[] = {
 
 int execute(PyObject* module) {
     const bool done = PyArray_ImportNumPyAPI() == 0 && add_blocks_type(module) &&
-                      add_plans_type(module) && add_prepared_type(module) && add_call_type(module) &&
-                      add_tensor_functions(module);
+                      add_plans_type(module) && add_prepared_type(module) &&
+                      add_call_type(module) && add_tensor_functions(module);
     return done ? 0 : -1;
 }
 

@@ -98,8 +98,8 @@ void pack_strips(const Rows& rows, const Column& column) {
 
 template <class Vector, std::size_t... units>
 void pack_by_width(const Rows& rows, const Column& column, std::index_sequence<units...>) {
-    static constexpr void (*pack[])(const Rows&, const Column&) = {
-        pack_strips<Vector, packed_unit*(units + 1)>...};
+    static constexpr void (*pack[])(
+        const Rows&, const Column&) = {pack_strips<Vector, packed_unit*(units + 1)>...};
     pack[(column.width - 1) / packed_unit](rows, column);
 }
 

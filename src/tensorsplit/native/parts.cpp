@@ -19,7 +19,8 @@ std::atomic<const Kernels*> in_use{&best_kernels()};
 // Below this size, releasing the GIL takes longer than the copy.
 constexpr npy_intp worth_releasing = 64 * 1024;
 
-// Up to this many strips, or rows, looking for the best way to copy them takes longer than the copy.
+// Up to this many strips, or rows, looking for the best way to copy them takes longer than the
+// copy.
 constexpr npy_intp few_strips = 64;
 constexpr npy_intp few_rows = 8;
 
@@ -108,9 +109,10 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
     parts.reserve(request.division.sizes.size());
     Owned made(new_list(request));
     const bool done = made && fill(made.get(), request, [&](npy_intp size) {
-        parts.push_back(blocks ? new_pooled_part(request, size, blocks) : new_part(request, size));
-        return parts.back();
-    });
+                          parts.push_back(blocks ? new_pooled_part(request, size, blocks)
+                                                 : new_part(request, size));
+                          return parts.back();
+                      });
     if (!done) return nullptr;
     made.keep_during([&] { copy_to(request, parts); });
     return made.release();
@@ -122,8 +124,9 @@ PyObject* copy_to_each(const Request& request, PyObject* out) {
     PyObject* list = own.get();
     bool done = false;
     if (own) own.keep_during([&] { done = copy_to_own(request, list); });
-    return done ? new_reference(Py_True)
-                : PyErr_Occurred() == nullptr ? new_reference(Py_False) : nullptr;
+    return done                          ? new_reference(Py_True)
+           : PyErr_Occurred() == nullptr ? new_reference(Py_False)
+                                         : nullptr;
 }
 
 bool copy_to_own(const Request& request, PyObject* list) {

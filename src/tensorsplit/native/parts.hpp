@@ -19,8 +19,8 @@ PyObject* list_copies(const Request& request, const std::shared_ptr<Blocks>& blo
 // an exception set.
 PyObject* copy_to_each(const Request& request, PyObject* out);
 
-// The same for a list that nobody else has, which must be kept as `Owned::keep_during` does it; false,
-// maybe with an exception set, if nothing was written.
+// The same for a list that nobody else has, which must be kept as `Owned::keep_during` does it;
+// false, maybe with an exception set, if nothing was written.
 bool copy_to_own(const Request& request, PyObject* list);
 
 // Views; null with an exception set.

@@ -24,7 +24,8 @@ constexpr npy_intp longest = 1 << 16;
 // different calls have the same numbers.
 enum Kind : std::int64_t { nothing, integer, items, elements, kinds };
 
-// The numbers that tell a call from all others, and the element type where a number does not say it.
+// The numbers that tell a call from all others, and the element type where a number does not say
+// it.
 class Key {
   public:
     void add(std::int64_t number) {
@@ -434,7 +435,8 @@ void destroy(PyObject* self) {
     Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// Read (array, arguments) as a key: 1 if there is one, 0 if there is none, -1 with an exception set.
+// Read (array, arguments) as a key: 1 if there is one, 0 if there is none, -1 with an exception
+// set.
 int read_call(PyObject* const* arguments, Key& key) {
     // A tuple of our own would be no safer: it can't change.
     if (!PyTuple_CheckExact(arguments[1])) {
@@ -507,11 +509,8 @@ PyType_Slot slots[] = {
 };
 
 PyType_Spec spec = {
-    "tensorsplit.native._kernel.Plans",
-    sizeof(PyPlans),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    slots,
+    "tensorsplit.native._kernel.Plans",      sizeof(PyPlans), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots,
 };
 
 }  // namespace

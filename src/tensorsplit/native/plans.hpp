@@ -9,8 +9,7 @@ namespace tensorsplit {
 // exception, if nothing is, or if telling it from other calls takes a closer look: for arrays of
 // subclasses, and for arguments that are not None, integers, or lists, tuples or arrays of numbers.
 // Throws std::bad_alloc.
-PyObject* find_plan(PyObject* plans, PyObject* array, PyObject* const* arguments,
-                    Py_ssize_t count);
+PyObject* find_plan(PyObject* plans, PyObject* array, PyObject* const* arguments, Py_ssize_t count);
 
 // Add the type to the module; false with an exception set.
 bool add_plans_type(PyObject* module);

@@ -132,8 +132,8 @@ inline const char* end_of_source(const Rows& rows, const Column* columns, std::s
 }
 
 template <class Isa>
-void copy_through_cache(const Rows& rows, const Column* columns, std::size_t count,
-                        const char* end, Stores stores) {
+void copy_through_cache(const Rows& rows, const Column* columns, std::size_t count, const char* end,
+                        Stores stores) {
     const std::size_t block = rows_of_block(columns, count);
     for (std::size_t row = 0; row < rows.count;) {
         // A remainder that is too short for a block of its own is added to the last block.

@@ -11,7 +11,8 @@
 namespace tensorsplit {
 namespace {
 
-// What we need of DLPack's interface in C, version 1: https://dmlc.github.io/dlpack/latest/c_api.html
+// What we need of DLPack's interface in C, version 1:
+// https://dmlc.github.io/dlpack/latest/c_api.html
 struct DLDataType {
     std::uint8_t code, bits;
     std::uint16_t lanes;
@@ -46,16 +47,17 @@ struct DLPackExchangeAPI {
 constexpr std::int32_t cpu = 1;
 constexpr std::uint8_t unsigned_code = 1, complex_code = 5;  // signed integers have code 0
 
-// What torch is asked for; all of it lives as long as we do, and nothing is there before `use_torch`.
+// What torch is asked for; all of it lives as long as we do, and nothing is there before
+// `use_torch`.
 struct Torch {
     PyObject *tensor, *parameter;  // types
     PyObject* strided;             // the layout
     PyObject* shells;              // the types of less than a byte, as a frozenset
     PyObject *split, *unbind, *split_copy, *unbind_copy;
     PyObject *is_grad_enabled, *is_inference_mode_enabled;
-    PyObject* is_transformed;     // whether something watches what is done
-    PyObject* increment_version;  // of a list of tensors that were written
-    Py_ssize_t kernel_from;       // fewer bytes are copied to new tensors by torch
+    PyObject* is_transformed;         // whether something watches what is done
+    PyObject* increment_version;      // of a list of tensors that were written
+    Py_ssize_t kernel_from;           // fewer bytes are copied to new tensors by torch
     const DLPackExchangeAPI* memory;  // null if this torch has none
 };
 
@@ -89,8 +91,8 @@ struct Watching {
     bool anything = is_true_now(torch.is_transformed);  // the last: of Python, so it may fail
 };
 
-// Whether elements have less than a byte, which DLPack is not told of; true with an exception set if
-// that fails.
+// Whether elements have less than a byte, which DLPack is not told of; true with an exception set
+// if that fails.
 bool is_shell(PyObject* tensor) {
     const Owned type(PyObject_GetAttr(tensor, names.dtype));
     return !type || PySet_Contains(torch.shells, type.get()) != 0;
@@ -105,7 +107,8 @@ PyObject* array_of(PyObject* tensor, const Watching& watching, DLDataType& type)
         PyErr_Clear();  // an element type that DLPack has not
         return nullptr;
     }
-    if (seen.device_type != cpu || seen.strides == nullptr || seen.ndim > NPY_MAXDIMS) return nullptr;
+    if (seen.device_type != cpu || seen.strides == nullptr || seen.ndim > NPY_MAXDIMS)
+        return nullptr;
     type = seen.dtype;
     if ((watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad))) ||
         is_true_of(tensor, names.is_neg) ||
@@ -162,7 +165,7 @@ PyObject* tensor_of(PyObject* owner, const DLDataType& type) {
     managed->major = torch.memory->major;
     managed->manager_ctx = lent.get();
     managed->deleter = give_back;
-    managed->dl_tensor = {PyArray_DATA(array), cpu, 0, rank, type, lent->shape.data(),
+    managed->dl_tensor = {PyArray_DATA(array),  cpu, 0, rank, type, lent->shape.data(),
                           lent->strides.data(), 0};
     void* tensor = nullptr;
     static_cast<void>(lent.release());
@@ -204,16 +207,17 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
     Torch given{};
     PyObject* capsule;
     if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOnO", &given.tensor, &given.parameter,
-                          &given.strided, &given.shells, &given.split, &given.unbind, &given.split_copy,
-                          &given.unbind_copy, &given.is_grad_enabled,
+                          &given.strided, &given.shells, &given.split, &given.unbind,
+                          &given.split_copy, &given.unbind_copy, &given.is_grad_enabled,
                           &given.is_inference_mode_enabled, &given.is_transformed,
                           &given.increment_version, &given.kernel_from, &capsule)) {
         return nullptr;
     }
-    names = {PyUnicode_InternFromString("dtype"),         PyUnicode_InternFromString("layout"),
-             PyUnicode_InternFromString("shape"),         PyUnicode_InternFromString("nbytes"),
-             PyUnicode_InternFromString("requires_grad"), PyUnicode_InternFromString("is_conj"),
-             PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference")};
+    names = {
+        PyUnicode_InternFromString("dtype"),         PyUnicode_InternFromString("layout"),
+        PyUnicode_InternFromString("shape"),         PyUnicode_InternFromString("nbytes"),
+        PyUnicode_InternFromString("requires_grad"), PyUnicode_InternFromString("is_conj"),
+        PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference")};
     if (names.is_inference == nullptr || !read_interface(capsule)) return nullptr;
     given.memory = torch.memory;
     torch = given;
@@ -244,9 +248,7 @@ TensorFacts::TensorFacts(PyObject* tensor)
       layout(PyObject_GetAttr(tensor, names.layout)),
       shape(PyObject_GetAttr(tensor, names.shape)) {}
 
-TensorFacts::operator bool() const {
-    return type && layout && shape && PyTuple_Check(shape.get());
-}
+TensorFacts::operator bool() const { return type && layout && shape && PyTuple_Check(shape.get()); }
 
 bool fits_tensor(const Ready& ready, PyObject* tensor) {
     const TensorFacts facts(tensor);

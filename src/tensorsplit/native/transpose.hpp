@@ -42,9 +42,9 @@ struct Tile {
     }
 };
 
-// Adjacent columns of at least `height` rows; if stores are non-temporal, of a multiple of it. Where the
-// rows are no multiple, the last tiles begin earlier and copy some elements again; where the
-// columns are no multiple of a tile's, the last tile reads some columns again, or what follows
+// Adjacent columns of at least `height` rows; if stores are non-temporal, of a multiple of it.
+// Where the rows are no multiple, the last tiles begin earlier and copy some elements again; where
+// the columns are no multiple of a tile's, the last tile reads some columns again, or what follows
 // them.
 template <class Vector, std::size_t width, std::size_t tiles, Stores stores>
 class Transpose {

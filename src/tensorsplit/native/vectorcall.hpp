@@ -22,8 +22,8 @@ inline Py_ssize_t positional_of(std::size_t flags) {
     return static_cast<Py_ssize_t>(flags & ~(std::size_t{1} << (8 * sizeof(std::size_t) - 1)));
 }
 
-// Call a function of Python, with `self` before the arguments unless it is null. The function may be
-// null with an exception set; it is released.
+// Call a function of Python, with `self` before the arguments unless it is null. The function may
+// be null with an exception set; it is released.
 inline PyObject* call_python(PyObject* function, PyObject* self, PyObject* const* arguments,
                              Py_ssize_t count, PyObject* names) {
     const Owned called(function);

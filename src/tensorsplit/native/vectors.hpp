@@ -60,8 +60,8 @@ struct Register {
     // Byte `places[i]` of the same lane for each byte i; zero where that is 0x80.
     static type shuffle(type value, type places) {
 #ifdef __aarch64__
-        return reinterpret_cast<type>(vqtbl1q_u8(reinterpret_cast<uint8x16_t>(value),
-                                                 reinterpret_cast<uint8x16_t>(places)));
+        return reinterpret_cast<type>(
+            vqtbl1q_u8(reinterpret_cast<uint8x16_t>(value), reinterpret_cast<uint8x16_t>(places)));
 #else
         if constexpr (size == 32) {
             return reinterpret_cast<type>(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(value),
@@ -95,9 +95,8 @@ struct Vector : Register<widest> {
         const auto* low = static_cast<const __m128i*>(from);
         const char* other = static_cast<const char*>(from) + apart;
         const auto* high = reinterpret_cast<const __m128i*>(other);
-        return reinterpret_cast<type>(
-            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low)),
-                                    _mm_loadu_si128(high), 1));
+        return reinterpret_cast<type>(_mm256_inserti128_si256(
+            _mm256_castsi128_si256(_mm_loadu_si128(low)), _mm_loadu_si128(high), 1));
 #else
         return load_whole(from);
 #endif

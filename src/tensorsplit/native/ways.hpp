@@ -28,7 +28,8 @@ struct Kind {
     bool lines_in_step;    // they begin at the same place of a cache line
 
     unsigned number() const {
-        const unsigned flags = (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) + (lines_in_step ? 1u : 0u);
+        const unsigned flags =
+            (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) + (lines_in_step ? 1u : 0u);
         return (flags * 32 + columns) * 32 + width;
     }
 };
