@@ -172,7 +172,10 @@ def test_the_version_says_how_copies_are_made_and_why(value: str, stores: list[s
     assert all(word in ended.out for word in stores)
     if value in ("never", "0"):
         assert ("non-temporal" in ended.out.partition("measured now")[2]) is (value == "0")
-    assert len(re.findall(r"(?m)^  4 or more columns of about \d+ bytes.* MiB: .* thread", ended.out)) == 12
+    assert (
+        len(re.findall(r"(?m)^  4 or more columns of about \d+ bytes.* MiB: .* thread", ended.out))
+        == 12
+    )
 
 
 def test_verbose_alone_is_refused(refused: Refused) -> None:

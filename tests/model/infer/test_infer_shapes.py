@@ -10,6 +10,7 @@ import onnx_ir as ir
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto
 
+from tensorsplit.model.check.checker import check
 from tensorsplit.model.infer.filling import infer_shapes
 from tests.model.build import (
     BOOL,
@@ -391,6 +392,35 @@ def test_a_model_in_which_all_is_known_comes_back_with_the_same_bytes() -> None:
     assert isinstance(once, ModelProto)
     assert isinstance(twice, ModelProto)
     assert once.SerializeToString() == twice.SerializeToString()
+
+
+def test_nodes_that_are_alike_but_for_one_thing_are_told_apart() -> None:
+    made = simple(
+        node("Split", "x", "a b", axis=1, num_outputs=2),
+        node("Split", "x", "c d", axis=1, num_outputs=2),
+        node("Split", "x", "e f", axis=2, num_outputs=2),
+        node("Split", "x", "g", axis=1, num_outputs=1),
+        node("Transpose", "x", "h", perm=[2, 1, 0]),
+        node("Transpose", "x", "i", perm=[1, 0, 2]),
+        node("Transpose", "a", "j", perm=[1, 0, 2]),
+        node("ReduceSum", "x axes", "k", keepdims=0),
+        node("ReduceSum", "x", "l", keepdims=0),
+        outputs="a b c d e f g h i j k l",
+        axes=[1],
+    )
+    half, across = ("N", 3, 4), ("N", 6, 2)
+    assert shapes(made) == {
+        **{"a": half, "b": half, "c": half, "d": half, "e": across, "f": across},
+        **{"g": ("N", 6, 4), "h": (4, 6, "N"), "i": (6, "N", 4), "j": (3, "N", 4)},
+        **{"k": ("N", 4), "l": ()},
+    }
+
+
+def test_of_splits_that_are_wrong_alike_each_is_told() -> None:
+    wrong = [node("Split", "x", outputs, axis=1, num_outputs=7) for outputs in ("a b", "c d")]
+    found = check(simple(*wrong, outputs="a b c d"))
+    wrong_nodes = {each.node for each in found if each.severity == "error"}
+    assert wrong_nodes == {"graph/Split[0]", "graph/Split[1]"}
 
 
 def test_floats_that_are_lengths_of_split_1() -> None:

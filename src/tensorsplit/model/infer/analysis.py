@@ -6,7 +6,7 @@ fed to a run is a fact like any other.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -44,6 +44,7 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.nodes import (
+    GRAPH_TYPES,
     NodeRef,
     Scope,
     bodies,
@@ -67,6 +68,10 @@ _NODES_APART, _TIMES_APART = 1 << 12, 4
 """So many nodes, and so many times those of the model, are analysed in functions and loops for each
 call and round apart. Beyond that calls and rounds are taken together, first those whose inputs are
 of the same types, and beyond twice that all of them."""
+
+
+_LARGE = (*GRAPH_TYPES, ir.AttributeType.TENSOR, ir.AttributeType.SPARSE_TENSOR)
+"""Attributes by whose values nodes are not told apart."""
 
 
 class Refusal(NamedTuple):
@@ -243,6 +248,8 @@ class _Analysis:
         self._called: set[ir.Function] = set()
         self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
         self._counts: dict[Any, set[int]] = {}
+        self._splits: dict[Any, KnownSplit] = {}
+        self._inferred: dict[Any, list[Fact]] = {}
         self._leading: ir.Node | None = None
         self._walked = 0
         own = sum(len(scope) for scope in scopes(model))
@@ -321,7 +328,23 @@ class _Analysis:
                 return BODY_RULES[node.op_type](body, node, inputs, context)
         for label, graph in bodies(node):
             body(label, graph, [], None)
-        return infer_outputs(node, inputs, around.opsets, attributes)
+        return self._infer_once(node, inputs, around.opsets, attributes)
+
+    def _infer_once(
+        self,
+        node: ir.Node,
+        inputs: list[Fact],
+        opsets: Mapping[str, int],
+        attributes: Attributes,
+    ) -> list[Fact]:
+        """What is known of the outputs of a node other than a split; models repeat theirs."""
+        if any(attribute.type in _LARGE for attribute in attributes.values()):
+            return infer_outputs(node, inputs, opsets, attributes)
+        named = tuple(bool(value.name) for value in node.outputs)
+        key = _key_of(node, opsets, inputs, attributes), named
+        if key not in self._inferred:
+            self._inferred[key] = infer_outputs(node, inputs, opsets, attributes)
+        return self._inferred[key]
 
     def _split(
         self,
@@ -332,7 +355,7 @@ class _Analysis:
         attributes: Attributes,
     ) -> list[Fact]:
         """Analyse a split node."""
-        split = split_of(node, around.opset, inputs, attributes)
+        split = self._split_once(node, inputs, around.opsets, attributes)
         if not around.calls:
             self.facts.note_split(node, split)
         if split.errors and self._strict and around.runs is not False:
@@ -344,6 +367,22 @@ class _Analysis:
             counts.add(len(node.outputs))
             self.facts.counts_alike[node] = counts
         return split.outputs or _only_typed(split, node, inputs)
+
+    def _split_once(
+        self,
+        node: ir.Node,
+        inputs: list[Fact],
+        opsets: Mapping[str, int],
+        attributes: Attributes,
+    ) -> KnownSplit:
+        """What is known of a split node; models repeat theirs."""
+        key = _key_of(node, opsets, inputs, attributes), len(node.outputs)
+        found = self._splits.get(key)
+        if found is None:
+            found = split_of(node, opsets.get("", 0), inputs, attributes)
+            if found.plan is not None and not found.errors:  # else it tells of its own values
+                self._splits[key] = found
+        return found
 
     def _judge(
         self, path: str, errors: list[SplitError], is_decided: bool, around: _Surroundings
@@ -403,6 +442,15 @@ class _Analysis:
         finally:
             outer.absorb(self.facts)
             self.facts = outer
+
+
+def _key_of(
+    node: ir.Node, opsets: Mapping[str, int], inputs: list[Fact], attributes: Attributes
+) -> Hashable:
+    """What nodes have in common of whose outputs the same is known, but for the outputs."""
+    versions = opsets.get(""), opsets.get(node.domain)
+    given = tuple(value is not None for value in node.inputs)
+    return called_by(node), versions, tuple(inputs), given, call_key(attributes)
 
 
 def _only_typed(split: KnownSplit, node: ir.Node, inputs: list[Fact]) -> list[Fact]:

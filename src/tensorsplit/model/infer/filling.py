@@ -135,7 +135,10 @@ def _fill_value(value: ir.Value, facts: Facts) -> bool:
 
 def _has_tensor_type(value: ir.Value) -> bool:
     """Whether it is declared to be a tensor, of an element type that is known."""
-    return isinstance(value.type, ir.TensorType) and value.type.dtype is not ir.DataType.UNDEFINED
+    kind = value.type  # asking what None is would take long: the type is a protocol
+    if kind is None or not isinstance(kind, ir.TensorType):
+        return False
+    return kind.dtype is not ir.DataType.UNDEFINED
 
 
 def _says(before: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
