@@ -68,13 +68,18 @@ def describe(effort: Effort) -> dict[str, Any]:
 
 
 def _cpu() -> str:
-    """The name of the processor, as far as the system tells."""
+    """The name of the processor, as far as the system tells; with its model where that says little.
+
+    A virtual machine may call processors of several generations the same.
+    """
+    told = {}
     if _CPU_INFO.exists():
-        for line in _CPU_INFO.read_text(encoding="utf-8").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()
+        lines = _CPU_INFO.read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
+        told = {name.strip(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+    name = told.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in told and not re.search(r"\d", name):
+        name += f" (family {told['cpu family']}, model {told.get('model', 'unknown')})"
+    return name
 
 
 def _caches() -> dict[str, str]:
