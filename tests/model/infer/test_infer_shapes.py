@@ -408,7 +408,8 @@ def test_nodes_that_are_alike_but_for_one_thing_are_told_apart() -> None:
         outputs="a b c d e f g h i j k l",
         axes=[1],
     )
-    expected = dict.fromkeys("abcd", ("N", 3, 4)) | dict.fromkeys("ef", ("N", 6, 2))
+    expected: dict[str, tuple[Any, ...]] = dict.fromkeys("abcd", ("N", 3, 4))
+    expected |= dict.fromkeys("ef", ("N", 6, 2))
     expected |= {"g": ("N", 6, 4), "h": (4, 6, "N"), "i": (6, "N", 4), "j": (3, "N", 4)}
     assert shapes(made) == expected | {"k": ("N", 4), "l": ()}
 
