@@ -160,6 +160,23 @@ def test_a_name_that_is_not_utf8_is_refused(kind: str) -> None:
         onnx_model(texts(**{kind: "@@@@"}))
 
 
+@pytest.mark.parametrize("kind", [onnx.NodeProto, onnx.AttributeProto])
+def test_every_name_of_a_node_and_of_a_number_of_it_is_looked_at(kind: Any) -> None:
+    fields = kind.DESCRIPTOR.fields
+    names = {each.name for each in fields if each.type == each.TYPE_STRING} - {"doc_string"}
+    for name in names:
+        made = model(graph([node("Neg", "x", "y", k=1)], [value("x", FLOAT, [1])], ["y"]))
+        holder = made.graph.node[0]
+        holder = holder if kind is onnx.NodeProto else holder.attribute[0]
+        if name in ("input", "output"):
+            getattr(holder, name)[:] = ["@@@@"]
+        else:
+            setattr(holder, name, "@@@@")
+        octets = made.SerializeToString().replace(b"@@@@", b"@\xff\xfe@")
+        with refused("TS501", "is not UTF-8"):
+            onnx_model(onnx.ModelProto.FromString(octets))
+
+
 @pytest.mark.parametrize("kind", ["note", "described"])
 def test_other_text_may_be_anything(kind: str) -> None:
     fed = {"x": X, "c": np.array(True), "_": np.zeros(1, np.float32)}

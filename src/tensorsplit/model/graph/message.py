@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import chain, repeat
+from itertools import chain
 from logging import NullHandler, getLogger
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,13 @@ class NodeList:
     @cached_property
     def tensors(self) -> list[tuple[int | None, TensorProto | SparseTensorProto]]:
         """Its constants, and what its nodes hold; each with the index of the node."""
-        nodes = enumerate(self.graph.node)
-        found = [(index, held) for index, node in nodes for held in _held(node)]
+        found = [
+            (index, held)
+            for index, node in enumerate(self.graph.node)
+            for attribute in node.attribute
+            if attribute.type not in _NUMBERS_AND_TEXT
+            for held in _held(attribute)
+        ]
         if isinstance(self.graph, FunctionProto):
             return [*found]
         constants = *self.graph.initializer, *self.graph.sparse_initializer
@@ -113,22 +118,27 @@ def node_lists(model: ModelProto) -> Iterator[NodeList]:
 def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
     check_depth(depth, listed.path, _MAX_BODIES)
     yield listed
-    for index, node in enumerate(listed.graph.node):
-        for label, body in _bodies(node.attribute):
-            path = f"{listed.paths[index]}.{label}"
-            yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
+    for index, label, body in _bodies(listed.graph):
+        path = f"{listed.paths[index]}.{label}"
+        yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
 
 
-def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[tuple[str, GraphProto]]:
-    for attribute in attributes:
-        kind = attribute.type
-        if kind not in _BODIES or attribute.ref_attr_name:
+def _bodies(graph: GraphProto | FunctionProto) -> Iterator[tuple[int, str, GraphProto]]:
+    """The bodies of the nodes of a graph, each with the index of its node and its label."""
+    found = [
+        (index, attribute)
+        for index, node in enumerate(graph.node)
+        for attribute in node.attribute
+        if attribute.type in _BODIES
+    ]
+    for at, attribute in found:
+        if attribute.ref_attr_name:
             continue
-        if kind == AttributeProto.GRAPH:
-            yield attribute.name, attribute.g
+        if attribute.type == AttributeProto.GRAPH:
+            yield at, attribute.name, attribute.g
         else:
-            for index, graph in enumerate(attribute.graphs):
-                yield f"{attribute.name}[{index}]", graph
+            for index, body in enumerate(attribute.graphs):
+                yield at, f"{attribute.name}[{index}]", body
 
 
 _BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
@@ -151,19 +161,20 @@ def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
 def _shadowed(
     graph: GraphProto | FunctionProto, path: str, around: list[set[str]]
 ) -> Iterator[tuple[str, str]]:
+    bodies = defaultdict[int, list[tuple[str, GraphProto]]](list)
+    for index, label, body in _bodies(graph):
+        bodies[index].append((label, body))
+    if not around and not bodies:
+        return
     seen = _given_names(graph)
-    paths = node_paths(path, graph.node) if around or _has_bodies(graph) else repeat("")
-    for node, here in zip(graph.node, paths, strict=False):
-        for label, body in _bodies(node.attribute):
+    paths = node_paths(path, graph.node)
+    for index, (node, here) in enumerate(zip(graph.node, paths, strict=True)):
+        for label, body in bodies.get(index, ()):
             yield from _shadowed(body, f"{here}.{label}", [*around, seen])
         for name in node.output if around else ():
             if name and any(name in names for names in around):
                 yield here, name
         seen.update(filter(None, node.output))
-
-
-def _has_bodies(graph: GraphProto | FunctionProto) -> bool:
-    return any(True for node in graph.node for _ in _bodies(node.attribute))
 
 
 def has_type(declared: TypeProto) -> bool:
@@ -197,17 +208,14 @@ def _outside(listed: NodeList) -> Iterator[TensorProto]:
                 yield tensor
 
 
-def _held(node: NodeProto) -> Iterator[TensorProto | SparseTensorProto]:
-    """The tensors among the attributes of a node."""
-    for attribute in node.attribute:
-        if attribute.type in _NUMBERS_AND_TEXT:
-            continue
-        if attribute.HasField("t"):
-            yield attribute.t
-        if attribute.HasField("sparse_tensor"):
-            yield attribute.sparse_tensor
-        yield from attribute.tensors
-        yield from attribute.sparse_tensors
+def _held(attribute: AttributeProto) -> Iterator[TensorProto | SparseTensorProto]:
+    """The tensors in an attribute, whatever type it says it has."""
+    if attribute.HasField("t"):
+        yield attribute.t
+    if attribute.HasField("sparse_tensor"):
+        yield attribute.sparse_tensor
+    yield from attribute.tensors
+    yield from attribute.sparse_tensors
 
 
 def message_opsets(model: ModelProto) -> dict[str, int]:
@@ -226,10 +234,31 @@ def check_text(model: ModelProto) -> None:
 
     Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is too.
     """
+    texts = _texts(model)
+    for text in texts if {*map(type, texts)} != {str} else ():
+        if type(text) is not str:
+            problem = f"the name {show(text)} is not UTF-8"
+            fix = "give a model whose names are"
+            raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
+    for _ in node_lists(model):
+        pass
+
+
+def _texts(model: ModelProto) -> list[object]:
+    """The names in a model; those of a node and of numbers in it are listed here, to be quick."""
     waiting: list[Any] = [model]
     texts: list[object] = []
     while waiting:
         message = waiting.pop()
+        if isinstance(message, NodeProto):  # most messages are nodes and their attributes
+            texts += message.input
+            texts += message.output
+            texts += message.op_type, message.domain, message.name, message.overload
+            waiting += message.attribute
+            continue
+        if isinstance(message, AttributeProto) and message.type in _NUMBERS_AND_TEXT:
+            texts += message.name, message.ref_attr_name
+            continue
         if isinstance(message, TensorProto):  # whose data would be copied
             texts.append(message.name)
             waiting += message.external_data
@@ -244,13 +273,7 @@ def check_text(model: ModelProto) -> None:
                 waiting.append(value)
             elif kind == _MESSAGES:
                 waiting += value
-    for text in texts if {*map(type, texts)} != {str} else ():
-        if type(text) is not str:
-            problem = f"the name {show(text)} is not UTF-8"
-            fix = "give a model whose names are"
-            raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
-    for _ in node_lists(model):
-        pass
+    return texts
 
 
 _TEXT, _TEXTS, _MESSAGE, _MESSAGES, _OTHER = range(5)
@@ -374,7 +397,7 @@ def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
                 fresh = f"{name} of {path}"
                 yield Contradiction(error, partial(node.output.__setitem__, position, fresh))
             names.add(name)
-        for attribute, error in _wrong_attributes(node):
+        for attribute, error in _wrong_attributes(node) if node.attribute else ():
             at = error.located(node=listed.paths[index])
             yield Contradiction(at, partial(node.attribute.remove, attribute))
     for index, name in enumerate(graph.output) if isinstance(graph, FunctionProto) else ():
@@ -592,13 +615,16 @@ def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]
     return made
 
 
-def _type_key(value: ir.Value) -> tuple[ir.DataType, tuple[int | ir.SymbolicDim, ...]] | None:
+def _type_key(value: ir.Value) -> tuple[int, tuple[int | ir.SymbolicDim, ...]] | None:
     """What values of the same type have in common; None for one that is out of the ordinary."""
     kind, shape = value.type, value.shape
     if type(kind) is not ir.TensorType or kind.denotation or shape is None:
         return None
-    is_plain = not any(map(shape.get_denotation, range(len(shape))))
-    return (kind.dtype, shape.dims) if is_plain else None
+    dims = shape.dims
+    for index in range(len(dims)):
+        if shape.get_denotation(index):
+            return None
+    return int(kind.dtype), dims
 
 
 def _type_of(value: ir.Value) -> TypeProto:
