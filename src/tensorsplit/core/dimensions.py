@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import reduce
-from hashlib import blake2s
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -293,6 +292,8 @@ def _short(dim: Dim) -> Dim:
     made = dim._expr if _is_symbolic_dim(dim) else dim  # noqa: SLF001 - as above
     if made.count_ops() <= _FEW:  # it is the names that are long
         return dim
+    from hashlib import blake2s
+
     import onnx_ir
     import sympy
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -245,6 +244,8 @@ def _rule(kind: Kind) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule: int, artifact: dict[str, Any]) -> dict[str, Any]:
+    import hashlib  # loads OpenSSL
+
     identity = (artifact["uri"], finding.code, finding.node, finding.parameter or "")
     fingerprint = hashlib.sha256("\0".join(identity).encode()).hexdigest()
     return {
