@@ -393,7 +393,7 @@ def test_calls_that_multiply_are_refused_before_all_of_them_are_looked_at(
         return []
 
     monkeypatch.setattr(program, "MAX_STEPS", 50)
-    monkeypatch.setattr(program, "wrong_signature", counted)
+    monkeypatch.setattr(program, "wrong_bodies", counted)
     f = function("F", "d", "p", [node("Neg", "d", "p")] + 9 * [node("Abs", "d", "_")], ["n"])
     with refused("TS502", "more than 50", "graph/F[4]"):
         run(calling([call("F", "x", f"a{k}", n=k) for k in range(100)], [f], "a0"), x=x)

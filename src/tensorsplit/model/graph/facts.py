@@ -91,7 +91,9 @@ def tensor_of(fact: Fact | None) -> Tensor:
 
 def without_elements(fact: Fact) -> Fact:
     """What is known of a value but for its elements."""
-    return replace(fact, values=None) if isinstance(fact, Tensor) else fact
+    if isinstance(fact, Tensor) and fact.values is not None:
+        return replace(fact, values=None)
+    return fact
 
 
 def declared(value: ir.Value) -> Fact:

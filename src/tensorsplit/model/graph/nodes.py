@@ -31,6 +31,8 @@ VENDOR_FAMILY = frozenset(
 )
 """The operator types of OpenVINO that this package defines."""
 
+_SPLITS = FAMILY | VENDOR_FAMILY
+
 VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
 """The operator of OpenVINO that ONNX models may hold, in OpenVINO's domain."""
 
@@ -277,7 +279,7 @@ def model_opsets(model: ir.Model) -> dict[str, int]:
 
 def is_split(node: ir.Node) -> bool:
     """Whether the node is one of the operators of this package: ONNX's or OpenVINO's."""
-    return is_onnx_split(node) or is_vendor_split(node)
+    return node.op_type in _SPLITS and (is_onnx_split(node) or is_vendor_split(node))
 
 
 def is_onnx_split(node: ir.Node) -> bool:

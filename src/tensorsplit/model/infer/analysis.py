@@ -6,9 +6,10 @@ fed to a run is a fact like any other.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -44,7 +45,6 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.nodes import (
-    GRAPH_TYPES,
     NodeRef,
     Scope,
     bodies,
@@ -58,11 +58,11 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
-from tensorsplit.model.infer.bodies import Context
+from tensorsplit.model.infer.bodies import AnalyseBody, Context
 from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, values_of
 from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
-from tensorsplit.model.infer.splits import KnownSplit, split_of
+from tensorsplit.model.infer.splits import KnownSplit, alike_of, split_of
 
 _NODES_APART, _TIMES_APART = 1 << 12, 4
 """So many nodes, and so many times those of the model, are analysed in functions and loops for each
@@ -70,8 +70,8 @@ call and round apart. Beyond that calls and rounds are taken together, first tho
 of the same types, and beyond twice that all of them."""
 
 
-_LARGE = (*GRAPH_TYPES, ir.AttributeType.TENSOR, ir.AttributeType.SPARSE_TENSOR)
-"""Attributes by whose values nodes are not told apart."""
+_RULES = frozenset((*SEQUENCE_RULES, *BODY_RULES))
+"""The operators of ONNX's own domain, beside splits, that onnx is not asked about."""
 
 
 class Refusal(NamedTuple):
@@ -248,12 +248,14 @@ class _Analysis:
         self._called: set[ir.Function] = set()
         self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
         self._counts: dict[Any, set[int]] = {}
-        self._splits: dict[Any, KnownSplit] = {}
-        self._inferred: dict[Any, list[Fact]] = {}
+        self._alike: dict[Any, KnownSplit] = {}
         self._leading: ir.Node | None = None
         self._walked = 0
-        own = sum(len(scope) for scope in scopes(model))
-        self._apart = _NODES_APART + _TIMES_APART * own
+
+    @cached_property
+    def _apart(self) -> int:
+        """How many nodes are analysed before calls and rounds are taken together."""
+        return _NODES_APART + _TIMES_APART * sum(len(scope) for scope in scopes(self.model))
 
     def scope(
         self, scope: Scope, around: _Surroundings, nodes: Container[ir.Node] | None = None
@@ -297,12 +299,14 @@ class _Analysis:
             self.facts = outer
 
     def _declared(self, value: ir.Value, fact: Fact) -> Fact:
-        return merge_declared(fact, declared(value)) if self._declarations else fact
+        if not self._declarations or (value.type is None and value.shape is None):
+            return fact
+        return merge_declared(fact, declared(value))
 
     def _node(self, node: ir.Node, path: str, around: _Surroundings) -> list[Fact]:
         inputs = [self.facts.of(value) for value in node.inputs]
         attributes = attributes_of(node, around.passed)
-        function = self._functions.get(called_by(node))
+        function = self._functions.get(called_by(node)) if self._functions else None
         if function is not None:
             pairs = zip(node.inputs, inputs, strict=True)
             given = [ABSENT if value is None else fact for value, fact in pairs]
@@ -315,36 +319,25 @@ class _Analysis:
                 self.facts.set(value, self._declared(value, fact or UNKNOWN))
             return self.scope(graph, around.inside(f"{path}.{label}", runs))
 
-        if node.domain == "" and node.op_type in SEQUENCE_RULES:
-            try:
-                self._judge(path, [], check_position(node, inputs), around)
-            except SplitError as error:
-                self._judge(path, [error], False, around)
-        with suppress(NotKnownError):
-            if node.domain == "" and node.op_type in SEQUENCE_RULES:
-                return [SEQUENCE_RULES[node.op_type](node, inputs)]
-            if node.domain == "" and node.op_type in BODY_RULES:
-                context = Context(around.opset, self._declarations, self._walked <= self._apart)
-                return BODY_RULES[node.op_type](body, node, inputs, context)
+        if node.domain == "" and node.op_type in _RULES:
+            with suppress(NotKnownError):
+                return self._by_rule(node, path, around, inputs, body)
         for label, graph in bodies(node):
             body(label, graph, [], None)
-        return self._infer_once(node, inputs, around.opsets, attributes)
+        return infer_outputs(node, inputs, around.opsets, attributes)
 
-    def _infer_once(
-        self,
-        node: ir.Node,
-        inputs: list[Fact],
-        opsets: Mapping[str, int],
-        attributes: Attributes,
+    def _by_rule(
+        self, node: ir.Node, path: str, around: _Surroundings, inputs: list[Fact], body: AnalyseBody
     ) -> list[Fact]:
-        """What is known of the outputs of a node other than a split; models repeat theirs."""
-        if any(attribute.type in _LARGE for attribute in attributes.values()):
-            return infer_outputs(node, inputs, opsets, attributes)
-        named = tuple(bool(value.name) for value in node.outputs)
-        key = _key_of(node, opsets, inputs, attributes), named
-        if key not in self._inferred:
-            self._inferred[key] = infer_outputs(node, inputs, opsets, attributes)
-        return self._inferred[key]
+        """Analyse a node that has a rule of its own here."""
+        if node.op_type in BODY_RULES:
+            context = Context(around.opset, self._declarations, self._walked <= self._apart)
+            return BODY_RULES[node.op_type](body, node, inputs, context)
+        try:
+            self._judge(path, [], check_position(node, inputs), around)
+        except SplitError as error:
+            self._judge(path, [error], False, around)
+        return [SEQUENCE_RULES[node.op_type](node, inputs)]
 
     def _split(
         self,
@@ -355,7 +348,7 @@ class _Analysis:
         attributes: Attributes,
     ) -> list[Fact]:
         """Analyse a split node."""
-        split = self._split_once(node, inputs, around.opsets, attributes)
+        split = self._known_split(node, around.opset, inputs, attributes)
         if not around.calls:
             self.facts.note_split(node, split)
         if split.errors and self._strict and around.runs is not False:
@@ -368,20 +361,16 @@ class _Analysis:
             self.facts.counts_alike[node] = counts
         return split.outputs or _only_typed(split, node, inputs)
 
-    def _split_once(
-        self,
-        node: ir.Node,
-        inputs: list[Fact],
-        opsets: Mapping[str, int],
-        attributes: Attributes,
+    def _known_split(
+        self, node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
     ) -> KnownSplit:
-        """What is known of a split node; models repeat theirs."""
-        key = _key_of(node, opsets, inputs, attributes), len(node.outputs)
-        found = self._splits.get(key)
+        """What is known of a split node; models repeat theirs, and right ones are kept."""
+        alike = alike_of(node, opset, inputs, attributes)
+        found = self._alike.get(alike)
         if found is None:
-            found = split_of(node, opsets.get("", 0), inputs, attributes)
-            if found.plan is not None and not found.errors:  # else it tells of its own values
-                self._splits[key] = found
+            found = split_of(node, opset, inputs, attributes)
+            if alike is not None and found.plan is not None and not found.errors:
+                self._alike[alike] = found
         return found
 
     def _judge(
@@ -442,15 +431,6 @@ class _Analysis:
         finally:
             outer.absorb(self.facts)
             self.facts = outer
-
-
-def _key_of(
-    node: ir.Node, opsets: Mapping[str, int], inputs: list[Fact], attributes: Attributes
-) -> Hashable:
-    """What nodes have in common of whose outputs the same is known, but for the outputs."""
-    versions = opsets.get(""), opsets.get(node.domain)
-    given = tuple(value is not None for value in node.inputs)
-    return called_by(node), versions, tuple(inputs), given, call_key(attributes)
 
 
 def _only_typed(split: KnownSplit, node: ir.Node, inputs: list[Fact]) -> list[Fact]:

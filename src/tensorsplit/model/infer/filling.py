@@ -108,35 +108,36 @@ def fill(model: ir.Model, facts: Facts) -> list[ir.Value]:
 
 def _values(scope: Scope) -> Iterator[ir.Value]:
     for node in scope:
-        yield from (value for value in node.outputs if value.name)
+        for value in node.outputs:
+            if value.name:
+                yield value
         for _, body in bodies(node):
             yield from body.inputs
             yield from _values(body)
 
 
 def _fill_value(value: ir.Value, facts: Facts) -> bool:
-    fact, before = facts.of(value), (value.type, value.shape)
+    fact, kind, said = facts.of(value), value.type, value.shape
     if isinstance(fact, Tensor):
-        if fact.element_type is not None and not _has_tensor_type(value):
-            value.type = ir.TensorType(fact.element_type)
-        shape = fact.shape
+        found, shape = fact.element_type, fact.shape
+        if found is not None and not _is_tensor_type(kind):
+            value.type = ir.TensorType(found)
     elif isinstance(fact, Sequence):
-        if fact.element_type is not None and value.type is None:
-            value.type = ir.SequenceType(ir.TensorType(fact.element_type))
-        shape = fact.part
+        found, shape = fact.element_type, fact.part
+        if found is not None and kind is None:
+            value.type = ir.SequenceType(ir.TensorType(found))
     else:
-        if value.type is None:
-            value.type = fact.type
         shape = fact.shape
-    if shape is not None and value.type is not None and not _says(value.shape, shape):
+        if kind is None:
+            value.type = fact.type
+    if shape is not None and value.type is not None and not _says(said, shape):
         value.shape = ir.Shape([_dim(dim) for dim in shape])
-    return before[0] is not value.type or before[1] is not value.shape
+    return kind is not value.type or said is not value.shape
 
 
-def _has_tensor_type(value: ir.Value) -> bool:
-    """Whether it is declared to be a tensor, of an element type that is known."""
-    kind = value.type  # asking what None is would take long: the type is a protocol
-    if kind is None or not isinstance(kind, ir.TensorType):
+def _is_tensor_type(kind: ir.TypeProtocol | None) -> bool:
+    """Whether it is the type of a tensor, of an element type that is known."""
+    if kind is None or not isinstance(kind, ir.TensorType):  # of None it takes long to say no
         return False
     return kind.dtype is not ir.DataType.UNDEFINED
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -64,10 +64,10 @@ def infer_outputs(
     tensor = held_by(held) if (node.domain, node.op_type) == ("", "Constant") else None
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]
-    asked = _asked(node, inputs, held)
+    asked = asked_of(node, inputs, held)
     if asked is None:
         return [UNKNOWN] * len(node.outputs)
-    return list(_inferred(*asked, tuple(opsets.items())))
+    return list(_inferred(asked, tuple(opsets.items())))
 
 
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
@@ -75,10 +75,10 @@ def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> 
 
     Two plain mistakes that it lets pass are refused as well.
     """
-    asked = _asked(node, inputs, node.attributes)
+    asked = asked_of(node, inputs, node.attributes)
     try:
         if asked is not None:
-            _ask(onnx.NodeProto.FromString(asked[0]), asked[1], opsets, strict=True)
+            _ask(asked.message(), asked.inputs, opsets, strict=True)
     except onnx.shape_inference.InferenceError as error:
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
@@ -97,34 +97,82 @@ def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> 
     return ""
 
 
-def _asked(
-    node: ir.Node, inputs: list[Fact], held: Attributes
-) -> tuple[bytes, tuple[Fact | None, ...]] | None:
-    """A node and what is known of its inputs, as onnx is asked; None where it can't be."""
-    given = tuple(
-        None if value is None or fact is ABSENT else fact
-        for value, fact in zip(node.inputs, inputs, strict=True)
+class Asked(NamedTuple):
+    """A node without its bodies, and what is known of its inputs; nodes that are alike are equal.
+
+    Attributes:
+        attributes: Each one's name, type and value; the value of all but numbers and text is the
+            message. Whether a zero has a sign makes no difference to any type or shape.
+        named: Which outputs have a name.
+    """
+
+    domain: str
+    op_type: str
+    attributes: tuple[tuple[str, int, Any], ...]
+    inputs: tuple[Fact | None, ...]
+    named: tuple[bool, ...]
+
+    def message(self) -> onnx.NodeProto:
+        """The node as onnx is asked."""
+        return onnx.NodeProto(
+            op_type=self.op_type,
+            domain=self.domain,
+            input=["" if fact is None else f"i{k}" for k, fact in enumerate(self.inputs)],
+            output=[f"o{k}" if has_name else "" for k, has_name in enumerate(self.named)],
+            attribute=[
+                ir.serde.serialize_attribute(ir.Attr(name, ir.AttributeType(kind), value))
+                if kind in _PLAIN_TYPES
+                else onnx.AttributeProto.FromString(value)
+                for name, kind, value in self.attributes
+            ],
+        )
+
+
+def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | None:
+    """What onnx is asked of a node; None where it can't be asked."""
+    attributes = []
+    for entry in held.values():
+        if is_open(entry):
+            return None
+        if entry.type not in GRAPH_TYPES:  # onnx looks at the split nodes in a body, and may abort
+            attributes.append(_plain(entry))
+    return Asked(
+        node.domain,
+        node.op_type,
+        tuple(attributes),
+        tuple(
+            [
+                None if value is None or fact is ABSENT else fact
+                for value, fact in zip(node.inputs, inputs, strict=True)
+            ]
+        ),
+        tuple([bool(value.name) for value in node.outputs]),
     )
-    if any(map(is_open, held.values())):
-        return None
-    # onnx would look at the split nodes in a body, and may abort
-    plain = [entry for entry in held.values() if entry.type not in GRAPH_TYPES]
-    message = onnx.NodeProto(
-        op_type=node.op_type,
-        domain=node.domain,
-        input=["" if fact is None else f"i{index}" for index, fact in enumerate(given)],
-        output=[f"o{index}" if value.name else "" for index, value in enumerate(node.outputs)],
-        attribute=map(ir.serde.serialize_attribute, plain),
+
+
+def _plain(held: ir.Attr) -> tuple[str, int, Any]:
+    """An attribute as something that can be compared."""
+    kind = int(held.type)
+    if kind in _PLAIN_TYPES:
+        return held.name, kind, held.value
+    return held.name, kind, ir.serde.serialize_attribute(held).SerializeToString()
+
+
+_PLAIN_TYPES = frozenset(
+    map(
+        int,
+        (
+            *(ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING),
+            *(ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS),
+        ),
     )
-    return message.SerializeToString(), given
+)
 
 
 @lru_cache(maxsize=4096)
-def _inferred(
-    message: bytes, inputs: tuple[Fact | None, ...], opsets: tuple[tuple[str, int], ...]
-) -> tuple[Fact, ...]:
+def _inferred(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> tuple[Fact, ...]:
     """What follows of the outputs of a node; models repeat theirs."""
-    proto, imported = onnx.NodeProto.FromString(message), dict(opsets)
+    proto, inputs, imported = asked.message(), asked.inputs, dict(opsets)
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
     with suppress(Exception):  # onnx's inference and its reference raise of many kinds
         found, names = _ask(proto, inputs, imported), _names(inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TypeVar
@@ -28,6 +28,8 @@ from tensorsplit.model.graph.facts import (
     tensor_of,
 )
 from tensorsplit.model.graph.nodes import record_of
+from tensorsplit.model.infer.node_outputs import asked_of
+from tensorsplit.model.openvino_ir import LAYER_VERSION
 
 _T = TypeVar("_T")
 
@@ -76,6 +78,17 @@ class KnownSplit:
         fact = self.outputs[0]
         is_typed = not isinstance(fact, Other) and fact.element_type is not None
         return is_typed and is_known(self.plan.input_shape[self.plan.axis])
+
+
+def alike_of(
+    node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
+) -> Hashable | None:
+    """What a split node has in common with those of which the same is known, if it is right.
+
+    None where attributes are not known. The arguments are those of `split_of`.
+    """
+    asked = asked_of(node, inputs, attributes)
+    return None if asked is None else (asked, opset, node.metadata_props.get(LAYER_VERSION))
 
 
 def split_of(

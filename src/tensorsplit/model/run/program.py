@@ -32,7 +32,7 @@ from tensorsplit.model.graph.calls import (
     functions_of,
     passed_to,
 )
-from tensorsplit.model.graph.facts import UNKNOWN
+from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.nodes import (
     FAMILY,
     Scope,
@@ -50,6 +50,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.infer.splits import alike_of
 from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_signature
 
 MAX_STEPS = 1 << 20
@@ -204,6 +205,8 @@ class _Compiler:
         """Values that are inputs, constants or produced by a node so far."""
         self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
         self._unimported: set[tuple[str, str]] = set()
+        self._right: set[Any] = set()
+        """What tells nodes apart as far as they were checked, of those that are right."""
 
     def main(self) -> Block:
         """The main graph."""
@@ -287,7 +290,8 @@ class _Compiler:
                 fix = "name a value that is there, or add the node that makes it"
                 problem = f"nothing produces the output {show(value.name)}"
                 self._refuse(malformed(problem, fix), place.path)
-        _plan_release(block)
+        if self._found is None:  # else it is not going to run
+            _plan_release(block)
         return block
 
     def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> None:
@@ -355,8 +359,11 @@ class _Compiler:
         step.attributes = attributes_of(node, place.passed)
         function = self._called(node)
         if function is None and step.is_split:
-            known = [None if value is None else UNKNOWN for value in step.inputs]
-            bind(node, step.opset, known, step.attributes)
+            known: list[Fact] = [ABSENT if value is None else UNKNOWN for value in step.inputs]
+            alike = alike_of(node, step.opset, known, step.attributes)
+            if alike is None or alike not in self._right:  # models repeat theirs
+                bind(node, step.opset, known, step.attributes)
+                self._right.add(alike)
         elif function is None:
             self._check_node(step)
         return function
@@ -382,7 +389,17 @@ class _Compiler:
         if self._found is not None:
             made = [value.name for value in step.node.outputs]
         node, held = step.node, step.attributes
-        refused = list(wrong_signature(schema, step.opset, held, node.inputs, made))
+        alike = (
+            *(step.domain, step.op_type, step.opset),
+            tuple([(name, int(entry.type)) for name, entry in held.items()]),
+            tuple([value is None for value in node.inputs]),
+            tuple(map(bool, made)),
+        )
+        refused: list[SplitError] = []
+        if alike not in self._right:
+            refused += wrong_signature(schema, step.opset, held, node.inputs, made)
+        if not refused:
+            self._right.add(alike)
         if step.domain == "" and not refused:
             refused += wrong_bodies(node, step.opset, held)
         for error in refused:
