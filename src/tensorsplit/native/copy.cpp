@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -35,7 +36,9 @@ bool copy_by(const Way& way, const Kernels& kernels, const Jobs& jobs, std::size
     const Mode mode{kernels, way.stores};
     const bool is_past_cache = way.stores == Stores::non_temporal;
     if (way.threads == 1) {
-        for (const auto& job : jobs) job->run(mode, job->whole());
+        for (const auto& job : jobs) {
+            for (const Piece& piece : job->pieces(SIZE_MAX)) job->run(mode, piece);
+        }
         if (is_past_cache) kernels.finish();
         return true;
     }
