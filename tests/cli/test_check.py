@@ -209,6 +209,7 @@ def test_settings_of_the_project(
     ended = run("m.onnx")
     assert said in ended.out + ended.err
     assert ended.status == {"no findings": 0, "error [TS841]": 1}.get(said, 2)
+    assert ("[TS703]" in ended.err) is (ended.status == 2)
 
 
 def test_a_profile_beside_the_settings(

@@ -40,7 +40,7 @@ def read_settings() -> Settings:
                 if found.target is None or not found.target.endswith(".json"):
                     return found
                 return msgspec.structs.replace(found, target=str(path.parent / found.target))
-        except (OSError, ValueError, TypeError) as error:  # of TOML, UTF-8 and msgspec
+        except (OSError, ValueError, TypeError, msgspec.MsgspecError) as error:
             fix = "[tool.tensorsplit] may have for = 'ENGINE', ignore = ['CODE'], strict = true"
             raise SplitError(USAGE, f"{path}: {error}", fix) from None
     return Settings()
