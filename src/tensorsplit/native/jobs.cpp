@@ -102,14 +102,12 @@ Kind RowsJob::kind() const {
     return {false, logarithm(columns_.size()), logarithm(bytes / columns_.size()), even, in_step};
 }
 
-Piece RowsJob::whole() const { return {0, count_elements(leading_) * rows_, 0, columns_.size()}; }
-
 std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
     // Where rows are long, a piece is some columns of some rows: enough rows for narrow columns to
     // be copied in tiles.
-    const Piece all = whole();
+    const std::size_t rows = units();
     const std::size_t part_of_row =
-        std::max(bytes / std::min<std::size_t>(all.end, 32), bytes / 16);
+        std::max(bytes / std::min<std::size_t>(rows, 32), bytes / 16);
     std::vector<Piece> pieces;
     for (std::size_t first = 0; first < columns_.size();) {
         std::size_t last = first, width = 0;
@@ -117,7 +115,7 @@ std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
                (width == 0 || width + columns_[last].width <= part_of_row)) {
             width += columns_[last++].width;
         }
-        for (Piece piece : equal_pieces(all.end, width, bytes)) {
+        for (Piece piece : equal_pieces(rows, width, bytes)) {
             piece.first_column = first;
             piece.last_column = last;
             pieces.push_back(piece);
@@ -187,14 +185,10 @@ TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, 
 
 Kind TilesJob::kind() const { return {true, 0, logarithm(width_), true, false}; }
 
-Piece TilesJob::whole() const {
-    return {0, count_elements(outer_) * row_blocks_ * column_blocks_, 0, 0};
-}
-
 std::vector<Piece> TilesJob::pieces(std::size_t bytes) const {
     const std::size_t columns = std::min(column_.extent, columns_of_tile(width_));
     const std::size_t tile = std::min(row_.extent, tile_rows) * columns * width_;
-    return equal_pieces(whole().end, tile, bytes);
+    return equal_pieces(units(), tile, bytes);
 }
 
 void TilesJob::run(const Mode& mode, const Piece& piece) const {

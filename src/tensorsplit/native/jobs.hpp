@@ -32,9 +32,7 @@ class Job {
 
     virtual Kind kind() const = 0;
 
-    virtual Piece whole() const = 0;
-
-    // The whole in pieces of about `bytes` bytes, which may run on any thread and in any order.
+    // All of it in pieces of about `bytes` bytes, which may run on any thread and in any order.
     virtual std::vector<Piece> pieces(std::size_t bytes) const = 0;
 
     virtual void run(const Mode& mode, const Piece& piece) const = 0;
@@ -50,11 +48,11 @@ class RowsJob final : public Job {
             std::vector<std::ptrdiff_t> leaps);
 
     Kind kind() const override;
-    Piece whole() const override;
     std::vector<Piece> pieces(std::size_t bytes) const override;
     void run(const Mode& mode, const Piece& piece) const override;
 
   private:
+    std::size_t units() const { return count_elements(leading_) * rows_; }
     void run_rows(const Mode& mode, const char* source, const Piece& piece,
                   const Column* columns) const;
 
@@ -76,11 +74,11 @@ class TilesJob final : public Job {
              char* to);
 
     Kind kind() const override;
-    Piece whole() const override;
     std::vector<Piece> pieces(std::size_t bytes) const override;
     void run(const Mode& mode, const Piece& piece) const override;
 
   private:
+    std::size_t units() const { return count_elements(outer_) * row_blocks_ * column_blocks_; }
     void run_tile(const Mode& mode, std::size_t unit) const;
 
     const char* source_;

@@ -38,12 +38,6 @@ Attributes: TypeAlias = Mapping[str, ir.Attr]
 Key: TypeAlias = tuple[str, str, str]
 """The domain, the name and the overload of a function."""
 
-CallKey: TypeAlias = tuple[tuple[str, Any], ...]
-"""The names of attributes in their order, each with what tells its value apart."""
-
-_COMPARABLE = (ir.AttributeType.INT, ir.AttributeType.INTS, ir.AttributeType.STRING)
-"""Attributes whose values are the same if they compare equal."""
-
 MAX_EXPANDED = 1 << 14
 """Functions that stand for more nodes than this, with all calls in them, are not inlined."""
 
@@ -96,19 +90,12 @@ def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Att
     return {**defaults, **attributes}
 
 
-def call_key(passed: Attributes) -> CallKey:
-    """What tells calls with different attributes apart, of functions and of operators."""
-    if not passed:
-        return ()
-    return tuple((name, _key_of(held)) for name, held in sorted(passed.items(), key=itemgetter(0)))
-
-
-def _key_of(held: ir.Attr) -> Any:
-    if is_open(held):
-        return None
-    if held.type in _COMPARABLE:
-        return held.type, held.value
-    return ir.serde.serialize_attribute(held).SerializeToString()
+def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
+    """What tells the calls of a function with different attributes apart."""
+    return tuple(
+        (name, b"" if is_open(held) else ir.serde.serialize_attribute(held).SerializeToString())
+        for name, held in sorted(passed.items(), key=itemgetter(0))
+    )
 
 
 def is_open(held: ir.Attr) -> bool:
