@@ -118,7 +118,7 @@ class TensorSplitBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether the device is a CPU: ``CPU`` or, say, ``CPU:0``."""
+        """Return whether the device is a CPU: ``CPU`` or, say, ``CPU:0``."""
         try:
             return bool(Device(device).type == DeviceType.CPU)
         except (AttributeError, ValueError):
@@ -154,7 +154,7 @@ def _paired(names: Sequence[str], inputs: Any) -> dict[str, Any]:
 
 
 def _model_of(node: Any, opset: Any, fed: Mapping[str, Any]) -> onnx.ModelProto:
-    """A model of one node, of which nothing is declared that the node does not need."""
+    """Return a model of one node, of which nothing is declared that the node does not need."""
     if type(opset) is not int and opset is not None:
         raise SplitError(
             USAGE, f"it is {show(opset)}", "give an integer", parameter="opset_version"

@@ -34,25 +34,25 @@ class ArrayLibrary(Protocol):
         """Refuse an array of a kind that can't be split (TS204), with what to call instead."""
 
     def element_type(self, array: Any) -> str:
-        """The name of the element type, as in the schemas of ONNX."""
+        """Return the name of the element type, as in the schemas of ONNX."""
 
     def shape(self, array: Any) -> Shape:
         """The shape; what is known only to the library's tracing is a dimension of `core`."""
 
     def operand_parts(self, value: Any, name: str) -> tuple[tuple[Any, ...], int, str]:
-        """The elements in order, the rank and the element type of an operand.
+        """Return the elements in order, the rank and the element type of an operand.
 
         One whose values are not known yet is refused (TS105).
         """
 
     def views(self, array: Any, plan: SplitPlan) -> list[Any]:
-        """The parts, as views where the library has them."""
+        """Return the parts, as views where the library has them."""
 
     def copies(self, array: Any, plan: SplitPlan) -> list[Any]:
-        """The parts as new contiguous arrays."""
+        """Return the parts as new contiguous arrays."""
 
     def pooled(self, array: Any, plan: SplitPlan, pool: BufferPool) -> list[Any]:
-        """The parts as contiguous arrays in the memory of a pool."""
+        """Return the parts as contiguous arrays in the memory of a pool."""
 
     def copies_into(self, array: Any, plan: SplitPlan, out: Any) -> list[Any]:
         """The parts written into buffers, which may be anything that a caller gave (TS401...)."""
@@ -75,7 +75,7 @@ by_type: dict[type, ArrayLibrary] = {np.ndarray: numpy_arrays}
 
 
 def find_library(value: object) -> ArrayLibrary | None:
-    """The library that the value is an array of, or None."""
+    """Return the library that the value is an array of, or None."""
     kind = type(value)
     library = by_type.get(kind)
     if library is None:
@@ -86,7 +86,7 @@ def find_library(value: object) -> ArrayLibrary | None:
 
 
 def _candidates(kind: type) -> list[ArrayLibrary]:
-    """The libraries that the classes of a type are of, NumPy first, the standard's last."""
+    """Return the libraries that the classes of a type are of, NumPy first, the standard's last."""
     roots = {_root(each) for each in kind.__mro__}
     files = [file for root, file in _FILES.items() if root in roots and root in sys.modules]
     if hasattr(kind, "__array_namespace__") or "cupy" in roots:
@@ -99,7 +99,7 @@ def _root(kind: type) -> str:
 
 
 def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
-    """The library that the data of an operator version is an array of (TS204 if of none)."""
+    """Return the library that the data of an operator version is an array of (TS204 if of none)."""
     library = find_library(value)
     try:
         if library is None:
@@ -163,7 +163,7 @@ def execute(
 
 
 def as_flag(copy: object, operator: str) -> bool:
-    """The argument `copy` of an operator's function (TS105 for what is no flag)."""
+    """Return the argument `copy` of an operator's function (TS105 for what is no flag)."""
     if isinstance(copy, (int, np.bool_)) and copy in (0, 1):
         return bool(copy)
     raise SplitError(

@@ -25,7 +25,7 @@ pooled = refuse_out
 
 
 def is_array(value: object) -> bool:
-    """Whether the value says that it is an array of the standard."""
+    """Return whether the value says that it is an array of the standard."""
     return hasattr(type(value), "__array_namespace__") or _is_cupy(value)
 
 
@@ -35,7 +35,7 @@ def _is_cupy(value: object) -> bool:
 
 
 def _namespace(array: Array) -> Any:
-    """The functions of the library."""
+    """Return the functions of the library."""
     find = getattr(array, "__array_namespace__", None)
     return sys.modules["cupy"] if find is None else find()
 
@@ -53,14 +53,14 @@ def check(array: Array) -> None:
 
 
 def element_type(array: Array) -> str:
-    """The name of the element type, as in the schemas of ONNX."""
+    """Return the name of the element type, as in the schemas of ONNX."""
     if isinstance(array.dtype, np.dtype):
         return numpy_arrays.element_type(array)
     return standard_name(str(array.dtype).rpartition(".")[2])
 
 
 def shape(array: Array) -> Shape:
-    """The shape, with None where the library does not know it."""
+    """Return the shape, with None where the library does not know it."""
     return tuple(map(as_index, array.shape))
 
 
@@ -76,18 +76,18 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts, as the library slices."""
+    """Return the parts, as the library slices."""
     return [array[index if index[-1] is ... else (*index, ...)] for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts as new arrays on the same device."""
+    """Return the parts as new arrays on the same device."""
     make = _namespace(array).asarray
     return [make(part, copy=True) for part in views(array, plan)]
 
 
 def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
-    """The parts written into the buffers of a snapshot, which is returned.
+    """Return the parts written into the buffers of a snapshot, which is returned.
 
     Buffers that don't fit are refused before any byte is written (TS401 to TS405).
     """
@@ -136,7 +136,7 @@ class _Addresses:
 
 
 def _memory(array: Array) -> np.ndarray[Any, np.dtype[Any]]:
-    """The memory of an array, on whatever device, as an array that must not be read.
+    """Return the memory of an array, on whatever device, as an array that must not be read.
 
     TS405 if the library does not tell where it is.
     """

@@ -43,7 +43,7 @@ def snapshot(out: Any) -> Any:
 
 
 def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
-    """The buffers as plain arrays, which run no code of the caller's when they are written.
+    """Return the buffers as plain arrays, which run no code of the caller's when they are written.
 
     Those that the parts of an array can't be written to are refused (TS401 to TS405).
     """
@@ -92,7 +92,7 @@ def refuse_out(array: Any, _plan: SplitPlan, _out: object) -> Any:
 
 
 def is_masked_array(value: object) -> bool:
-    """Whether it is one, without loading `numpy.ma` for those that are not."""
+    """Return whether it is one, without loading `numpy.ma` for those that are not."""
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
@@ -133,7 +133,7 @@ def _check_meeting(out: Sequence[Array], numbers: list[int], first: int, reach: 
 
 
 def _find_marked(buffers: Sequence[Array], first: int, reach: int) -> int | None:
-    """The position of a buffer that shares memory with one before it, or None.
+    """Return the position of a buffer that shares memory with one before it, or None.
 
     Each buffer marks its bytes in a map of the memory, so that the time grows with the bytes and
     not with the pairs of buffers, of which columns of one big array make many.
@@ -158,7 +158,7 @@ def _share(left: Array, right: Array) -> bool:
 
 
 def _may_overlap_itself(array: Array) -> bool:
-    """Whether two elements may lie on each other, as in a broadcast array."""
+    """Return whether two elements may lie on each other, as in a broadcast array."""
     reach = array.itemsize
     for stride, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
         if size > 1:

@@ -21,7 +21,7 @@ pooled = copies_into = refuse_out
 
 
 def is_array(value: object) -> bool:
-    """Whether the value is an array."""
+    """Return whether the value is an array."""
     return isinstance(value, DaskArray)
 
 
@@ -30,7 +30,7 @@ def check(array: Array) -> None:
 
 
 def shape(array: Array) -> Shape:
-    """The shape, with None where the sizes of the chunks are not known."""
+    """Return the shape, with None where the sizes of the chunks are not known."""
     return tuple(None if math.isnan(size) else int(size) for size in array.shape)
 
 
@@ -41,12 +41,12 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts, lazily; chunks that a part covers stay as they are."""
+    """Return the parts, lazily; chunks that a part covers stay as they are."""
     return [array[index] for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts, lazily, whose chunks will share no memory with those of the array."""
+    """Return the parts, lazily, whose chunks will share no memory with those of the array."""
     return [part.map_blocks(_copy, dtype=part.dtype) for part in views(array, plan)]
 
 

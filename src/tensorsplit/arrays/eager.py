@@ -42,7 +42,7 @@ class _Memo:
         return bind_values(record, values, library)
 
     def plan_of(self, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
-        """The plan of an intent for a shape."""
+        """Return the plan of an intent for a shape."""
         return PreparedSplit.of(intent, shape, unknown)
 
     def add(self, array: Any, arguments: tuple[Any, ...], plan: PreparedSplit) -> None:

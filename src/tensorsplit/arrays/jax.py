@@ -20,7 +20,7 @@ pooled = copies_into = refuse_out
 
 
 def is_array(value: object) -> bool:
-    """Whether the value is an array, or a tracer that stands for one."""
+    """Return whether the value is an array, or a tracer that stands for one."""
     return isinstance(value, jax.Array)
 
 
@@ -29,17 +29,17 @@ def check(array: Array) -> None:
 
 
 def element_type(array: Array) -> str:
-    """The name of the element type, as in the schemas of ONNX; JAX's for keys."""
+    """Return the name of the element type, as in the schemas of ONNX; JAX's for keys."""
     return standard_name(array.dtype.name)
 
 
 def shape(array: Array) -> Shape:
-    """The shape; under `jax.export`, dimensions may be symbolic."""
+    """Return the shape; under `jax.export`, dimensions may be symbolic."""
     return tuple(array.shape)
 
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements in order as Python numbers, the rank, and the element type."""
+    """Return the elements in order as Python numbers, the rank, and the element type."""
     check_few(value.size, name)
     element = element_type(value)
     if isinstance(value, jax.core.Tracer) or jax.dtypes.issubdtype(
@@ -56,7 +56,7 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts as arrays of their own, as JAX has no views."""
+    """Return the parts as arrays of their own, as JAX has no views."""
     if not plan.sizes:
         return []
     parts = lax.split(array, plan.sizes, plan.axis)

@@ -25,7 +25,7 @@ pooled = copies_into = refuse_out
 
 
 def is_array(value: object) -> bool:
-    """Whether the value is an array of ndonnx, or a variable."""
+    """Return whether the value is an array of ndonnx, or a variable."""
     return isinstance(value, spox.Var) or _is_ndonnx(value)
 
 
@@ -52,12 +52,12 @@ def _variable(array: Array) -> Any:
 
 
 def element_type(array: Array) -> str:
-    """The name of the element type, as in the schemas of ONNX."""
+    """Return the name of the element type, as in the schemas of ONNX."""
     return numpy_arrays.element_type(_variable(array).type)
 
 
 def shape(array: Array) -> Shape:
-    """The shape, with its names."""
+    """Return the shape, with its names."""
     return as_shape(_variable(array).type.shape)
 
 

@@ -40,7 +40,7 @@ unknown: str | None = None
 
 
 def is_array(value: object) -> bool:
-    """Whether the value is a NumPy array, or a scalar that stands for a rank-0 one."""
+    """Return whether the value is a NumPy array, or a scalar that stands for a rank-0 one."""
     return isinstance(value, (np.ndarray, np.generic))
 
 
@@ -49,7 +49,7 @@ def check(array: Array) -> None:
 
 
 def shape(array: Array) -> tuple[int, ...]:
-    """The shape."""
+    """Return the shape."""
     found: tuple[int, ...] = array.shape
     return found
 
@@ -60,7 +60,7 @@ def standard_name(name: str) -> str:
 
 
 def element_type(array: Array) -> str:
-    """The name of the element type, as in the schemas of ONNX, whatever the byte order.
+    """Return the name of the element type, as in the schemas of ONNX, whatever the byte order.
 
     Types that no standard names keep NumPy's name.
     """
@@ -83,7 +83,7 @@ def check_few(size: int, name: str) -> None:
 
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements in order as Python numbers, the rank, and the element type.
+    """Return the elements in order as Python numbers, the rank, and the element type.
 
     Masked elements are refused (TS107), and more than could be listed (TS308).
     """
@@ -115,13 +115,13 @@ def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
 
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts as views of the array."""
+    """Return the parts as views of the array."""
     array = _any_rank(array)
     return [array[index] for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
-    """The parts as new C-contiguous arrays that share no memory with the array."""
+    """Return the parts as new C-contiguous arrays that share no memory with the array."""
     kernel = find_kernel()
     if kernel is not None:
         parts: list[Array] | None = kernel.copies(array, plan.axis, plan.sizes, plan.keepdims)
@@ -131,7 +131,7 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
 
 
 def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
-    """The parts as C-contiguous arrays in the memory of a pool."""
+    """Return the parts as C-contiguous arrays in the memory of a pool."""
     parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
     if parts is not None:
         return parts
@@ -140,7 +140,7 @@ def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
 
 
 def find_kernel() -> Any:
-    """The native kernel, or None where NumPy copies.
+    """Return the native kernel, or None where NumPy copies.
 
     An environment variable that asks for what does not exist is refused (TS107).
     """
@@ -151,12 +151,12 @@ def find_kernel() -> Any:
 
 
 def _any_rank(array: Array) -> Array:
-    """A `numpy.matrix` as an array: its parts would stay 2-D where the axis is dropped."""
+    """Return a `numpy.matrix` as an array: its parts would stay 2-D where the axis is dropped."""
     return np.asarray(array) if isinstance(array, np.matrix) else array
 
 
 def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
-    """The parts written into the buffers of a snapshot, which is returned.
+    """Return the parts written into the buffers of a snapshot, which is returned.
 
     Buffers that don't fit are refused before any byte is written (TS401 to TS405).
     """

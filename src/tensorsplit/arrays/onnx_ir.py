@@ -24,7 +24,7 @@ pooled = copies_into = refuse_out
 
 
 def is_array(value: object) -> bool:
-    """Whether it is a value of a graph."""
+    """Return whether it is a value of a graph."""
     return isinstance(value, ir.Value)
 
 
@@ -45,12 +45,12 @@ def check(array: Value) -> None:
 
 
 def element_type(array: Value) -> str:
-    """The name of the element type, as in the schemas of ONNX."""
+    """Return the name of the element type, as in the schemas of ONNX."""
     return str(array.dtype.name).lower()
 
 
 def shape(array: Value) -> Shape:
-    """The shape, with its names."""
+    """Return the shape, with its names."""
     return as_shape(array.shape)
 
 
@@ -67,7 +67,7 @@ def operand_parts(value: Value, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Value, plan: Any) -> list[Value]:
-    """The outputs of one node Split of the graph's opset that means the same (TS310).
+    """Return the outputs of one node Split of the graph's opset that means the same (TS310).
 
     Where the axis is dropped, a node Squeeze drops it from each.
     """

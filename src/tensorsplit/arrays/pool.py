@@ -75,7 +75,7 @@ class BufferPool:
         self.blocks.clear()
 
     def empty(self, shape: Iterable[int], dtype: Any) -> Array:
-        """An array whose elements are not set, like `numpy.empty`.
+        """Return an array whose elements are not set, like `numpy.empty`.
 
         Args:
             shape: The shape.
@@ -161,7 +161,7 @@ class Blocks:
         return None
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
-        """An array; None if it needs no memory, or holds more than bytes."""
+        """Return an array; None if it needs no memory, or holds more than bytes."""
         size = dtype.itemsize
         for length in shape:
             size *= length

@@ -113,7 +113,7 @@ class PreparedSplit(SplitPlan, Prepared):
             self._accept(array, self.input_shape, self.axis, self.sizes, self.keepdims)
 
     def for_shape(self, shape: Shape, unknown: str | None = None) -> SplitPlan:
-        """The plan for a shape that agrees with the numbers of the planned one (TS206)."""
+        """Return the plan for a shape that agrees with the numbers of the planned one (TS206)."""
         if shape == self.input_shape:
             return self
         fits = len(shape) == len(self.input_shape) and all(
@@ -153,7 +153,7 @@ class _Planned:
         return self._plan.intent
 
     def plan_of(self, _intent: Intent | None, shape: Shape) -> SplitPlan:
-        """The plan for a shape."""
+        """Return the plan for a shape."""
         return self._plan.for_shape(shape)
 
 
@@ -273,7 +273,7 @@ def infer(
     opset: int | None = None,
     **operands: Any,
 ) -> list[Shape] | SequenceShape:
-    """The shapes of the parts, by the same rules.
+    """Return the shapes of the parts, by the same rules.
 
     Args:
         operator: An identifier such as ``onnx.Split-18``, a name such as ``Split`` or
@@ -322,7 +322,7 @@ def _bound(
 
 
 def counted(made: SplitPlan | UncountedPlan, fix: str | None = None) -> SplitPlan:
-    """The plan, refused (TS309) if the number of its parts is not known."""
+    """Return the plan, refused (TS309) if the number of its parts is not known."""
     if isinstance(made, SplitPlan):
         return made
     raise SplitError(

@@ -42,7 +42,7 @@ class Plans:
         self._plans.clear()
 
     def values(self) -> list[Any]:
-        """All that is kept."""
+        """Return all that is kept."""
         return list(self._plans.values())
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Plans:
 
 
 def make_plans() -> Plans:
-    """An empty memory, of the kernel if there is one."""
+    """Return an empty memory, of the kernel if there is one."""
     plans: Plans = Plans() if native.kernel is None else native.kernel.Plans()
     return plans
 

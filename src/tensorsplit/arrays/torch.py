@@ -49,7 +49,7 @@ longer."""
 
 
 def is_array(value: object) -> bool:
-    """Whether the value is a tensor."""
+    """Return whether the value is a tensor."""
     return isinstance(value, torch.Tensor)
 
 
@@ -75,24 +75,24 @@ def refuse_kind(layout: Any, quantized: bool) -> None:
 
 
 def element_type(array: Tensor) -> str:
-    """The name of the element type, as in the schemas of ONNX."""
+    """Return the name of the element type, as in the schemas of ONNX."""
     return type_name(array.dtype)
 
 
 def type_name(dtype: Any) -> str:
-    """The name of an element type in the schemas of ONNX."""
+    """Return the name of an element type in the schemas of ONNX."""
     return standard_name(str(dtype).removeprefix("torch.").removesuffix("_x2"))
 
 
 def shape(array: Tensor) -> Shape:
-    """The shape; the dimensions of a traced tensor may be ``torch.SymInt``."""
+    """Return the shape; the dimensions of a traced tensor may be ``torch.SymInt``."""
     if _is_tracing():  # they are tensors, and the trace holds for this shape
         return tuple(map(int, array.shape))
     return tuple(array.shape)
 
 
 def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements in order as Python numbers, the rank, and the element type.
+    """Return the elements in order as Python numbers, the rank, and the element type.
 
     Those of a tensor on a device are fetched; one that is traced or has no elements is refused.
     """
@@ -110,7 +110,7 @@ def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
-    """The parts as views of the tensor."""
+    """Return the parts as views of the tensor."""
     if getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", bool)():
         return _split_node(array, plan)
     if plan.keepdims:
@@ -119,7 +119,7 @@ def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 
 def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
-    """The parts as the outputs of one node of ONNX."""
+    """Return the parts as the outputs of one node of ONNX."""
     count, intent = len(plan.sizes), getattr(plan, "intent", None)
     before, after = plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]
     inputs, attributes = [array], {"axis": plan.axis}
@@ -139,7 +139,7 @@ def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 
 def _lengths(sizes: Any) -> Tensor:
-    """The lengths as a tensor; traced ones stay so."""
+    """Return the lengths as a tensor; traced ones stay so."""
     kind = {"dtype": torch.int64, "device": "cpu"}
     if are_known(sizes):
         return torch.tensor(sizes, **kind)
@@ -147,7 +147,7 @@ def _lengths(sizes: Any) -> Tensor:
 
 
 def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
-    """The parts as new contiguous tensors that share no memory with the tensor."""
+    """Return the parts as new contiguous tensors that share no memory with the tensor."""
     if array.dtype in _SHELLS:
         return [part.view(array.dtype) for part in copies(array.view(torch.uint8), plan)]
     if plan.keepdims:
@@ -156,7 +156,7 @@ def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 
 def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
-    """The parts as contiguous tensors in the memory of a pool."""
+    """Return the parts as contiguous tensors in the memory of a pool."""
     is_traced = _transform() is not None or _is_tracing()
     if type(array) not in _PLAIN or not array.is_cpu or is_traced:
         raise SplitError(
@@ -171,7 +171,7 @@ def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
 
 
 def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
-    """The parts written into tensors, which are returned.
+    """Return the parts written into tensors, which are returned.
 
     Tensors that don't fit are refused before any byte is written (TS401 to TS405).
     """
@@ -256,12 +256,12 @@ def _has_address(array: Tensor) -> bool:
 
 
 def _addresses(array: Tensor) -> Any:
-    """An array with the addresses of a tensor on any device, to see which share memory."""
+    """Return an array with the addresses of a tensor on any device, to see which share memory."""
     return np.asarray(_Memory(array))
 
 
 def _bytes(array: Tensor) -> Tensor:
-    """A tensor that can be copied: torch knows no copy of types of less than a byte."""
+    """Return a tensor that can be copied: torch knows no copy of types of less than a byte."""
     return array.view(torch.uint8) if array.dtype in _SHELLS else array
 
 

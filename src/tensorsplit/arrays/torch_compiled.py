@@ -47,10 +47,10 @@ class Decisions(Protocol):
     """What decides a call: the memory of a function, or a plan."""
 
     def intent_of(self, arguments: tuple[Any, ...], library: Any) -> Intent | None:
-        """The intent of a call with these operands."""
+        """Return the intent of a call with these operands."""
 
     def plan_of(self, intent: Any, shape: Shape) -> SplitPlan:
-        """The plan for a shape, whose dimensions are None where they are not known."""
+        """Return the plan for a shape, whose dimensions are None where they are not known."""
 
 
 def _decided(function: _Function) -> _Function:
@@ -107,7 +107,7 @@ def run(
 
 
 def _known(value: Any) -> Any:
-    """An argument as far as it is known."""
+    """Return an argument as far as it is known."""
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return _ARRAY
     if isinstance(value, (list, tuple)):
@@ -118,7 +118,7 @@ def _known(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """An argument with the numbers of the example that is traced."""
+    """Return an argument with the numbers of the example that is traced."""
     if isinstance(value, (list, tuple)):
         return tuple([_number(item) for item in value])
     return operator.index(value) if type(value) is int else value
@@ -135,7 +135,7 @@ def _resolve(
     copy: Any,
     is_pooled: bool,
 ) -> tuple[int, bool, tuple[int, ...] | None, str, tuple[int, ...] | None]:
-    """The axis, whether it is kept, and the sizes; or None, their rule and what it is given.
+    """Return the axis, whether it is kept, and the sizes; or None, their rule and what it is given.
 
     What the rule is given is None if it is in the arguments and not known.
     """
@@ -178,7 +178,7 @@ class _DoesNotFitError(Exception):
 
 
 def _holds(condition: Any) -> bool:
-    """Whether a condition holds; what can't be told while tracing is checked at run time."""
+    """Return whether a condition holds; what can't be told while tracing is checked at run time."""
     holds = guard_or_true(condition)
     if holds and not guard_or_false(condition):
         torch._check(condition)  # noqa: SLF001 - that is how it is documented

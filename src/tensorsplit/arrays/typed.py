@@ -33,7 +33,7 @@ class TensorOf(Protocol[PartT_co]):
     """A tensor of PyTorch, whose parts may be of another type: those of a Parameter are."""
 
     def split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> Sequence[PartT_co]:
-        """The parts of these lengths."""
+        """Return the parts of these lengths."""
 
 
 Out: TypeAlias = Sequence[Any] | BufferPool | None

@@ -46,7 +46,7 @@ class Figures:
 
 
 def describe(effort: Effort) -> dict[str, Any]:
-    """The machine, the versions, what copies, and the method."""
+    """Return the machine, the versions, what copies, and the method."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -84,7 +84,7 @@ def _cpu() -> str:
 
 
 def _caches() -> dict[str, str]:
-    """The size of each cache that holds data, where Linux tells."""
+    """Return the size of each cache that holds data, where Linux tells."""
     found = {}
     for folder in sorted(_CACHES.glob("index*")):
         facts = {
@@ -98,13 +98,13 @@ def _caches() -> dict[str, str]:
 
 
 def as_json(figures: Figures) -> str:
-    """The figures as JSON; numbers have four digits, times are in seconds."""
+    """Return the figures as JSON; numbers have four digits, times are in seconds."""
     text = json.dumps(_rounded(asdict(figures)), indent=1)
     return _INTEGERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def _rounded(value: Any) -> Any:
-    """The same with fewer digits in each float, and without what is None."""
+    """Return the same with fewer digits in each float, and without what is None."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
@@ -113,7 +113,7 @@ def _rounded(value: Any) -> Any:
 
 
 def as_text(figures: Figures) -> str:
-    """The figures as text without colours."""
+    """Return the figures as text without colours."""
     return "".join(f"{line.plain}\n" for line in lines(figures))
 
 
@@ -158,7 +158,7 @@ def _row(peer: str, mode: str, ratio: str, reach: str = "", seconds: str = "") -
 
 
 def _figure(entry: Timed, *, has_range: bool) -> tuple[str, ...]:
-    """The ratio, its spread and the time of one call; or why there are none."""
+    """Return the ratio, its spread and the time of one call; or why there are none."""
     if entry.ratio is None or entry.seconds is None or entry.wrong is not None:
         reason = f"wrong: {entry.wrong}" if entry.wrong else entry.cannot or ""
         return (f"{'':5} {shortened(reason, _LONGEST_REASON)}",)
@@ -167,7 +167,7 @@ def _figure(entry: Timed, *, has_range: bool) -> tuple[str, ...]:
 
 
 def in_digits(value: float) -> str:
-    """A ratio, in three digits."""
+    """Return a ratio, in three digits."""
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
@@ -177,12 +177,12 @@ def in_range(values: Spread) -> str:
 
 
 def in_seconds(value: float) -> str:
-    """A time, in three digits."""
+    """Return a time, in three digits."""
     return _in_units(value, (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes; kB, MB and GB are of 2^10, 2^20 and 2^30."""
+    """Return a number of bytes; kB, MB and GB are of 2^10, 2^20 and 2^30."""
     if count < 1 << 10:
         return f"{count:g} B"
     return _in_units(count, (1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))

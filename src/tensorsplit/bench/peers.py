@@ -68,7 +68,7 @@ def _boundaries(task: Task) -> list[int]:
 
 
 def _memcpy(source: Array, memory: Array) -> Callable[[], Any]:
-    """The faster of one thread and two, which is measured first."""
+    """Return the faster of one thread and two, which is measured first."""
     target = memory[: source.size]
     middle = source.size // 2
     alone = partial(np.copyto, target, source)
@@ -86,17 +86,17 @@ def _memcpy(source: Array, memory: Array) -> Callable[[], Any]:
 
 @cache
 def _helper() -> ThreadPoolExecutor:
-    """The second thread; it is started once and stays."""
+    """Return the second thread; it is started once and stays."""
     return ThreadPoolExecutor(THREADS - 1, "memcpy")
 
 
 def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: Any) -> Prepared:
-    """An eager call of the package itself."""
+    """Return an eager call of the package itself."""
     return Prepared(_ours_of(task, task.source, **how), buffers=buffers)
 
 
 def _ours_of(task: Task, array: Any, **how: Any) -> Callable[[], Any]:
-    """An eager call on an array of any library."""
+    """Return an eager call on an array of any library."""
     if native.kernel is not None:
         native.kernel.use_threads(THREADS)
     return partial(ts.split, array, list(task.workload.sizes), axis=task.workload.axis, **how)
@@ -107,7 +107,7 @@ def _ours_out(task: Task) -> Prepared:
 
 
 def _ours_pooled(task: Task) -> Prepared:
-    """The parts come from a `BufferPool` that can hold all of them."""
+    """Return the parts come from a `BufferPool` that can hold all of them."""
     if task.source.dtype.hasobject:
         raise UnableError("a pool holds no references to Python objects")
     return _ours(task, out=ts.BufferPool(2 * task.workload.nbytes + (1 << 20)))
@@ -120,7 +120,7 @@ def _ours_planned(task: Task) -> Prepared:
 
 
 def _numpy_out(task: Task) -> Prepared:
-    """Each slice copied into its buffer."""
+    """Return each slice copied into its buffer."""
     source, indices, buffers = task.source, task.workload.indices, list(task.buffers)
 
     def call() -> list[Array]:
@@ -179,7 +179,7 @@ def _jax(task: Task, *, ours: bool = False) -> Prepared:
 
 
 def _onnxruntime_out(task: Task) -> Prepared:
-    """A run of a Split-18 whose input and outputs are bound to our memory."""
+    """Return a run of a Split-18 whose input and outputs are bound to our memory."""
     source = task.source
     if source.dtype.hasobject:
         raise UnableError("it binds no memory to strings")
@@ -285,14 +285,14 @@ PEERS = tuple(dict.fromkeys(entry.peer for entry in ENTRIES if entry.peer not in
 
 
 def installed() -> dict[str, str]:
-    """The version of every peer that is installed, by its name."""
+    """Return the version of every peer that is installed, by its name."""
     known = metadata.packages_distributions()  # a module may come from several distributions
     others = [peer for peer in PEERS if peer in known and peer != OURS]
     return {OURS: ts.__version__, **{peer: metadata.version(known[peer][0]) for peer in others}}
 
 
 def is_ours(peer: str) -> bool:
-    """Whether a peer is the package itself, with arrays of whatever library."""
+    """Return whether a peer is the package itself, with arrays of whatever library."""
     return peer == OURS or peer in OURS_ON
 
 

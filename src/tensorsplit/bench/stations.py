@@ -77,7 +77,7 @@ class Local:
             return make(cannot=str(UnableError("it fails", error)))
 
     def sample(self, number: int) -> float:
-        """The seconds of one call."""
+        """Return the seconds of one call."""
         if number == BASELINE and number not in self._ready:
             self._ready[number] = Prepared(baseline(self._prepared_task))
         call = self._ready[number].call
@@ -159,7 +159,7 @@ def apart(entries: Iterable[Entry]) -> Iterator[list[Apart]]:
 
 @cache
 def _station(peer: str) -> Local:
-    """The station of this process."""
+    """Return the station of this process."""
     return Local(entry for entry in ENTRIES if entry.peer == peer)
 
 

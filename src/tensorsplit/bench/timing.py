@@ -111,13 +111,13 @@ def _is_enough(seconds: Mapping[Any, Sequence[float]], effort: Effort, stop: flo
 
 
 def _is_settled(values: Sequence[float]) -> bool:
-    """Whether the median is known to about 1 %, judged by how far most values lie apart."""
+    """Return whether the median is known to about 1 %, judged by how far most values lie apart."""
     seen = spread(values)
     return seen.high - seen.low <= _CLOSE_ENOUGH * seen.median * sqrt(len(values))
 
 
 def repeats_of(call: Callable[[], Any]) -> int:
-    """How often a call is to be repeated, so that half a millisecond passes."""
+    """Return how often a call is to be repeated, so that half a millisecond passes."""
     call()
     start = time.perf_counter()
     call()
@@ -126,7 +126,7 @@ def repeats_of(call: Callable[[], Any]) -> int:
 
 
 def sample(call: Callable[[], Any], repeats: int) -> float:
-    """The seconds of one call; what it returns is given back within the time.
+    """Return the seconds of one call; what it returns is given back within the time.
 
     First the process comes to rest, so that idle threads take no time from it; then the call runs
     up to three times for nothing, so that its threads are awake and its memory is as near as it

@@ -164,7 +164,7 @@ class UnableError(Exception):
 
 
 def make_task(workload: Workload) -> Task:
-    """The workload with its data, the same in every run."""
+    """Return the workload with its data, the same in every run."""
     source = _laid_out(workload.shape, np.dtype(workload.dtype), workload.layout)
     expected = tuple(source[index].copy() for index in workload.indices)
     return Task(workload, source, expected, *_buffers(expected))

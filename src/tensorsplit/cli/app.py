@@ -87,11 +87,11 @@ class CommandLine(click.Group):
         sys.exit(status if isinstance(status, int) else 0)
 
     def list_commands(self, _: click.Context) -> list[str]:
-        """The names of the commands."""
+        """Return the names of the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command; its module is loaded."""
+        """Return a command; its module is loaded."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         module, _ = COMMANDS[cmd_name]
@@ -183,7 +183,7 @@ def _print_version(verbose: bool) -> None:
 
 
 def _describe_copies() -> Iterator[str]:
-    """How copies are made here, and why; some are made to find out."""
+    """Yield how copies are made here, and why; some are made to find out."""
     from tensorsplit import native
 
     size, origin, guess = native.kernel.cache()

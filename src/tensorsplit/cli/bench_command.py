@@ -91,7 +91,7 @@ def bench(
 
 
 def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
-    """Each workload, named on a terminal before it is measured.
+    """Yield each workload, named on a terminal before it is measured.
 
     Nothing is drawn meanwhile: a moving bar would take time from what is timed.
     """

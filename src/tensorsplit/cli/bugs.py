@@ -39,7 +39,7 @@ def library_at_fault(error: BaseException) -> str:
 
 
 def report_of(error: BaseException) -> str:
-    """The report of a bug: what it takes to find it, and no data but names and messages."""
+    """Return the report of a bug: what it takes to find it, and no data but names and messages."""
     lines = [
         f"A bug in tensorsplit {__version__}: {type(error).__name__}: {error}",
         "",

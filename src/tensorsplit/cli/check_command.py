@@ -153,7 +153,7 @@ def check(
 
 
 def _files(models: Sequence[str]) -> Iterator[str]:
-    """The files that are meant, each once; of a folder all models in it, and below."""
+    """Yield the files that are meant, each once; of a folder all models in it, and below."""
     for model in dict.fromkeys(models):
         if model == PIPE or not Path(model).is_dir():
             yield model
@@ -168,7 +168,7 @@ def _files(models: Sequence[str]) -> Iterator[str]:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a file of a folder is meant: any .onnx, and an .xml beside its weights."""
+    """Return whether a file of a folder is meant: any .onnx, and an .xml beside its weights."""
     return path.is_file() and (path.suffix.lower() == ".onnx" or path.with_suffix(".bin").exists())
 
 
@@ -230,7 +230,7 @@ def _show_findings(report: str) -> None:
 
 
 def _link(code: str) -> Any:
-    """The style of a code on a terminal: a link to its section of the documentation."""
+    """Return the style of a code on a terminal: a link to its section of the documentation."""
     from rich.style import Style
 
     return Style(link=kind_of(code).url)

@@ -210,7 +210,7 @@ def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
 
 
 def _chosen(engines: Sequence[str]) -> list[Subject]:
-    """The subjects that are meant, each of them once and installed."""
+    """Return the subjects that are meant, each of them once and installed."""
     from tensorsplit.conformance.runner import Subject
     from tensorsplit.conformance.subjects import SUBJECTS
     from tensorsplit.engines import ENGINES
@@ -278,7 +278,7 @@ def _write(
 def _shown(
     document: Document, style: str, engines: Sequence[str], deviations: Sequence[Deviation]
 ) -> RenderableType:
-    """A run as JSON, as a page or as a matrix."""
+    """Return a run as JSON, as a page or as a matrix."""
     from tensorsplit.conformance.report import Matrix, Summary, html
 
     if style == "json":

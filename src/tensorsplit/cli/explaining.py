@@ -66,7 +66,7 @@ class ExplainedSplit:
 
 
 def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each operand of any version."""
+    """Return an option for each operand of any version."""
     for name in reversed(_OPERANDS):
         option = click.option(
             f"--{name.replace('_', '-')}", name, metavar="VALUE", help=f"The operand {name}."
@@ -156,7 +156,7 @@ def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:
 
 
 def _splits_of_model(path: str) -> list[ExplainedSplit]:
-    """The split nodes of a model, in order, in bodies and functions too.
+    """Return the split nodes of a model, in order, in bodies and functions too.
 
     Initializers that are also inputs count with the values that they have. A model that can't be
     read is refused (TS501 to TS504), and a split that is wrong and may run (TS101 to TS308).
@@ -194,7 +194,7 @@ def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
 
 
 def _given(intent: Intent) -> str:
-    """The axis and what tells the lengths, as text."""
+    """Return the axis and what tells the lengths, as text."""
     axis = "known at run time" if intent.axis is None else show_dim(intent.axis)
     words = [f"{intent.operator.axis} = {axis}"]
     if intent.source is None:

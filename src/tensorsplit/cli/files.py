@@ -88,7 +88,7 @@ class NamedFile(StringParamType):
     name = "name=file"
 
     def convert(self, value: str, *_: Any) -> str:
-        """The word as it is."""
+        """Return the word as it is."""
         parts = value.split("=")
         outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]
         return value
@@ -107,7 +107,7 @@ def refuse_terminal(out: str | None) -> None:
 
 
 def outputs() -> Outputs:
-    """The outputs of the command that runs."""
+    """Return the outputs of the command that runs."""
     context = click.get_current_context(silent=True)
     return Outputs() if context is None else context.ensure_object(Outputs)
 
@@ -188,7 +188,7 @@ class Output:
 
 
 def _checked_locations(tensors: Sequence[TensorProto], folder: Path) -> list[str]:
-    """The files of external data; refused (TS504) if one lies outside the model's folder."""
+    """Return the files of external data; refused (TS504) if one lies outside the model's folder."""
     from tensorsplit.model.graph.tensors import check_external
 
     for tensor in tensors:
@@ -202,7 +202,7 @@ def _locations(tensors: Sequence[TensorProto]) -> set[str]:
 
 
 def storable(array: Array) -> Array | None:
-    """The array as NumPy's own formats can hold it without pickling; None if they can't."""
+    """Return the array as NumPy's own formats can hold it without pickling; None if they can't."""
     if array.dtype.kind in "OT":
         items = array.ravel().tolist()
         for text, kind in ((str, "U"), (bytes, "S")):

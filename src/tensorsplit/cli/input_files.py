@@ -41,7 +41,7 @@ _ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 
 def input_option(text: str) -> Callable[[Command], Command]:
-    """The option ``--input``, passed on as `written`."""
+    """Return the option ``--input``, passed on as `written`."""
     names = ("--input", "-i", "written")
     return click.option(*names, type=NamedFile(), multiple=True, help=text)
 
@@ -85,7 +85,7 @@ def read_feeds(
 
 
 def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | None, Path]:
-    """The input's name and the file; the name may hold ``=``, and is None for an archive."""
+    """Return the input's name and the file; the name may hold ``=``, and is None for an archive."""
     for entry in declared:
         if word.startswith(f"{entry.name}="):
             return entry.name, Path(word.removeprefix(f"{entry.name}="))
@@ -135,7 +135,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
-    """The arrays of a file in their order, with the names that they have in an archive."""
+    """Return the arrays of a file in their order, with the names that they have in an archive."""
     with _opened(path) as opened:
         head = opened.read(_HEADER)
         opened.seek(0)
@@ -160,7 +160,7 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """A file, or the content of a pipe; a device might never end."""
+    """Return a file, or the content of a pipe; a device might never end."""
     return path.open("rb") if path.is_file() else io.BytesIO(read_file(path, _MOST_OF_A_PIPE))
 
 

@@ -257,7 +257,7 @@ def lower(
 
 
 def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, LoweringReport]:
-    """A model that is lowered in place, the message of it, and what was done."""
+    """Return a model that is lowered in place, the message of it, and what was done."""
     from tensorsplit.model.graph.reading import open_model
     from tensorsplit.model.lower import lower_graph
 
@@ -284,7 +284,7 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
 
 
 def _engine_of(target: str) -> list[str]:
-    """The engine that a target is about, if it is one."""
+    """Return the engine that a target is about, if it is one."""
     from tensorsplit.engines import ENGINES
     from tensorsplit.model.profiles import load
 

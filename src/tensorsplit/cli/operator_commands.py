@@ -69,7 +69,7 @@ def _list(style: str) -> None:
 
 
 def _page(page: Page) -> Iterator[RenderableType]:
-    """The page for a terminal."""
+    """Yield the page for a terminal."""
     from rich.text import Text
 
     types = ((entry.name, f"{entry.meaning}: {', '.join(entry.types)}") for entry in page.types)
@@ -119,7 +119,7 @@ def diff(before: str, after: str, style: str) -> None:
 
 
 def _comparison(found: OperatorDiff) -> Table:
-    """A row for each change."""
+    """Return a row for each change."""
     rows = [
         (f"{change.aspect} {change.name}", change.before or _ABSENT, change.after or _ABSENT)
         for change in found.rows
@@ -128,5 +128,5 @@ def _comparison(found: OperatorDiff) -> Table:
 
 
 def _plain(rows: Iterable[Sequence[str]], heads: Sequence[str] = (), indent: int = 0) -> Table:
-    """A table of what is written in Markdown."""
+    """Return a table of what is written in Markdown."""
     return Table([[text.replace("`", "") for text in row] for row in rows], heads, indent)

@@ -90,7 +90,7 @@ def parse_lengths(word: str) -> list[int]:
 
 
 def is_operand(word: str) -> bool:
-    """Whether a word is written as ``name=value``."""
+    """Return whether a word is written as ``name=value``."""
     name, equals, _ = word.partition("=")
     return bool(equals) and name.isidentifier()
 

@@ -38,7 +38,7 @@ _WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NO
 
 
 def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options that say what a model is fed, passed on as one, `choice`."""
+    """Return the options that say what a model is fed, passed on as one, `choice`."""
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @input_option(text)
@@ -157,7 +157,7 @@ class ModelInputs:
             raise
 
     def _advice(self) -> str:
-        """The options that give other inputs, as they would be written."""
+        """Return the options that give other inputs, as they would be written."""
         declared = {entry.name: entry.shape for entry in self.source.inputs}
         shapes = [
             f"--input-shape {short_name(name)}:{','.join(map(str, shape))}"

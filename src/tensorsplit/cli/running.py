@@ -168,7 +168,7 @@ def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) ->
 
 
 def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
-    """Every output as lines of text: name, element type, shape and values."""
+    """Yield every output as lines of text: name, element type, shape and values."""
     for name, value in outputs.items():
         if value is None:
             yield f"{name}: empty optional"
@@ -187,7 +187,7 @@ def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values(array: Array) -> str:
-    """All elements of a small array, else the first and last ones in their order."""
+    """Return all elements of a small array, else the first and last ones in their order."""
     if array.size <= _WHOLE:
         return np.array2string(array, max_line_width=78, separator=", ", floatmode="unique")
     ends = [*range(_FIRST), *range(array.size - _LAST, array.size)]
@@ -263,7 +263,7 @@ def _file_name(name: str, taken: set[str]) -> str:
 
 
 def _message(name: str, value: Array | list[Array]) -> bytes:
-    """An output as an ONNX message."""
+    """Return an output as an ONNX message."""
     from onnx import SequenceProto, numpy_helper
 
     try:

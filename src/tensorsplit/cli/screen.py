@@ -29,7 +29,7 @@ _MOST_NAMES = 6
 
 
 def examples(*commands: str) -> str:
-    """The end of a help text: commands to try, on lines that click does not wrap."""
+    """Return the end of a help text: commands to try, on lines that click does not wrap."""
     return "\n".join(("\b", "Examples:", *(f"  tensorsplit {command}" for command in commands)))
 
 
@@ -166,7 +166,7 @@ def note(*lines: str) -> None:
 
 
 def is_terminal(stream: Any) -> bool:
-    """Whether a standard stream is a terminal; one that its caller closed is None."""
+    """Return whether a standard stream is a terminal; one that its caller closed is None."""
     return stream is not None and hasattr(stream, "isatty") and bool(stream.isatty())
 
 

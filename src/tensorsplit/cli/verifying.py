@@ -28,7 +28,7 @@ class _Size(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number; not a number is none."""
+        """Return the number; not a number is none."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
             self.fail("nan is no size", param, ctx)
@@ -39,7 +39,7 @@ SIZE = _Size(min=0)
 
 
 def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options ``--rtol`` and ``--atol``, passed on as numbers or None."""
+    """Return the options ``--rtol`` and ``--atol``, passed on as numbers or None."""
     atol = click.option(
         "--atol",
         metavar="A",
@@ -59,7 +59,7 @@ def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options ``--memory`` and ``--timeout``, passed on as one, `limits`."""
+    """Return the options ``--memory`` and ``--timeout``, passed on as one, `limits`."""
 
     @click.option(
         "--memory",
@@ -170,7 +170,7 @@ class Verification:
 def judged_by(
     source: OnnxModel, rtol: float | None, atol: float | None, size: float | None = None
 ) -> dict[str, Any]:
-    """How outputs are compared, as arguments of `compare`: what is only moved, bit for bit.
+    """Return how outputs are compared, as arguments of `compare`: what is only moved, bit for bit.
 
     Where a size is given, it is the largest difference in any output; 0 compares the bits of all.
     """

@@ -34,13 +34,13 @@ class Word(StringParamType):
         self.suffix = suffix
 
     def convert(self, value: str, *_: Any) -> str:
-        """The word as it is."""
+        """Return the word as it is."""
         if self.suffix is not None and value.endswith(self.suffix):
             outputs().reads.append(Path(value))
         return value
 
     def shell_complete(self, _: click.Context, __: object, incomplete: str) -> list[CompletionItem]:
-        """The words that begin so, and files where these will do too."""
+        """Return the words that begin so, and files where these will do too."""
         known = resolve_name(f"tensorsplit.{self.known}")
         words = (*self.others, *(known() if callable(known) else known))
         files = [] if self.suffix is None else [CompletionItem(incomplete, type="file")]

@@ -89,6 +89,6 @@ class Case(CaseInfo):
         return CaseInfo(**{entry.name: getattr(self, entry.name) for entry in fields(CaseInfo)})
 
     def build(self, seed: int = 0) -> Built:
-        """The model, random inputs and what comes out; the same bytes for the same seed."""
+        """Return the model, random inputs and what comes out; the same bytes for the same seed."""
         digest = hashlib.sha256(self.id.encode()).digest()
         return self.recipe(np.random.default_rng([seed, *digest[:16]]))

@@ -112,7 +112,7 @@ def values(
 
 
 def has_extremes(element_type: str) -> bool:
-    """Whether `values` knows extreme elements of the type."""
+    """Return whether `values` knows extreme elements of the type."""
     large = element_type not in ("bool", "string", *BITS)
     return large and not element_type.startswith("float8")
 

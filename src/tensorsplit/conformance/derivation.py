@@ -105,12 +105,12 @@ def _fails(entry: Observation) -> bool:
 
 
 def _share(entries: Sequence[Observation]) -> float:
-    """How large a part of the cases fails."""
+    """Return how large a part of the cases fails."""
     return sum(map(_fails, entries)) / len(entries)
 
 
 def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) -> Explanation:
-    """A finding about the cases under a condition."""
+    """Return a finding about the cases under a condition."""
     failed = [entry.result for entry in entries if _fails(entry)]
     counts = Counter(_VERDICTS[result.verdict] for result in failed)
     verdict = next(name for name in _WORST if counts[name] >= _MENTIONED * len(failed))
@@ -119,7 +119,7 @@ def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) 
 
 
 def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]:
-    """The cases under each condition."""
+    """Return the cases under each condition."""
     found: dict[Condition, list[Observation]] = defaultdict(list)
     for entry in entries:
         for condition in entry.conditions:
@@ -128,11 +128,11 @@ def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]
 
 
 def _always(left: Sequence[Observation]) -> Explanation | None:
-    """The condition under which nothing works that explains most of what is left."""
+    """Return the condition under which nothing works that explains most of what is left."""
     under = _under(left)
 
     def is_chance(condition: Condition) -> bool:
-        """Whether as many cases might fail of those of the same operator without it."""
+        """Return whether as many cases might fail of those of the same operator without it."""
         operators = [Condition(feature, value=condition.operator) for feature in _OPERATORS]
         beside = next((under[operator] for operator in operators if operator in under), left)
         others = [entry for entry in beside if condition not in entry.conditions]
@@ -148,7 +148,7 @@ def _always(left: Sequence[Observation]) -> Explanation | None:
 
 
 def _mostly(left: Sequence[Observation]) -> Explanation | None:
-    """The condition that has most to do with what is left."""
+    """Return the condition that has most to do with what is left."""
     under = _under(left)
     ranks = {
         condition: (weight, *condition.generality)

@@ -156,7 +156,7 @@ class Document:
         return seed
 
     def successions(self) -> Iterator[tuple[SubjectInfo, SubjectInfo]]:
-        """Each two versions of a subject that follow each other, the older one first."""
+        """Yield each two versions of a subject that follow each other, the older one first."""
         latest: dict[str, SubjectInfo] = {}
         for subject in self.subjects:
             if subject.title in latest:
@@ -164,12 +164,12 @@ class Document:
             latest[subject.title] = subject
 
     def deviations(self) -> Iterator[Result]:
-        """The results that are no pass, worst first."""
+        """Return the results that are no pass, worst first."""
         order = sorted(self.results, key=lambda result: result.outcome.severity)
         return (result for result in order if result.is_deviation)
 
     def to_json(self) -> dict[str, Any]:
-        """The document as what `json.dumps` takes, without the empty fields of its parts."""
+        """Return the document as what `json.dumps` takes, without the empty fields of its parts."""
         content: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))
         for name, empty in (("subjects", ("",)), ("results", ("", False, []))):
             content[name] = [
@@ -180,7 +180,7 @@ class Document:
 
     @classmethod
     def from_json(cls, content: Any) -> Document:
-        """The document of what `json.loads` gave; SplitError TS703 if it is none.
+        """Return the document of what `json.loads` gave; SplitError TS703 if it is none.
 
         Fields that it does not know are of a newer version of this package.
         """

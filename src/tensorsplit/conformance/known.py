@@ -49,7 +49,7 @@ class Deviation:
         SpecifierSet(self.versions)  # which raises a ValueError for anything else
 
     def covers(self, version: str) -> bool:
-        """Whether it is said of a version."""
+        """Return whether it is said of a version."""
         try:
             return SpecifierSet(self.versions).contains(version, prereleases=True)
         except InvalidVersion:
@@ -132,7 +132,7 @@ def compare(
 
 
 def _shows(result: Result | None, entry: Deviation) -> bool:
-    """Whether a result is what the entry says, or was not measured at all."""
+    """Return whether a result is what the entry says, or was not measured at all."""
     return result is None or result.verdict in (*entry.verdicts, SKIPPED)
 
 

@@ -15,7 +15,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) -> list[Array]:
-    """The parts of an array, as new arrays; without `keepdims` they lose the axis.
+    """Return the parts of an array, as new arrays; without `keepdims` they lose the axis.
 
     Raises:
         ValueError: If the lengths do not cover the axis exactly: then the case is wrong.
@@ -33,12 +33,12 @@ def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) 
 
 
 def without(shape: Sequence[Any], axis: int) -> tuple[Any, ...]:
-    """A shape that has lost an axis."""
+    """Return a shape that has lost an axis."""
     axis %= len(shape)
     return (*shape[:axis], *shape[axis + 1 :])
 
 
 def resized(shape: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
-    """A shape with another length on an axis."""
+    """Return a shape with another length on an axis."""
     axis %= len(shape)
     return (*shape[:axis], size, *shape[axis + 1 :])

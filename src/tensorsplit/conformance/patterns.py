@@ -13,7 +13,7 @@ _SAMPLES = 6
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether the id of a case is meant by a pattern.
+    """Return whether the id of a case is meant by a pattern.
 
     A pattern has segments between slashes, as many as the id; in each, ``*`` stands for any
     characters and ``{a,b}`` for one of those between the commas, which may hold ``*``.
@@ -22,7 +22,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def matching(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
-    """The ids that at least one pattern matches."""
+    """Return the ids that at least one pattern matches."""
     wanted = [_compiled(pattern) for pattern in patterns]
     return [name for name in names if any(pattern.fullmatch(name) for pattern in wanted)]
 

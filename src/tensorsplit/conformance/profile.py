@@ -75,7 +75,7 @@ def _carried(
     found = {finding.condition for finding in findings}
 
     def is_open(feature: str, operator: str, value: str) -> bool:
-        """Whether neither a pass nor a finding, if about more, says anything of it."""
+        """Return whether neither a pass nor a finding, if about more, says anything of it."""
         wider = product([feature], {"", operator}, {"", value})
         return (feature, operator, value) not in settled and found.isdisjoint(wider)
 
@@ -145,7 +145,7 @@ def _observation(result: Result, case: CaseInfo, conditions: frozenset[Condition
 
 
 def _narrows(result: Result, element_type: str) -> bool:
-    """Whether a value is what is left of the right one in 32 bits."""
+    """Return whether a value is what is left of the right one in 32 bits."""
     kind = _WIDE.get(element_type)
     if kind is None or result.verdict != "wrong" or not result.index:
         return False

@@ -98,14 +98,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _cases(subject: Subject, patterns: Iterable[str]) -> list[Case]:
-    """The cases that an engine reads and whose id matches."""
+    """Return the cases that an engine reads and whose id matches."""
     from tensorsplit.conformance.cases import find
 
     return [case for case in find(patterns) if case.model_format in subject.traits.formats]
 
 
 def _expected_failures(path: Path | None, subject: Subject) -> dict[str, str]:
-    """Why each case is expected to fail; UsageError for an entry that matches none."""
+    """Return why each case is expected to fail; UsageError for an entry that matches none."""
     if path is None:
         return {}
     try:

@@ -143,7 +143,7 @@ def _statements(module: str) -> dict[str, tuple[ast.stmt, str]]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """The names that are looked up, which annotations are not."""
+    """Yield the names that are looked up, which annotations are not."""
     if isinstance(node, ast.Name):
         yield node.id
     for part, value in ast.iter_fields(node):
@@ -168,7 +168,7 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
 
 
 def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
-    """The model: as onnx's own text where that says all of it."""
+    """Yield the model: as onnx's own text where that says all of it."""
     weights = f'base64.b64decode("{base64.b64encode(built.weights).decode()}")'
     if case.model_format != "onnx":
         yield f"MODEL = b'''{built.model.decode()}'''"
@@ -199,7 +199,7 @@ def model_text(data: bytes) -> str | None:
 
 
 def _canonical(model: onnx.ModelProto) -> bytes:
-    """The bytes of a model, changed in what two texts of the same may differ in."""
+    """Return the bytes of a model, changed in what two texts of the same may differ in."""
     for owner in (model.graph, *model.functions):
         _normalise(owner)
     return bytes(model.SerializeToString(deterministic=True))
@@ -238,14 +238,14 @@ def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
 
 
 def _dict(title: str, values: dict[str, Any]) -> Iterator[str]:
-    """The lines that assign a dict of arrays."""
+    """Yield the lines that assign a dict of arrays."""
     yield f"{title} = {{"
     yield from (f"    {name!r}: {_literal(value)}," for name, value in values.items())
     yield "}"
 
 
 def _literal(value: Any) -> str:
-    """An array as Python code that makes the same bits."""
+    """Return an array as Python code that makes the same bits."""
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     array = np.asarray(value)

@@ -89,7 +89,7 @@ class Subject:
         return SubjectInfo(self.title, self.traits.kind, self.traits.versions())
 
     def model(self, built: Built) -> bytes:
-        """The model that it is given."""
+        """Return the model that it is given."""
         return verdicts.undeclared(built.model) if self.traits.states_shapes else built.model
 
     def target_opset(self, case: Case) -> int:
@@ -210,7 +210,7 @@ class _TimeLimit:
         self.searches = 0  # for the case to blame, in vain
 
     def seconds(self) -> float:
-        """The limit of the next case."""
+        """Return the limit of the next case."""
         divisor = max((by for count, by in _STAGES.items() if self._hung >= count), default=1)
         least = _TIMES_SLOWEST * self._slowest
         return min(self._seconds, max(self._seconds / divisor, least))
@@ -279,7 +279,7 @@ class _Run:
             process.close()
 
     def _batches(self, cases: Sequence[Case]) -> Iterator[tuple[Subject, list[Case]]]:
-        """The work, in an order in which the subjects take turns."""
+        """Yield the work, in an order in which the subjects take turns."""
         for is_fragile in (False, True):
             group = [case for case in cases if (case.element_type == _FRAGILE) == is_fragile]
             for start in range(0, len(group), _BATCH):
@@ -313,7 +313,7 @@ class _Run:
             self.found[key] = result
 
     def build(self, case: Case) -> Built:
-        """The files of a case, which every subject needs once."""
+        """Return the files of a case, which every subject needs once."""
         if case.id not in self._built:
             self._built[case.id] = case.build(self._seed)
         return self._built[case.id]
@@ -447,12 +447,12 @@ class _Process:
 
 
 def _may_have_damaged(result: Result) -> bool:
-    """Whether the process of a case is not to be trusted with another one."""
+    """Return whether the process of a case is not to be trusted with another one."""
     return result.verdict in ("wrong", "accepted-but-illegal", "lost-refusal", "crash")
 
 
 def _processor() -> str:
-    """The processor's name, where the system says it."""
+    """Return the processor's name, where the system says it."""
     try:
         for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
             if line.startswith("model name"):

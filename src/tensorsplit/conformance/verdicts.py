@@ -81,7 +81,7 @@ def judge(
 
 
 def _result(case: str, subject: str, verdict: str, detail: str = "", **rest: Any) -> Result:
-    """A result with texts that can be read, whatever the names and values are."""
+    """Return a result with texts that can be read, whatever the names and values are."""
     texts = {"detail": detail, **rest}
     for name, text in texts.items():
         if isinstance(text, str) and len(text) > _LONGEST:
@@ -100,7 +100,7 @@ def _of_death(make: _Make, death: Death, affected: str, accepted: str) -> Result
 
 
 def _of_outputs(make: _Make, built: Built, outputs: Mapping[str, Any]) -> Result:
-    """The verdict on outputs by name."""
+    """Return the verdict on outputs by name."""
     outside = _is_from_outside(outputs, built)
     if built.expected is None:
         detail = f"it should refuse, but gives {_shapes(outputs)}"
@@ -132,7 +132,7 @@ def _words(first: Difference) -> str:
 
 
 def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
-    """Whether something was read that is not the data.
+    """Return whether something was read that is not the data.
 
     More elements came out than there are, and some of them are in no input. (That some came out
     twice is no error of memory.)
@@ -145,7 +145,7 @@ def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays in an array, a list or a dictionary."""
+    """Yield the arrays in an array, a list or a dictionary."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
@@ -156,7 +156,7 @@ def _arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _items(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
-    """The bits of each element."""
+    """Return the bits of each element."""
     if array.dtype.kind in "OUST":
         return (str(item).encode(errors="surrogateescape") for item in array.reshape(-1).tolist())
     octets, size = array.tobytes(), array.dtype.itemsize
@@ -169,7 +169,7 @@ def _elements(value: Any) -> int:
 
 
 def _shapes(outputs: Mapping[str, Any]) -> str:
-    """The shapes of outputs, such as ``a float32 [2, 3], b float32 [2, 3]``."""
+    """Return the shapes of outputs, such as ``a float32 [2, 3], b float32 [2, 3]``."""
     texts = [f"{name} {_shape(value)}" for name, value in outputs.items()]
     if len(texts) > _MOST_OUTPUTS:
         texts = [*texts[:_MOST_OUTPUTS], f"and {len(texts) - _MOST_OUTPUTS} more"]
@@ -187,7 +187,7 @@ def _shape(value: Any) -> str:
 
 
 def undeclared(model: bytes) -> bytes:
-    """A serialised model without the shapes of its outputs, so that they are inferred."""
+    """Return a serialised model without the shapes of its outputs, so that they are inferred."""
     proto = onnx.load_from_string(model)
     del proto.graph.value_info[:]
     for output in proto.graph.output:
@@ -196,7 +196,7 @@ def undeclared(model: bytes) -> bytes:
 
 
 def _of_model(make: _Make, built: Built, octets: bytes, execute: Execute | None) -> Result:
-    """The verdict on a model; one that only states shapes is not executed."""
+    """Return the verdict on a model; one that only states shapes is not executed."""
     try:
         proto = onnx.load_from_string(octets)
     except Exception as error:  # noqa: BLE001 - a tool may return any bytes
@@ -278,7 +278,7 @@ def _fits(dims: list[int | None], shape: tuple[int, ...]) -> bool:
 
 
 def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor:
-    """The tensor type, or that of the tensors in a sequence or an optional."""
+    """Return the tensor type, or that of the tensors in a sequence or an optional."""
     match kind.WhichOneof("value"):
         case "sequence_type":
             return _tensor_type(kind.sequence_type.elem_type)

@@ -76,12 +76,12 @@ class Symbol:
 
 
 def as_number(dim: Dim) -> Number:
-    """A dimension of any kind as a number."""
+    """Return a dimension of any kind as a number."""
     return dim if type(dim) is int else Symbol(dim)
 
 
 def as_dim(number: Number) -> Dim:
-    """A number, but not a formula, as a dimension."""
+    """Return a number, but not a formula, as a dimension."""
     return number.dim if type(number) is Symbol else number
 
 
@@ -121,7 +121,7 @@ class Formula:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Number) -> Formula:
-        """The quotient of what is >= 0 by what is > 0, for engines round towards 0."""
+        """Return the quotient of what is >= 0 by what is > 0, for engines round towards 0."""
         return self if _is(other, 1) else _natural("divide", self, _divisor(other))
 
     def __rfloordiv__(self, other: Number) -> Formula:
@@ -129,7 +129,7 @@ class Formula:
 
 
 def rounded_up(dividend: Number, divisor: Number) -> Number:
-    """The quotient of what is >= 0 by what is > 0, rounded up."""
+    """Return the quotient of what is >= 0 by what is > 0, rounded up."""
     if any(type(number) is Symbol and not is_traced(number.dim) for number in (dividend, divisor)):
         return (dividend * -1 // divisor) * -1
     return (dividend + (divisor - 1)) // divisor  # where quotients are rounded towards 0, too
@@ -153,24 +153,24 @@ def _not_negative(number: Number) -> bool:
 
 
 def value(held: Any) -> Formula:
-    """A number or list of numbers that a value of the model holds: int64 of rank 1."""
+    """Return a number or list of numbers that a value of the model holds: int64 of rank 1."""
     return Formula("value", held)
 
 
 def dimension(data: Any, axis: Number) -> Formula:
-    """The length of an axis of a tensor."""
+    """Return the length of an axis of a tensor."""
     return Formula("dimension", data, axis, is_natural=True)
 
 
 def size_of(numbers: Numbers) -> Number:
-    """How many numbers there are."""
+    """Return how many numbers there are."""
     if isinstance(numbers, tuple):
         return len(numbers)
     return Formula("size_of", numbers, is_natural=True)
 
 
 def pick(numbers: Numbers, index: Number) -> Number:
-    """The element of a list at a position, which is in range."""
+    """Return the element of a list at a position, which is in range."""
     if isinstance(numbers, tuple) and type(index) is int:
         return numbers[index]
     return Formula("pick", listed(numbers), index)
@@ -182,24 +182,24 @@ def sums(numbers: Numbers) -> Formula:
 
 
 def head(numbers: Numbers, count: Number) -> Formula:
-    """The first elements of a list, or fewer where it has fewer."""
+    """Return the first elements of a list, or fewer where it has fewer."""
     return Formula("head", listed(numbers), count)
 
 
 def tail(numbers: Numbers, start: Number) -> Formula:
-    """The elements of a list from a position on."""
+    """Return the elements of a list from a position on."""
     return Formula("tail", listed(numbers), start)
 
 
 def minimum(left: Number, right: Number) -> Number:
-    """The smaller one of two numbers."""
+    """Return the smaller one of two numbers."""
     if is_known(left) and is_known(right):
         return min(left, right)
     return _natural("minimum", left, right)
 
 
 def maximum(left: Number, right: Number) -> Number:
-    """The larger one of two numbers."""
+    """Return the larger one of two numbers."""
     if is_known(left) and is_known(right):
         return max(left, right)
     natural = _not_negative(left) or _not_negative(right)
@@ -226,7 +226,7 @@ def joined(*lists: Numbers) -> Formula:
 
 
 def total(numbers: Numbers) -> Number:
-    """The sum of numbers."""
+    """Return the sum of numbers."""
     if isinstance(numbers, Formula):
         return Formula("total", numbers, is_natural=numbers.is_natural)
     if are_known(numbers):
@@ -237,7 +237,7 @@ def total(numbers: Numbers) -> Number:
 
 
 def none_below(smallest: int, numbers: Numbers) -> Condition:
-    """Whether no number is below a smallest one; names and expressions may be any."""
+    """Return whether no number is below a smallest one; names and expressions may be any."""
     if isinstance(numbers, Formula):
         return at_least(smallest, numbers)
     if are_known(numbers):
@@ -250,12 +250,12 @@ def none_below(smallest: int, numbers: Numbers) -> Condition:
 
 
 def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
-    """A function of every number."""
+    """Return a function of every number."""
     return function(numbers) if isinstance(numbers, Formula) else tuple(map(function, numbers))
 
 
 def at_least(smallest: Number, number: Number) -> Condition:
-    """Whether a number is not below another one."""
+    """Return whether a number is not below another one."""
     rest = number - smallest
     if type(rest) is int:
         return bool(rest >= 0)
@@ -265,7 +265,7 @@ def at_least(smallest: Number, number: Number) -> Condition:
 
 
 def same(left: Number, right: Number) -> Condition:
-    """Whether two numbers are the same."""
+    """Return whether two numbers are the same."""
     rest = left - right
     if type(rest) is int:
         return bool(rest == 0)
@@ -295,7 +295,7 @@ def explain(condition: Condition, refusal: Callable[..., SplitError], *seen: Any
 def require(
     number: Number, condition: Condition, refusal: Callable[..., SplitError], *seen: Any
 ) -> Number:
-    """The number, for what does not follow from parts that fit.
+    """Return the number, for what does not follow from parts that fit.
 
     The running model stops where it needs the number and the condition fails.
     """
@@ -304,7 +304,7 @@ def require(
 
 
 def guarded(number: Number, condition: Condition) -> Formula:
-    """The number if a condition holds; if not, the running model stops.
+    """Return the number if a condition holds; if not, the running model stops.
 
     No element is left then, and no engine reshapes an empty tensor to one element. An index out of
     range would not do: OpenVINO takes it.
@@ -384,12 +384,12 @@ def _poisoned(dim: Number, lengths: Any) -> Formula:
 
 
 def _fit(dim: Number, lengths: Any) -> Condition:
-    """Whether lengths are >= 0 and sum to the dimension."""
+    """Return whether lengths are >= 0 and sum to the dimension."""
     return same(total(lengths if _all_natural(lengths) else _poisoned(dim, lengths)), dim)
 
 
 def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> Formula:
-    """The numbers if a condition holds; else none, which no engine reshapes to their count.
+    """Return the numbers if a condition holds; else none, which no engine reshapes to their count.
 
     What it is otherwise is never used. The choice keeps OpenVINO from moving calculations with a
     constant that follow to before the reshape: after one refusal it would refuse everything.
@@ -416,7 +416,7 @@ class Maker(ABC, Generic[_T]):
         self._constants: dict[tuple[int, ...], _T] = {}
 
     def make(self, number: Number | tuple[int, ...]) -> _T:
-        """A number or list as a value; nodes are added for what is not there yet."""
+        """Return a number or list as a value; nodes are added for what is not there yet."""
         if not isinstance(number, Formula):
             key = number if isinstance(number, tuple) else (number,)
             if key not in self._constants:
@@ -447,7 +447,7 @@ class Maker(ABC, Generic[_T]):
 
     @abstractmethod
     def apply(self, operation: str, operands: list[_T]) -> _T:
-        """The node of an operation.
+        """Return the node of an operation.
 
         They are: add, subtract, multiply, divide, minimum, maximum, less, equal, both
         (of two conditions), choose (by a condition), total, sums (cumulative), joined, pick (an

@@ -119,7 +119,7 @@ def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
 
 
 def _aspects(record: Operator) -> dict[tuple[str, str], str]:
-    """A record as text, one entry for each thing that can differ."""
+    """Return a record as text, one entry for each thing that can differ."""
     found: dict[tuple[str, str], str] = {}
     for attribute in record.attributes:
         found["attribute", attribute.name] = f"{attribute.type}, {attribute.need}"

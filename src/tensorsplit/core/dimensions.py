@@ -82,7 +82,7 @@ def _as_dim(item: object, shape: Shape) -> Dim:
 
 
 def as_index(value: object) -> int | None:
-    """An integer of any kind as ``int``; None for anything else, booleans too."""
+    """Return an integer of any kind as ``int``; None for anything else, booleans too."""
     if isinstance(value, bool):
         return None
     try:
@@ -101,7 +101,7 @@ def _bad_shape(shape: object) -> SplitError:
 
 
 def is_traced(item: object) -> bool:
-    """Whether it stands for a number that a library knows when it runs; imports none."""
+    """Return whether it stands for a number that a library knows when it runs; imports none."""
     return any(isinstance(item, getattr(sys.modules.get(m), n, ())) for m, n in _TRACED)
 
 
@@ -117,18 +117,18 @@ def decide(condition: Any) -> bool | None:
 
 
 def is_expression(item: object) -> bool:
-    """Whether ``item`` is a dimension of onnx-ir, SymPy or JAX; imports none of them."""
+    """Return whether ``item`` is a dimension of onnx-ir, SymPy or JAX; imports none of them."""
     is_sympy = isinstance(item, getattr(sys.modules.get("sympy"), "Expr", ()))
     return is_sympy or _is_symbolic_dim(item) or _is_exported(item)
 
 
 def is_symbolic(item: object) -> bool:
-    """Whether it is a number of a library that traces arrays; imports none."""
+    """Return whether it is a number of a library that traces arrays; imports none."""
     return is_traced(item) or _is_exported(item)
 
 
 def _is_exported(item: object) -> bool:
-    """Whether it is a dimension of `jax.export`, which knows what its caller said of it."""
+    """Return whether it is a dimension of `jax.export`, which knows what its caller said of it."""
     export = sys.modules.get("jax.export")
     return export is not None and export.is_symbolic_dim(item)
 
@@ -138,17 +138,17 @@ def _is_symbolic_dim(item: object) -> bool:
 
 
 def is_known(dim: Dim) -> bool:
-    """Whether the dimension is a number."""
+    """Return whether the dimension is a number."""
     return type(dim) is int
 
 
 def are_known(dims: Iterable[Dim]) -> bool:
-    """Whether all dimensions are numbers."""
+    """Return whether all dimensions are numbers."""
     return _INT.issuperset(map(type, dims))
 
 
 def show_dim(dim: Dim) -> str:
-    """A dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
+    """Return a dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
     if dim is None:
         return "?"
     if is_known(dim):
@@ -193,17 +193,17 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
 
 
 def add(left: Dim, right: Dim) -> Dim:
-    """The sum of two dimensions of any kind; None if either is unknown."""
+    """Return the sum of two dimensions of any kind; None if either is unknown."""
     return combine(operator.add, left, right)
 
 
 def times(left: Dim, right: Dim) -> Dim:
-    """The product of two dimensions of any kind; None if either is unknown."""
+    """Return the product of two dimensions of any kind; None if either is unknown."""
     return combine(operator.mul, left, right)
 
 
 def quotient(dividends: Iterable[Dim], divisors: Iterable[Dim]) -> Dim:
-    """The product of some dimensions by that of others, which divides it.
+    """Return the product of some dimensions by that of others, which divides it.
 
     None where either is unknown, or where the quotient still has a name in its divisor.
     """
@@ -222,17 +222,17 @@ def quotient(dividends: Iterable[Dim], divisors: Iterable[Dim]) -> Dim:
 
 
 def larger(left: Dim, right: Dim) -> Dim:
-    """The larger of two dimensions; None if either is unknown."""
+    """Return the larger of two dimensions; None if either is unknown."""
     return _one_of(left, right, "Max")
 
 
 def smaller(left: Dim, right: Dim) -> Dim:
-    """The smaller of two dimensions; None if either is unknown."""
+    """Return the smaller of two dimensions; None if either is unknown."""
     return _one_of(left, right, "Min")
 
 
 def _one_of(left: Dim, right: Dim, name: str) -> Dim:
-    """The larger or the smaller of two dimensions, by what SymPy calls it."""
+    """Return the larger or the smaller of two dimensions, by what SymPy calls it."""
     if left is None or right is None:
         return None
     for high, low in ((left, right), (right, left)):
@@ -244,7 +244,7 @@ def _one_of(left: Dim, right: Dim, name: str) -> Dim:
 
 
 def is_at_least(left: Dim, right: Dim) -> bool:
-    """Whether one number is never below another, where a name is any number from 0 on."""
+    """Return whether one number is never below another, where a name is any number from 0 on."""
     difference = combine(operator.sub, left, right)
     if difference is None or is_known(difference):
         return difference is not None and difference >= 0
@@ -269,7 +269,7 @@ def _holds(difference: Dim) -> bool:
 
 
 def _expression(dim: Dim) -> Any:
-    """A dimension that is not unknown in SymPy."""
+    """Return a dimension that is not unknown in SymPy."""
     import sympy
 
     if is_known(dim):
@@ -286,7 +286,7 @@ def _dim_of(expression: Any) -> Dim:
 
 
 def _short(dim: Dim) -> Dim:
-    """The same, or a name for it if it is too long."""
+    """Return the same, or a name for it if it is too long."""
     if type(dim) is int or dim is None or len(str(dim)) <= _MAX_EXPRESSION:
         return dim
     made = dim._expr if _is_symbolic_dim(dim) else dim  # noqa: SLF001 - as above
@@ -318,7 +318,7 @@ def _symbol(dim: Dim) -> Dim:
 
 
 def _simplest(dim: Dim) -> Dim:
-    """A number as ``int``, an unknown as None, everything else as it is."""
+    """Return a number as ``int``, an unknown as None, everything else as it is."""
     if type(dim) is int or _is_exported(dim):
         return dim
     value = getattr(dim, "value", dim)

@@ -43,7 +43,7 @@ _MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own for
 
 
 def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
-    """The content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
+    """Return the content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:
         SplitError: TS703 for what can't be read or is not JSON, of 256 MiB at most, in which no
@@ -91,7 +91,7 @@ def _decompressed(octets: bytes) -> bytes:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """All bytes of a file, or of a pipe that somebody writes to; a device might never end.
+    """Return all bytes of a file, or of a pipe that somebody writes to; a device might never end.
 
     Raises:
         OSError: It can't be read.

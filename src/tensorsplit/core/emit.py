@@ -108,7 +108,7 @@ def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> 
 
 
 def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
-    """Whether a rule does what the intent's does, what it refuses included.
+    """Return whether a rule does what the intent's does, what it refuses included.
 
     The rules of a count agree where each part has the same length, which takes a known dimension;
     not 0, which onnxruntime splits into equal parts but not by `num_outputs` (D2).
@@ -124,7 +124,7 @@ def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
 
 
 def takes_integers(operator: Operator, operand: str) -> bool:
-    """Whether an operand holds integers; as input of Split-1 it holds floats.
+    """Return whether an operand holds integers; as input of Split-1 it holds floats.
 
     Floats known only at run time stand for no integers: they may turn out not to be whole, which
     Split-1 refuses, and a version that takes integers could not.

@@ -396,18 +396,18 @@ def words_of(error: Exception) -> str:
 
 
 def count_of(number: int, word: str) -> str:
-    """A number of things: ``1 part``, ``2 parts``."""
+    """Return a number of things: ``1 part``, ``2 parts``."""
     return f"{show_int(number)} {word}{'' if number == 1 else 's'}"
 
 
 def show_path(path: str) -> str:
-    """A path as `show` has it, but of a long one the end, which names the file."""
+    """Return a path as `show` has it, but of a long one the end, which names the file."""
     text = repr(path)
     return text if len(text) <= _LONGEST_NAME else f"{text[0]}...{text[-_LONGEST_NAME + 4 :]}"
 
 
 def short_name(name: str | bytes) -> str:
-    """A name from a model as it is where it can be printed, else escaped and cut short.
+    """Return a name from a model as it is where it can be printed, else escaped and cut short.
 
     Protobuf gives names that are not UTF-8 as bytes.
     """
@@ -422,7 +422,7 @@ def printable(text: str) -> str:
 
 
 def show_int(value: int) -> str:
-    """An integer as text; Python refuses to print those of thousands of digits."""
+    """Return an integer as text; Python refuses to print those of thousands of digits."""
     if -(1 << 128) < value < 1 << 128:
         return str(value)
     return f"{'-' if value < 0 else ''}2^{value.bit_length() - 1} or more"

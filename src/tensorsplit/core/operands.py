@@ -74,7 +74,7 @@ def _is_among(types: frozenset[str], operand: Operand) -> bool:
 
 
 def _shown(operand: Operand) -> str:
-    """The elements of an operand, where they are told."""
+    """Return the elements of an operand, where they are told."""
     return "" if operand.values is None else f"{operand} "
 
 

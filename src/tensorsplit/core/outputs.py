@@ -253,7 +253,7 @@ def drafts_in(folder: Path) -> Iterator[Path]:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a folder of this name holds what is not whole yet."""
+    """Return whether a folder of this name holds what is not whole yet."""
     return fnmatch(name, _DRAFTS)
 
 
@@ -372,7 +372,7 @@ def _sync(folder: Path) -> None:
 
 
 def _place(target: Path) -> Path:
-    """The file that an output is, at the end of its links; streams are refused."""
+    """Return the file that an output is, at the end of its links; streams are refused."""
     place = target
     for _ in range(_MOST_LINKS):
         place = _named(place)
@@ -385,7 +385,7 @@ def _place(target: Path) -> Path:
 
 
 def _named(path: Path) -> Path:
-    """A path whose folder is the real one; what it names may be a link."""
+    """Return a path whose folder is the real one; what it names may be a link."""
     return _real(path.parent) / path.name
 
 

@@ -53,7 +53,7 @@ class Chunks:
     size: Number
 
     def parts(self, count: int) -> tuple[Number, ...]:
-        """The lengths; there are so many."""
+        """Return the lengths; there are so many."""
         _few(count)
         if not count:
             return ()
@@ -78,7 +78,7 @@ def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chu
 
 
 def explicit(dim: Number, lengths: Numbers) -> Numbers:
-    """The lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14)."""
+    """Return the lengths as given; they are >= 0 and sum to the dimension (D6, D7, D14)."""
     _few(size_of(lengths))
     explain(none_below(0, lengths), _negative, lengths)
     whole = total(lengths)
@@ -136,7 +136,7 @@ def ones(dim: Number, _given: Numbers) -> Chunks:
 
 
 def _size_and_last(dim: Number, count: int) -> tuple[Number, Number]:
-    """The length d/n rounded up, and what n - 1 parts of it leave."""
+    """Return the length d/n rounded up, and what n - 1 parts of it leave."""
     size = rounded_up(dim, count)
     return size, dim - size * (count - 1)
 
@@ -229,7 +229,7 @@ def _text(number: Number) -> str:
 
 
 def _show(lengths: Numbers) -> str:
-    """A list of lengths, shortened where it is long."""
+    """Return a list of lengths, shortened where it is long."""
     numbers = tuple(lengths)
     if len(numbers) <= 12:
         return f"[{', '.join(map(_text, numbers))}]"

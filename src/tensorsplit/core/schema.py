@@ -165,15 +165,15 @@ class Operator:
         return hash(self.id)
 
     def attribute(self, name: str) -> Attribute | None:
-        """The attribute of that name, or None."""
+        """Return the attribute of that name, or None."""
         return next((a for a in self.attributes if a.name == name), None)
 
     def input(self, name: str) -> Parameter | None:
-        """The input of that name, or None."""
+        """Return the input of that name, or None."""
         return next((i for i in self.inputs if i.name == name), None)
 
     def types_of(self, parameter: Parameter) -> TypeConstraint:
-        """The types a parameter may have, whether it names a constraint or one type."""
+        """Return the types a parameter may have, whether it names a constraint or one type."""
         for constraint in self.type_constraints:
             if constraint.name == parameter.type_str:
                 return constraint

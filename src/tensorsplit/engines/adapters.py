@@ -85,12 +85,12 @@ _FOREIGN = re.compile(r"tensor\((bfloat16|float[468]e\w+|u?int[24])\)")
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether it is an array of a type that onnxruntime does not take from NumPy."""
+    """Return whether it is an array of a type that onnxruntime does not take from NumPy."""
     return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
 
 
 def _ort_value(value: Any) -> Any:
-    """An array as a tensor in onnxruntime's own memory."""
+    """Return an array as a tensor in onnxruntime's own memory."""
     import onnxruntime
     from onnx.helper import np_dtype_to_tensor_dtype
 
@@ -205,7 +205,7 @@ _OPENVINO_ONLY = ("nf4", "u1", "u3", "u6")
 
 
 def to_openvino(value: Any) -> Any:
-    """An array as OpenVINO's tensor, bit for bit."""
+    """Return an array as OpenVINO's tensor, bit for bit."""
     import openvino
 
     if not isinstance(value, np.ndarray):
@@ -225,7 +225,7 @@ def to_openvino(value: Any) -> Any:
 
 
 def from_openvino(tensor: Any) -> Any:
-    """A tensor of OpenVINO as a new array."""
+    """Return a tensor of OpenVINO as a new array."""
     name, shape = tensor.element_type.get_type_name(), tuple(tensor.shape)
     if name == "string":
         return np.array(tensor.str_data.tolist(), dtype=object).reshape(shape)
@@ -259,7 +259,7 @@ def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str])
 
 
 def is_ir(model: bytes) -> bool:
-    """Whether a model is the text of an IR, and not a serialised ONNX model."""
+    """Return whether a model is the text of an IR, and not a serialised ONNX model."""
     return model.lstrip().startswith(b"<")
 
 
@@ -278,12 +278,12 @@ OpenVINO and onnxruntime pack them as ONNX does, low bits first (measured on 202
 
 
 def packed_size(dtype: np.dtype[Any], count: int) -> int:
-    """How many bytes so many elements take where they are packed."""
+    """Return how many bytes so many elements take where they are packed."""
     return -(-count * _BITS.get(dtype, 8 * dtype.itemsize) // 8)
 
 
 def pack(array: Array) -> Array:
-    """The elements of an array of numbers as packed, little-endian bytes, 1-D."""
+    """Return the elements of an array of numbers as packed, little-endian bytes, 1-D."""
     if array.dtype in _BITS:
         from onnx.numpy_helper import from_array
 
@@ -293,7 +293,7 @@ def pack(array: Array) -> Array:
 
 
 def unpack(data: bytes, dtype: np.dtype[Any], count: int) -> Array:
-    """The inverse of `pack`: a new, writable 1-D array; the bytes need not be aligned."""
+    """Return the inverse of `pack`: a new, writable 1-D array; the bytes need not be aligned."""
     if dtype not in _BITS:
         return np.frombuffer(bytearray(data), dtype.newbyteorder("<"))
     from onnx import TensorProto

@@ -113,7 +113,7 @@ class Tolerance:
         return self.rtol == 0 == self.atol
 
     def of(self, expected: Array) -> tuple[float, float]:
-        """The relative and the absolute tolerance for a tensor."""
+        """Return the relative and the absolute tolerance for a tensor."""
         rtol = RELATIVE.get(element_type(expected), 0.0) if self.rtol is None else self.rtol
         if self.atol is not None or not rtol:
             return rtol, self.atol or 0.0
@@ -242,7 +242,7 @@ def _judge(
 
 
 def _rounded_up(number: float) -> str:
-    """A number with two digits that is no smaller."""
+    """Return a number with two digits that is no smaller."""
     step = 10.0 ** (math.floor(math.log10(number)) - 1)
     text = f"{math.ceil(number / step) * step:.2g}"
     return text if float(text) >= number else f"{(math.ceil(number / step) + 1) * step:.2g}"
@@ -327,7 +327,7 @@ def _bits(value: Any) -> str:
 
 
 def _largest(expected: Array, found: Array) -> str | None:
-    """The largest difference, exact for integers of every size."""
+    """Return the largest difference, exact for integers of every size."""
     if expected.dtype.kind in _TEXT:
         return None
     if _is_float(expected.dtype):
@@ -337,7 +337,7 @@ def _largest(expected: Array, found: Array) -> str | None:
 
 
 def _gaps(expected: Array, found: Array) -> Array:
-    """How far numbers are apart; 0 for two NaNs, NaN for a single one."""
+    """Return how far numbers are apart; 0 for two NaNs, NaN for a single one."""
     # A signalling NaN is invalid to convert, infinities are invalid to subtract from each other,
     # and either gives the NaN that is wanted; huge numbers far apart give inf.
     with np.errstate(invalid="ignore", over="ignore"):

@@ -86,7 +86,7 @@ def _check_limits(memory: int | None, seconds: float | None) -> None:
 
 
 def wrong_usage(parameter: str, problem: str, fix: str) -> SplitError:
-    """The refusal of an argument (TS703)."""
+    """Return the refusal of an argument (TS703)."""
     return SplitError(USAGE, problem, fix, parameter=parameter)
 
 

@@ -77,7 +77,7 @@ def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
 
 
 def _shared(piece: bytes | memoryview) -> int | None:
-    """A sealed file of memory with a piece; None where there is no such file, or no room."""
+    """Return a sealed file of memory with a piece; None where there is no such file, or no room."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -136,7 +136,7 @@ class _Reader:
     left: int
 
     def piece(self, size: int) -> Any:
-        """The next piece, of so many bytes, as memory that can be written to."""
+        """Return the next piece, of so many bytes, as memory that can be written to."""
         if size < _SHARED_FROM or self.octets() == _PIPE:
             return bytearray(self.octets())
         file = reduction.recv_handle(self.pipe)
@@ -149,7 +149,7 @@ class _Reader:
             os.close(file)
 
     def octets(self, factor: int = 1) -> bytes:
-        """The next message, of which each byte takes so many."""
+        """Return the next message, of which each byte takes so many."""
         try:
             found = self.pipe.recv_bytes(self.left // factor)
         except OSError:
@@ -161,7 +161,7 @@ class _Reader:
 
 
 def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
-    """A value as JSON; all but plain values become objects, whose one key is their kind."""
+    """Return a value as JSON; all but plain values become objects, whose one key is their kind."""
     if isinstance(value, (list, tuple)):
         return [_encoded(item, pieces) for item in value]
     if isinstance(value, Mapping):
@@ -188,7 +188,7 @@ def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]
 
 
 def _decoded(value: Any, reader: _Reader) -> Any:
-    """The value of JSON; the bytes that it stands for are received in its order."""
+    """Return the value of JSON; the bytes that it stands for are received in its order."""
     if isinstance(value, list):
         return [_decoded(item, reader) for item in value]
     if not isinstance(value, dict):

@@ -130,7 +130,7 @@ def _check_known(layer: Any, branch: int | None, place: str = "") -> None:
 
 
 def _compute(core: Any, model: Any, values: list[Any], tensors: dict[int, Any]) -> list[Any]:
-    """The values that some layers compute."""
+    """Return the values that some layers compute."""
     results = [opset8.result(value) for value in values]
     part = openvino.Model(results, model.get_parameters(), "operands")
     inference = core.compile_model(part, "CPU").create_infer_request()

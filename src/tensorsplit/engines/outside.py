@@ -102,7 +102,7 @@ class OutsideModel:
         return is_undecided
 
     def _load(self, feeds: Mapping[str, Any], *, is_undecided: bool) -> LoadedModel | LoadedHere:
-        """The model in the engine, as these inputs need it."""
+        """Return the model in the engine, as these inputs need it."""
         is_ir, is_openvino = self._model.openvino is not None, self._engine == _OPENVINO
         is_guarded, replaced = is_undecided and is_openvino, frozenset[str]()
         if is_openvino:  # which would keep the defaults (D20)
@@ -158,7 +158,7 @@ def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
 
 
 def _plain(value: Any) -> Any:
-    """A value as every engine takes it: strings as ``str`` objects."""
+    """Return a value as every engine takes it: strings as ``str`` objects."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, np.ndarray) or element_type(value) != "string":

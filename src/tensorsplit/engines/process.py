@@ -109,7 +109,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, content: Any) -> Reply:
-        """The reply that a process sent; any exception if it is none."""
+        """Return the reply that a process sent; any exception if it is none."""
         if "death" in content:
             raise ValueError  # of which only this process tells
         return msgspec.convert(content, cls, dec_hook=_refusal_of)
@@ -125,7 +125,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"SplitError: {self.error}" if self.error else self.refusal or self.missing
 
     def value(self, engine: str) -> Any:
-        """The result, or the refusal of `EngineProcess.call` that the reply stands for."""
+        """Return the result, or the refusal of `EngineProcess.call` that the reply stands for."""
         if self.error is not None:
             raise self.error
         if self.missing is not None:
@@ -143,7 +143,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _refusal_of(_type: type, fields: Any) -> SplitError:
-    """A refusal of this package's own, as `worker.outcome` tells it."""
+    """Return a refusal of this package's own, as `worker.outcome` tells it."""
     told = msgspec.convert(fields, dict[str, str | None])
     kind = KINDS[told.pop("code") or ""]
     return SplitError(kind, **told)  # type: ignore[arg-type]  # problem and fix are texts
@@ -400,7 +400,7 @@ class _Running:
             os.close(self.lifeline)
 
     def _stderr_tail(self) -> str:
-        """The last line of the error stream."""
+        """Return the last line of the error stream."""
         self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - 2000))
         lines = self.errors.read().decode("utf-8", "replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
@@ -440,7 +440,7 @@ def _search_path() -> str:
 
 
 def timeout() -> float:
-    """How many seconds an engine may take for a call; TS703 for anything but a number."""
+    """Return how many seconds an engine may take for a call; TS703 for anything but a number."""
     text = os.environ.get(TIMEOUT_VARIABLE, DEFAULT_TIMEOUT)
     try:
         seconds = float(text)
@@ -461,7 +461,7 @@ _table_lock = threading.Lock()
 
 
 def process_of(name: str, adapter: str = "") -> EngineProcess:
-    """The process of an engine; the same one for each call."""
+    """Return the process of an engine; the same one for each call."""
     with _table_lock:
         return _processes.setdefault(name, EngineProcess(name, adapter))
 

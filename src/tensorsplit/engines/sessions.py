@@ -121,7 +121,7 @@ class Session:
 
 
 def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:
-    """The model as the engine gets it."""
+    """Return the model as the engine gets it."""
     if lower is False or engine == OURS:
         return model
     opened = open_model(model)
@@ -148,7 +148,7 @@ def load_limited(
 
 
 def _own(value: Any) -> Any:
-    """An output that is the caller's: constants of the model are read-only."""
+    """Return an output that is the caller's: constants of the model are read-only."""
     if isinstance(value, list):
         return [_own(item) for item in value]
     is_constant = isinstance(value, np.ndarray) and not value.flags.writeable

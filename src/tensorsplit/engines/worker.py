@@ -110,7 +110,7 @@ def kill_all(group: int, mark: str) -> None:
 
 
 def _marked(mark: str) -> list[int]:
-    """The processes that have a mark and still live."""
+    """Return the processes that have a mark and still live."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # of somebody else, or gone

@@ -80,7 +80,7 @@ class RowTarget:
 def copies(
     source: str, start: int, rows: int, width: int, targets: tuple[RowTarget, ...]
 ) -> Iterator[RangeCopies | RowCopies]:
-    """The tasks that copy a tensor.
+    """Yield the tasks that copy a tensor.
 
     Args:
         source: The file that it is in.
@@ -103,7 +103,7 @@ def copies(
 def _ranges(
     source: str, start: int, rows: int, width: int, targets: tuple[RowTarget, ...]
 ) -> Iterator[ByteRange]:
-    """The ranges of all rows, none longer than what a task copies."""
+    """Yield the ranges of all rows, none longer than what a task copies."""
     columns = []
     for target in targets:
         place = target.offset
@@ -293,7 +293,7 @@ class MemberCopy:
 
 
 def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
-    """The next bytes of a member; TS705 for one that is damaged, as its checksum tells."""
+    """Return the next bytes of a member; TS705 for one that is damaged, as its checksum tells."""
     with refusing(path):
         data = file.read(size) if size else file.read(1)
         if len(data) != size:
@@ -393,7 +393,7 @@ def compare(expected: Bytes, read: Bytes, path: str) -> int:
 
 
 def unverified(path: str) -> SplitError:
-    """The refusal (TS708) of a result that was read back."""
+    """Return the refusal (TS708) of a result that was read back."""
     return SplitError(
         UNVERIFIED,
         f"{show_path(path)} does not hold what was written to it; nothing was put in place",

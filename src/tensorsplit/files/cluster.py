@@ -93,7 +93,7 @@ def _check_worker(gate: _Gate, reads: Sequence[Path]) -> None:
 
 @cache
 def _versions() -> Versions:
-    """The versions of this package and of the libraries that read and write files."""
+    """Return the versions of this package and of the libraries that read and write files."""
     found: list[tuple[str, str | None]] = [
         ("tensorsplit", import_module("tensorsplit").__version__)
     ]

@@ -76,7 +76,7 @@ def move(
     *,
     fortran: bool = False,
 ) -> Move:
-    """How the bytes of a stored tensor become those of the new ones.
+    """Return how the bytes of a stored tensor become those of the new ones.
 
     Args:
         division: The tensors.
@@ -109,7 +109,7 @@ def move(
 
 
 def _whole(size: Any, count: Any, plan: SplitPlan) -> int:
-    """A number of bytes divided by a count."""
+    """Return a number of bytes divided by a count."""
     if size % count:
         raise SplitError(
             WITHIN_BYTE,
@@ -176,7 +176,7 @@ class DenseWriting:
                 _allocate(file, each.size)
 
     def tasks(self) -> Iterator[WriteTask]:
-        """The headers, and the copies in the order of the moves."""
+        """Yield the headers, and the copies in the order of the moves."""
         headers = ((str(self._path(e.name)), e.header) for e in self._files if e.header)
         while some := tuple(islice(headers, _MOST_HEADERS)):
             yield HeaderWrites(some)

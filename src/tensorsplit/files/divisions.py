@@ -45,7 +45,7 @@ class SplitOperands:
     opset: int | None = None
 
     def plan(self, tensor: StoredTensor) -> SplitPlan:
-        """The plan for a tensor (TS101 to TS309).
+        """Return the plan for a tensor (TS101 to TS309).
 
         Bits are bits: a version that was not asked for by name or opset takes any element type.
         """
@@ -172,17 +172,17 @@ class RenameRule:
     name: str
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """The tensor as it is, under its new name."""
+        """Return the tensor as it is, under its new name."""
         return carried(tensor, fill(self.name, matched))
 
 
 def carried(tensor: StoredTensor, name: str) -> Division:
-    """A tensor that is carried over as it is."""
+    """Return a tensor that is carried over as it is."""
     return Division(tensor, None, (NewTensor(name, tensor.shape),))
 
 
 def fill(name: str, matched: Sequence[str]) -> str:
-    """A name with what each ``*`` stands for (TS706 if there are more or fewer)."""
+    """Return a name with what each ``*`` stands for (TS706 if there are more or fewer)."""
     pieces = name.split("*")
     if len(pieces) == 1:
         return name
@@ -215,7 +215,7 @@ def _division(
 
 
 def _divided(sizes: Iterable[Any], count: int, parameter: str) -> list[int]:
-    """Each length divided by a count; TS303 if one can't be."""
+    """Return each length divided by a count; TS303 if one can't be."""
     for size in sizes:
         if size % count:
             problem = f"the length {size} is no multiple of {count}"

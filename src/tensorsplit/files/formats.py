@@ -98,7 +98,7 @@ class FileLayout:
     max_shard_size: int | None = None
 
     def files_of(self, rank: int | None) -> list[str]:
-        """The files of what is for a rank, or for all; none without tensor parallelism."""
+        """Return the files of what is for a rank, or for all; none without tensor parallelism."""
         if self.ranks is None:
             return []
         if rank is None and self.common is not None:
@@ -145,7 +145,7 @@ class Writing(Protocol):
         """Make the draft, which is not there yet: allocate files and write headers."""
 
     def tasks(self) -> Iterator[WriteTask]:
-        """The tasks, in the order in which the source is read."""
+        """Return the tasks, in the order in which the source is read."""
 
     def finish(self) -> None:
         """Write what comes last, such as an index, and all of the draft down to the disk."""
@@ -171,17 +171,17 @@ class TensorSource(Protocol):
         """The local files that are read, which no output may be."""
 
     def carries(self, target: str) -> bool:
-        """Whether tensors that are not split are carried over into a result of that name."""
+        """Return whether tensors that are not split are carried over into a result of that name."""
 
     def writing(self, divisions: Sequence[Division], target: str, layout: FileLayout) -> Writing:
-        """How these tensors are written to a target, whose name may say in which form."""
+        """Return how these tensors are written to a target, whose name may say in which form."""
 
 
 class Format(Protocol):
     """A module that reads and writes a format."""
 
     def recognizes(self, source: str) -> bool:
-        """Whether a path or URL is of this format, by its name or what lies there."""
+        """Return whether a path or URL is of this format, by its name or what lies there."""
 
     def open_source(self, source: str) -> TensorSource:
         """Read what the source holds; one that lies, or could do harm, is refused (TS705)."""

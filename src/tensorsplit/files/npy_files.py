@@ -28,7 +28,7 @@ _ONE_BYTE = b"'descr': '|V1'"
 
 
 def recognizes(source: str) -> bool:
-    """Whether it is a path that ends in ``.npy`` or ``.npz``."""
+    """Return whether it is a path that ends in ``.npy`` or ``.npz``."""
     return source.endswith((".npy", ".npz")) and "://" not in source
 
 
@@ -46,7 +46,7 @@ def open_source(source: str) -> NpySource:
 
 
 def _members(path: Path) -> Iterator[tuple[str, NpyHeader]]:
-    """The arrays of an archive; ValueError for anything else in it."""
+    """Yield the arrays of an archive; ValueError for anything else in it."""
     with ZipFile(path) as archive:
         names = archive.namelist()
         if len(names) > len(set(names)):
@@ -86,7 +86,7 @@ class NpyHeader:
         return prod(self.shape) * self.dtype.itemsize
 
     def for_shape(self, shape: tuple[int, ...]) -> bytes:
-        """The header of a part, written as this one."""
+        """Return the header of a part, written as this one."""
         fields = {"descr": self.descr, "fortran_order": self.fortran, "shape": shape}
         text = "{" + "".join(f"{key!r}: {value!r}, " for key, value in fields.items()) + "}"
         encoded = text.encode("utf-8" if self.version >= (3, 0) else "latin-1")
@@ -151,7 +151,7 @@ class NpySource:
     def writing(
         self, divisions: Sequence[Division], _target: str, _layout: FileLayout
     ) -> DenseWriting:
-        """Each tensor becomes a file of a folder."""
+        """Return each tensor becomes a file of a folder."""
         files, moves = [], []
         for division in divisions:
             name = division.tensor.name
@@ -167,7 +167,7 @@ class NpySource:
 
 
 def npy_file(header: NpyHeader, tensor: NewTensor) -> DenseFile:
-    """The file of a tensor of the same element type and order."""
+    """Return the file of a tensor of the same element type and order."""
     begin = header.for_shape(tensor.shape)
     size = len(begin) + prod(tensor.shape) * header.dtype.itemsize
     return DenseFile(f"{tensor.name}.npy", begin, size)

@@ -56,7 +56,7 @@ _NAMES = {
 
 
 def recognizes(source: str) -> bool:
-    """Whether it is a file of this name, or a folder that holds some."""
+    """Return whether it is a file of this name, or a folder that holds some."""
     path = Path(source)
     return "://" not in source and (
         source.endswith(SUFFIX)
@@ -129,7 +129,7 @@ def read_header(path: Path) -> Header:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
-    """An object of a header; ValueError if it has a name twice, or an empty one."""
+    """Return an object of a header; ValueError if it has a name twice, or an empty one."""
     made = dict(pairs)
     if len(made) < len(pairs):
         name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
@@ -246,7 +246,7 @@ class SafetensorsSource:
         self.reads = read if folder is None else [folder, *read]
 
     def carries(self, _target: str) -> bool:
-        """A checkpoint stays one."""
+        """Return a checkpoint stays one."""
         return True
 
     def writing(
@@ -296,7 +296,7 @@ class SafetensorsSource:
     def _groups(
         self, divisions: Sequence[Division], layout: FileLayout
     ) -> dict[str, dict[str, list[_Placed]]]:
-        """The tensors of each file, and the files of each index.
+        """Return the tensors of each file, and the files of each index.
 
         Those of larger elements come first, so that all are aligned.
         """
@@ -320,7 +320,7 @@ class SafetensorsSource:
         }
 
     def _index_of(self, stem: str, files: Mapping[str, Sequence[_Placed]]) -> DenseFile:
-        """The index of some files, with what else that of the source says."""
+        """Return the index of some files, with what else that of the source says."""
         before = dict(self._index or {})
         metadata = before.get("metadata")
         total = sum(each.nbytes for tensors in files.values() for each in tensors)
@@ -338,7 +338,7 @@ def _bytes_of(tensor: StoredTensor, output: NewTensor) -> int:
 
 
 def _bits(dtype: str) -> int:
-    """The bits of an element."""
+    """Return the bits of an element."""
     found = re.search("[0-9]+", dtype)
     return int(found[0]) if found else 8
 
@@ -359,7 +359,7 @@ def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
 def _divided(
     stem: str, files: dict[str, list[_Placed]], most: int | None
 ) -> dict[str, list[_Placed]]:
-    """The files, or more of them, numbered as other tools do it, if one is too large."""
+    """Return the files, or more of them, numbered as other tools do it, if one is too large."""
     if most is None:
         return files
     shards = [shard for tensors in files.values() for shard in _shards(tensors, most)]
@@ -372,7 +372,7 @@ def _divided(
 
 
 def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
-    """The header of a file, padded so that the tensors are aligned."""
+    """Return the header of a file, padded so that the tensors are aligned."""
     metadata: dict[str, str] = {}
     for each in reversed(tensors):
         metadata |= each.header.metadata or {}

@@ -50,7 +50,7 @@ def check_regular(path: Path) -> None:
 
 
 def local_path(url: str) -> Path | None:
-    """The path that a URL stands for, or that it is; None if it is no local one."""
+    """Return the path that a URL stands for, or that it is; None if it is no local one."""
     for scheme in ("file://", "local://"):
         if url.startswith(scheme):
             return Path(url.removeprefix(scheme))

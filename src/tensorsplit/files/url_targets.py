@@ -64,7 +64,7 @@ def written_at(url: str, names: Collection[str], token: str) -> Iterator[Callabl
 
 
 def _read(fs: AbstractFileSystem, marker: str) -> list[str]:
-    """The run that a marker is of, and the names that it writes."""
+    """Return the run that a marker is of, and the names that it writes."""
     try:
         return str(fs.cat_file(marker).decode()).split("/")
     except FileNotFoundError:

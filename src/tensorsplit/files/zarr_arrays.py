@@ -60,7 +60,7 @@ _UNFINISHED = ".partial"
 
 
 def store_at(url: str, *, read_only: bool = True) -> Store:
-    """The store at a path or URL."""
+    """Return the store at a path or URL."""
     path = local_path(url)
     if path is None:
         return FsspecStore.from_url(url, read_only=read_only)
@@ -76,13 +76,13 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """The value of a key, as of any store."""
+        """Return the value of a key, as of any store."""
         if self.size(key) is None:
             return None
         return await super().get(key, prototype, byte_range)
 
     def size(self, key: str) -> int | None:
-        """The bytes of a value; None if it is not there, TS705 if it may not be read."""
+        """Return the bytes of a value; None if it is not there, TS705 if it may not be read."""
         path = self.root / key
         _check_inside(str(path.parent), str(self.root))
         try:
@@ -105,7 +105,7 @@ def _check_inside(path: str, root: str) -> None:
 
 
 def size_of(store: Store, key: str) -> int | None:
-    """The bytes of a value in a store; None if it is not there."""
+    """Return the bytes of a value in a store; None if it is not there."""
     if isinstance(store, GuardedStore):
         return store.size(key)
     try:
@@ -122,7 +122,7 @@ def write_value(store: Store, key: str, value: Buffer) -> None:
 
 
 def find(url: str, path: str = "") -> Found:
-    """The array or group at a path in a store, validated by zarr (TS705)."""
+    """Return the array or group at a path in a store, validated by zarr (TS705)."""
     with refusing(join(url, path)), warnings.catch_warnings():
         warnings.simplefilter("ignore", ZarrUserWarning)
         store = store_at(url)
@@ -164,7 +164,7 @@ def documents_of(url: str, path: str) -> dict[str, bytes]:
 
 
 def join(*parts: str) -> str:
-    """A path in a store, or the URL of one."""
+    """Return a path in a store, or the URL of one."""
     return "/".join(each.rstrip("/") for each in parts if each)
 
 
@@ -190,7 +190,7 @@ def digest_of(documents: dict[str, bytes]) -> str:
 
 @lru_cache(maxsize=16)
 def open_array(place: ArrayPlace, memory: int) -> StoredArray:
-    """The array at a place (TS705), to be read.
+    """Return the array at a place (TS705), to be read.
 
     A chunk of elements that have no fixed size may decode to so much memory.
     """
@@ -205,7 +205,7 @@ def open_array(place: ArrayPlace, memory: int) -> StoredArray:
 
 @lru_cache(maxsize=16)
 def open_part(url: str, place: ArrayPlace, memory: int) -> StoredArray:
-    """An array that is written, with the codecs of the one at a place."""
+    """Return an array that is written, with the codecs of the one at a place."""
     return StoredArray(url, "", open_array(place, memory).metadata, memory, read_only=False)
 
 
@@ -241,11 +241,11 @@ class StoredArray:
         self._fill = self._spec.dtype.default_scalar() if fill is None else fill
 
     def key(self, chunk: tuple[int, ...]) -> str:
-        """The key of a chunk in the store."""
+        """Return the key of a chunk in the store."""
         return join(self._path, self.metadata.encode_chunk_key(chunk))
 
     def size(self, chunk: tuple[int, ...]) -> int | None:
-        """The bytes of a chunk, encoded; None if it is missing."""
+        """Return the bytes of a chunk, encoded; None if it is missing."""
         return size_of(self._store, self.key(chunk))
 
     def load(self, chunk: tuple[int, ...]) -> Buffer | None:
@@ -280,12 +280,12 @@ class StoredArray:
         return theirs.root / source.key(other), ours.root / self.key(chunk)
 
     def decode(self, chunk: tuple[int, ...], data: Buffer) -> Array:
-        """The elements of a chunk (TS705)."""
+        """Return the elements of a chunk (TS705)."""
         with refusing(self._place(chunk)):
             return self._decoded(data)
 
     def encode(self, elements: Array) -> Buffer | None:
-        """A chunk as it is to be stored; None for a shard in which each chunk is missing.
+        """Return a chunk as it is to be stored; None for a shard in which each chunk is missing.
 
         A codec that would change elements is refused (TS705). In a shard, chunks that are all fill
         value are left out, unless there are other bits that count as equal to it.
@@ -309,7 +309,7 @@ class StoredArray:
         return elements
 
     def empty(self, dtype: np.dtype[Any]) -> Array:
-        """The elements of a chunk that is missing."""
+        """Return the elements of a chunk that is missing."""
         return np.full(self.chunks, self._fill, dtype)
 
     def compare(self, chunk: tuple[int, ...], elements: Array | None) -> int:
@@ -327,7 +327,7 @@ class StoredArray:
     def compare_copy(
         self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]
     ) -> int:
-        """The checksum of a chunk; TS708 if it is not stored as one of another array is."""
+        """Return the checksum of a chunk; TS708 if it is not stored as one of another array is."""
         size = source.size(other)
         if self.size(chunk) != size:
             raise unverified(self._place(chunk))
@@ -347,14 +347,14 @@ class StoredArray:
 
 
 def _same_bits(one: Array, other: Array) -> bool:
-    """Whether two arrays of one shape and type hold the same bits."""
+    """Return whether two arrays of one shape and type hold the same bits."""
     if _has_no_bytes(one):
         return bool(np.array_equal(one, other))
     return bool(np.array_equal(_bytes_of(one), _bytes_of(other)))
 
 
 def _has_no_bytes(elements: Array) -> bool:
-    """Whether elements are references, as strings of any length are."""
+    """Return whether elements are references, as strings of any length are."""
     return elements.dtype.hasobject or elements.dtype.kind == "T"
 
 

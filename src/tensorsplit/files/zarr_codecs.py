@@ -45,7 +45,7 @@ _EXECUTES = "pickle"
 
 
 def bounded_pipeline(metadata: Metadata, place: StorePath, memory: int) -> CodecPipeline:
-    """The codecs of an array; they raise ValueError for a chunk that decodes to too much.
+    """Return the codecs of an array; they raise ValueError for a chunk that decodes to too much.
 
     Args:
         metadata: What describes the array.
@@ -63,19 +63,19 @@ def bounded_pipeline(metadata: Metadata, place: StorePath, memory: int) -> Codec
 
 
 def chunk_shape(metadata: Metadata) -> tuple[int, ...]:
-    """The shape of what is stored under one key: a chunk, or a shard with its chunks."""
+    """Return the shape of what is stored under one key: a chunk, or a shard with its chunks."""
     return tuple(metadata.chunk_grid.chunk_shape)
 
 
 def keeps_values(metadata: Metadata) -> bool:
-    """Whether what is encoded surely decodes to the same bits; filters may round."""
+    """Return whether what is encoded surely decodes to the same bits; filters may round."""
     if isinstance(metadata, ArrayV2Metadata):
         return all(each.codec_id.startswith("vlen-") for each in metadata.filters or ())
     return _all_plain(metadata.codecs)
 
 
 def runs_code(metadata: Metadata) -> bool:
-    """Whether decoding runs code that is in the chunks, as unpickling does."""
+    """Return whether decoding runs code that is in the chunks, as unpickling does."""
     if isinstance(metadata, ArrayV2Metadata):
         codecs = (*(metadata.filters or ()), metadata.compressor)
         return any(each is not None and each.codec_id == _EXECUTES for each in codecs)
@@ -213,7 +213,7 @@ def _bound_of_zstd(_: Mapping[str, Any], data: bytes, __: int) -> int:
 
 
 def _count(file: BufferedIOBase, limit: int) -> int:
-    """The bytes that a compressed file holds, or one more than the limit."""
+    """Return the bytes that a compressed file holds, or one more than the limit."""
     with file:
         return len(file.read(limit + 1))
 

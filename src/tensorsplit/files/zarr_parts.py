@@ -89,7 +89,7 @@ class ZarrSource:
     def writing(
         self, divisions: Sequence[Division], target: str, _layout: FileLayout
     ) -> ZarrWriting:
-        """Each new tensor becomes an array of a group, or a store in a folder.
+        """Return each new tensor becomes an array of a group, or a store in a folder.
 
         Raises:
             SplitError: TS310 where the axis is dropped, TS705 for more chunks than can be gone
@@ -143,7 +143,7 @@ def _add_groups(parts: Sequence[_NewArray], groups: dict[str, Mapping[str, bytes
 
 
 def _groups_around(path: str) -> Iterator[str]:
-    """The paths of the groups that one is in; empty for that of the store."""
+    """Yield the paths of the groups that one is in; empty for that of the store."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -162,7 +162,7 @@ class _Arrays(Mapping[str, StoredTensor]):
             self._found[name] = found
 
     def array(self, name: str) -> zarr.Array[Any]:
-        """The array of a name (KeyError)."""
+        """Return the array of a name (KeyError)."""
         if name not in self._found:
             found = find(self._url, name) if self._root is not None and name else None
             if not isinstance(found, zarr.Array):
@@ -254,7 +254,7 @@ class _Cut:
         return tuple(index)
 
     def elements(self, chunk: tuple[int, ...]) -> int:
-        """How many elements of the array are in a chunk."""
+        """Return how many elements of the array are in a chunk."""
         return prod(
             min(size, dim - index * size)
             for index, size, dim in zip(chunk, self.chunks, self.shape, strict=True)
@@ -280,11 +280,11 @@ class _Cut:
                 place += count
 
     def origin(self, chunk: tuple[int, ...], read: int) -> tuple[int, ...]:
-        """The chunk of the source that holds an index of the axis."""
+        """Return the chunk of the source that holds an index of the axis."""
         return (*chunk[: self.axis], read // self.chunks[self.axis], *chunk[self.axis + 1 :])
 
     def copied_from(self, chunk: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The chunk of the source that holds the same elements, and no others."""
+        """Return the chunk of the source that holds the same elements, and no others."""
         if not self.pieces:
             return chunk
         (read, _, count), *others = self.spans(chunk)
@@ -386,7 +386,7 @@ class ZarrWriting:
 
 
 def _stored(place: ArrayPlace) -> int:
-    """The bytes in the folder of an array; 0 if it is not local."""
+    """Return the bytes in the folder of an array; 0 if it is not local."""
     path = local_path(join(place.url, place.path))
     if path is None:
         return 0
@@ -398,7 +398,7 @@ def _stored(place: ArrayPlace) -> int:
 
 
 def _described(name: str, document: bytes, shape: tuple[int, ...]) -> bytes:
-    """A document of an array, with another shape."""
+    """Return a document of an array, with another shape."""
     if name not in ("zarr.json", ".zarray"):
         return document
     return json.dumps({**json.loads(document), "shape": shape}, indent=2).encode()
@@ -485,7 +485,7 @@ class _Decoded:
         self._elements: Array | None = None
 
     def made(self, cut: _Cut, chunk: tuple[int, ...]) -> Array | None:
-        """The elements of a new chunk; None where all that it is made of is missing.
+        """Return the elements of a new chunk; None where all that it is made of is missing.
 
         Behind the end of its array, and where a chunk of the source is missing, is the fill value.
         """

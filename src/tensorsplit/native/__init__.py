@@ -79,7 +79,7 @@ def _load() -> _Loaded:
 
 
 def _select(name: str) -> Any:
-    """The extension, with the kernels of that name; or what there is instead."""
+    """Return the extension, with the kernels of that name; or what there is instead."""
     try:
         from tensorsplit.native import _kernel
     except ImportError:  # not built, or not for this NumPy
@@ -121,7 +121,7 @@ def _read_bytes(text: str) -> int | Refused | None:
 
 
 def _processors() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -106,7 +106,7 @@ def operand_of(value: Value) -> Operand:
 
 
 def constant_values(value: Value) -> tuple[int | float, ...] | None:
-    """The elements of a constant of numbers; None for anything else."""
+    """Return the elements of a constant of numbers; None for anything else."""
     node = value.get_node()
     if node.get_type_name() != "Constant" or element_type(value) not in _NUMBERS:
         return None
@@ -114,7 +114,7 @@ def constant_values(value: Value) -> tuple[int | float, ...] | None:
 
 
 def element_type(value: Value) -> str | None:
-    """The element type by the package's name; None if it is not known."""
+    """Return the element type by the package's name; None if it is not known."""
     return ELEMENT_TYPES.get(value.get_element_type().get_type_name())
 
 

@@ -54,20 +54,20 @@ class NodeMaker(Maker[Value]):
         return constant(values)
 
     def apply(self, operation: str, operands: list[Value]) -> Value:
-        """The node of an operation; see `Maker.apply`."""
+        """Return the node of an operation; see `Maker.apply`."""
         made: Value = _NODES[operation](*operands).output(0)
         if self._guard and operation == "shaped":
             made.get_node().set_friendly_name(self._guard)
         return made
 
     def scalar(self, number: Number) -> Value:
-        """A number as int64 of rank 0."""
+        """Return a number as int64 of rank 0."""
         if isinstance(number, int):
             return constant(number)
         return ops.squeeze(self.make(number), constant([0])).output(0)
 
     def slice(self, data: Value, start: Number, end: Number, axis: Number) -> Value:
-        """The elements from one position to below another along an axis.
+        """Return the elements from one position to below another along an axis.
 
         Strings are taken one by one: OpenVINO splits them wrongly (D17).
         """
@@ -85,7 +85,7 @@ def constant(values: int | Iterable[int]) -> Value:
 
 
 def number(held: Value) -> Number:
-    """A value of any shape that holds one integer."""
+    """Return a value of any shape that holds one integer."""
     return value(ops.reshape(as_int64(held), constant([1]), False).output(0))
 
 

@@ -51,7 +51,7 @@ _NAME = "tensorsplit"
 
 
 def sequence_extensions() -> list[Any]:
-    """An extension for each operator that makes or takes sequences of parts."""
+    """Return an extension for each operator that makes or takes sequences of parts."""
     conversions = {
         "SplitToSequence": _split_to_sequence,
         "SequenceAt": _sequence_at,
@@ -79,7 +79,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
 
     @classmethod
     def of(cls, split: AxisSplit, *, dropped: bool) -> PackedSequence:
-        """The parts of a tensor."""
+        """Return the parts of a tensor."""
         made = cls([split.data])
         made.split, made.dropped, made.maker = split, dropped, NodeMaker()
         sizes = split.sizes
@@ -102,12 +102,12 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         self.set_output_type(0, self.get_input_element_type(0), openvino.PartialShape.dynamic())
 
     def count(self) -> Number:
-        """How many parts there are."""
+        """Return how many parts there are."""
         sizes = self.split.sizes
         return sizes.count if isinstance(sizes, Chunks) else size_of(sizes) + self.zero
 
     def at(self, index: Number) -> Value:
-        """A part; the running model stops where there is none of that position (D19)."""
+        """Return a part; the running model stops where there is none of that position (D19)."""
         data, axis, dim, sizes, _ = self.split
         count = self.count()
         place = position(index, count, count - 1)
@@ -123,7 +123,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         return self.maker.slice(data, start, end, axis)
 
     def whole(self) -> Value:
-        """The tensor; the running model stops if the lengths do not fit it."""
+        """Return the tensor; the running model stops if the lengths do not fit it."""
         data, axis, dim, *_ = self.split
         return data if is_known(self.zero) else self.maker.slice(data, self.zero, dim, axis)
 
@@ -151,7 +151,7 @@ def _split_to_sequence(context: Any) -> list[Value]:
 
 
 def _sequence_at(context: Any) -> list[Value]:
-    """A position that is known and out of range is refused (TS511)."""
+    """Return a position that is known and out of range is refused (TS511)."""
     sequence, index = context.get_input(0), context.get_input(1)
     values = constant_values(index)
     place: Number = int(values[0]) if values else number(index)
@@ -214,7 +214,7 @@ def _concat_from_sequence(context: Any) -> list[Value]:
 
 
 def _tensors_of(sequence: Value) -> list[Value] | None:
-    """The tensors of a sequence; None if they are not known yet, as behind an insertion."""
+    """Return the tensors of a sequence; None if they are not known yet, as behind an insertion."""
     node = sequence.get_node()
     if node.get_type_name() != _MARK:
         return None
@@ -262,7 +262,7 @@ def _stock(
 
 
 def _transplanted(model: ModelProto, values: Mapping[str, Value]) -> Value:
-    """The output of a model of one output, with values in the place of its inputs."""
+    """Return the output of a model of one output, with values in the place of its inputs."""
     importer = FrontEndManager().load_by_framework("onnx")
     made = importer.convert_partially(importer.load(BytesIO(model.SerializeToString())))
     for parameter in made.get_parameters():

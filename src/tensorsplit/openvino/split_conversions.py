@@ -44,7 +44,7 @@ _EQUAL = operators["onnx.Split-13"]
 
 
 def split_extensions() -> list[Any]:
-    """An extension for each operator whose parts are outputs."""
+    """Return an extension for each operator whose parts are outputs."""
     records = [record for record in operators.values() if not record.is_sequence]
     return [
         ConversionExtension(name, *domain, partial(_split, name, vendor))
@@ -101,7 +101,7 @@ def axis_split(
 
 
 def parts(split: AxisSplit, guard: str = "") -> list[Value]:
-    """The parts, with the axis; it is known how many there are.
+    """Return the parts, with the axis; it is known how many there are.
 
     ``guard`` is the name of the nodes at which the running model stops.
     """
@@ -125,7 +125,7 @@ def _check_data(intent: Intent, data: Value) -> None:
 
 
 def _known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
-    """The lengths, where all are numbers; what can be refused is."""
+    """Return the lengths, where all are numbers; what can be refused is."""
     try:
         if shape is None or intent.axis is None:
             sizes = part_sizes(intent, None)

@@ -26,7 +26,7 @@ _FAMILY = {record.name: record for record in operators.values() if record.vendor
 
 
 def is_split(layer: Any) -> bool:
-    """Whether a layer is a split."""
+    """Return whether a layer is a split."""
     return layer.get_type_name() in _FAMILY
 
 
@@ -50,14 +50,14 @@ def check_split(layer: Any, sizes: Shape, operands: Sequence[Value], place: str 
 
 
 def bodies(layer: Any) -> list[Any]:
-    """The models that a layer runs: both branches of an If, the body of a loop."""
+    """Return the models that a layer runs: both branches of an If, the body of a loop."""
     if layer.get_type_name() == "If":
         return [layer.get_function(place) for place in (0, 1)]
     return [layer.get_function()] if hasattr(layer, "get_function") else []
 
 
 def path(layer: Any) -> str:
-    """How a layer is named in messages."""
+    """Return how a layer is named in messages."""
     return f"layer '{layer.get_friendly_name()}'"
 
 

@@ -35,7 +35,7 @@ class CodePage:
 
 
 def page_of_code(kind: Kind) -> CodePage:
-    """The page of a code; ``dataclasses.asdict`` of it can be written as JSON."""
+    """Return the page of a code; ``dataclasses.asdict`` of it can be written as JSON."""
     return CodePage(
         code=kind.code,
         title=kind.title,
@@ -47,7 +47,7 @@ def page_of_code(kind: Kind) -> CodePage:
 
 
 def section(page: CodePage) -> str:
-    """A page as a section of ``docs/errors.md``."""
+    """Return a page as a section of ``docs/errors.md``."""
     return environment(__package__).get_template("code.md.jinja").render(page=page)
 
 

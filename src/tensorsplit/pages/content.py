@@ -85,7 +85,7 @@ class Example:
     sizes: Shape
 
     def call(self, operator: str) -> str:
-        """The call in Python."""
+        """Return the call in Python."""
         operands = "".join(f", {name}={value!r}" for name, value in self.operands.items())
         return f'ts.plan("{operator}", {self.shape!r}{operands}).sizes'
 
@@ -130,7 +130,7 @@ def page_of(record: Operator) -> Page:
 
 
 def opsets(record: Operator) -> str:
-    """The opsets at which the version is in force."""
+    """Return the opsets at which the version is in force."""
     if record.vendor != "onnx":
         return f"from {record.domain}"
     since = [other.since_version for other in operators.values() if other.name == record.name]
@@ -216,7 +216,7 @@ class Decision:
 
 
 def decisions_for(record: Operator) -> tuple[Decision, ...]:
-    """The decisions that matter for an operator version, in order."""
+    """Return the decisions that matter for an operator version, in order."""
     return tuple(decision for decision in DECISIONS if decision.concerns(record))
 
 
@@ -229,7 +229,7 @@ def _decisions(record: Operator) -> Iterator[Note]:
 
 
 def _uses(*rules: Rule) -> Callable[[Operator], bool]:
-    """Whether a version can use one of the length rules."""
+    """Return whether a version can use one of the length rules."""
     return lambda record: (
         record.absent in rules
         or any(rule in rules for lengths in record.lengths for rule in lengths.rules.values())
@@ -242,7 +242,7 @@ def _data_may_be(*elements: str) -> Callable[[Operator], bool]:
 
 
 def _attribute_or_input(record: Operator) -> bool:
-    """Whether one operand may be an attribute or an input."""
+    """Return whether one operand may be an attribute or an input."""
     forms = {entry.kind for entry in record.lengths}
     return len(forms) > len({entry.operand for entry in record.lengths})
 

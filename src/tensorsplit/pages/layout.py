@@ -98,7 +98,7 @@ def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int
 
 
 def to_scale(run: Sequence[Stretch], lengths: Sequence[int]) -> bool:
-    """Whether the lengths drawn are those of the parts, to within a unit of the drawing."""
+    """Return whether the lengths drawn are those of the parts, to within a unit of the drawing."""
     if not all(stretch.exact for stretch in run):
         return False
     elements, units = sum(stretch.size for stretch in run), sum(lengths)
@@ -122,12 +122,12 @@ def fitting(
 
 
 def is_across(plan: Plan) -> bool:
-    """Whether the split axis is drawn from left to right: it is the last one."""
+    """Return whether the split axis is drawn from left to right: it is the last one."""
     return plan.axis == len(plan.input_shape) - 1
 
 
 def other_axis(plan: Plan) -> int | None:
-    """The axis drawn at a right angle to the split axis; None for data of rank 1."""
+    """Return the axis drawn at a right angle to the split axis; None for data of rank 1."""
     rank = len(plan.input_shape)
     if rank == 1:
         return None
@@ -135,7 +135,7 @@ def other_axis(plan: Plan) -> int | None:
 
 
 def heading(plan: Plan) -> str:
-    """The split in one line."""
+    """Return the split in one line."""
     count = plan.count if isinstance(plan, UncountedPlan) else len(plan.sizes)
     special = {None: "number of parts not known", 0: "no parts", 1: "1 part"}
     parts = special.get(count, f"{show_dim(count)} parts")
@@ -157,12 +157,12 @@ def remarks(plan: Plan) -> list[str]:
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape for a reader."""
+    """Return a shape for a reader."""
     return f"({', '.join(map(show_dim, shape))})"
 
 
 def table_rows(run: Sequence[Stretch]) -> list[tuple[str, str, str, str]]:
-    """The table of the parts: a header, and a row for each."""
+    """Return the table of the parts: a header, and a row for each."""
     rows = [("part", "offset", "size", "shape")]
     for stretch in run:
         if stretch.part is None:
@@ -174,5 +174,5 @@ def table_rows(run: Sequence[Stretch]) -> list[tuple[str, str, str, str]]:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text in at most that many characters."""
+    """Return the text in at most that many characters."""
     return text if len(text) <= most else text[: most - 1] + ELLIPSIS

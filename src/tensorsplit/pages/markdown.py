@@ -19,7 +19,7 @@ DIFFERENCES = "differences.md"
 
 @cache
 def environment(package: str) -> Environment:
-    """The templates of a package; an undefined name is an error, `row` is known in them."""
+    """Return the templates of a package; an undefined name is an error, `row` is known in them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     made = Environment(
@@ -35,23 +35,23 @@ def environment(package: str) -> Environment:
 
 
 def row(*cells: str) -> str:
-    """A row of a Markdown table."""
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def render_all() -> dict[str, str]:
-    """Every file of the folder of operator pages, by its name."""
+    """Return every file of the folder of operator pages, by its name."""
     pages = {f"{record.id}.md": markdown(page_of(record)) for record in operators.values()}
     return {INDEX: index(), DIFFERENCES: differences(), **pages}
 
 
 def markdown(page: Page) -> str:
-    """A page as Markdown."""
+    """Return a page as Markdown."""
     return environment(__package__).get_template("operator.md.jinja").render(page=page)
 
 
 def index() -> str:
-    """The table of all operator versions as Markdown: the first page of the folder."""
+    """Return the table of all operator versions as Markdown: the first page of the folder."""
     template = environment(__package__).get_template("operators.md.jinja")
     return template.render(operators=operators.values(), opsets=opsets)
 

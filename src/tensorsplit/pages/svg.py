@@ -98,7 +98,7 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
 
 @cache
 def style() -> str:
-    """The style sheet; each rule is limited to the class of the pictures."""
+    """Return the style sheet; each rule is limited to the class of the pictures."""
     text = (files(__package__) / "templates" / "picture.css").read_text(encoding="utf-8")
     return re.sub(r"\s*([{};:,])\s*", r"\1", text)
 
@@ -152,13 +152,13 @@ def _rect(corner: tuple[float, float], size: tuple[float, float], css: str) -> s
 
 
 def _label(x: float, y: float, text: str, css: str = "") -> str:
-    """A line of text, escaped; `y` is its base line."""
+    """Return a line of text, escaped; `y` is its base line."""
     css = f' class="{css}"' if css else ""
     return f'<text x="{x:g}" y="{y:g}"{css}>{escape(text)}</text>'
 
 
 def _fill(stretch: Stretch) -> str:
-    """The class that gives a stretch its colour."""
+    """Return the class that gives a stretch its colour."""
     if stretch.part is None:
         return "gap"
     colour = PART_CLASSES[stretch.part % len(PART_CLASSES)]
@@ -192,26 +192,26 @@ class _Drawing:
         self.exact = to_scale(run, bands)
 
     def point(self, main: float, cross: float) -> tuple[float, float]:
-        """The x and y of a position on the two axes."""
+        """Return the x and y of a position on the two axes."""
         return (main, cross) if self.across else (cross, main)
 
     def line(self, start: tuple[float, float], end: tuple[float, float], css: str) -> str:
-        """A line between two positions on the two axes."""
+        """Return a line between two positions on the two axes."""
         (x1, y1), (x2, y2) = self.point(*start), self.point(*end)
         return f'<path class="{css}" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>'
 
     def border(self, main: float, css: str) -> str:
-        """A line through the tensor at a right angle to the split axis."""
+        """Return a line through the tensor at a right angle to the split axis."""
         return self.line((main, self.tensor[0]), (main, self.tensor[1]), css)
 
     def rect(self, main: Sequence[int], cross: Sequence[int], css: str) -> str:
-        """A rectangle between two positions on each axis."""
+        """Return a rectangle between two positions on each axis."""
         size = self.point(main[1] - main[0], cross[1] - cross[0])
         return _rect(self.point(main[0], cross[0]), size, css)
 
 
 def _part(frame: _Drawing, number: int) -> Iterator[str]:
-    """A part: in the tensor, taken out of it, and the link between the two."""
+    """Yield a part: in the tensor, taken out of it, and the link between the two."""
     stretch, band, block = frame.run[number], frame.bands[number : number + 2], frame.blocks[number]
     near, far = frame.tensor[1], frame.parts[0]
     corners = ((band[0], near), (band[1], near), (block[1], far), (block[0], far))
@@ -233,7 +233,7 @@ def _part(frame: _Drawing, number: int) -> Iterator[str]:
 
 
 def _grid(frame: _Drawing) -> Iterator[str]:
-    """The elements of the tensor, if they are few enough to be seen."""
+    """Yield the elements of the tensor, if they are few enough to be seen."""
     start, end = frame.bands[0], frame.bands[-1]
     dim = frame.plan.input_shape[frame.plan.axis]
     if frame.exact and isinstance(dim, int) and dim <= _MOST_GRID:
@@ -249,7 +249,7 @@ def _grid(frame: _Drawing) -> Iterator[str]:
 
 
 def _axes(frame: _Drawing, y: int) -> Iterator[str]:
-    """The names of the two axes, each beside its direction."""
+    """Yield the names of the two axes, each beside its direction."""
     main, other = _axis(frame.plan, frame.plan.axis), other_axis(frame.plan)
     cross = "" if other is None else _axis(frame.plan, other)
     if frame.across:
@@ -267,7 +267,7 @@ def _axis(plan: Plan, axis: int) -> str:
 
 
 def _offsets(frame: _Drawing) -> Iterator[str]:
-    """The offsets at the borders of the parts, as far as there is room between them."""
+    """Yield the offsets at the borders of the parts, as far as there is room between them."""
 
     def room(offset: str) -> int:
         return (len(offset) + 1) * _CHAR if frame.across else _LINE

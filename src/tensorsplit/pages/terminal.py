@@ -60,7 +60,7 @@ class Picture:
 
 
 def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Text]:
-    """A plan as lines of text: a heading, the picture, remarks, and the table of parts."""
+    """Return a plan as lines of text: a heading, the picture, remarks, and the table of parts."""
     width = min(max(width, _LEAST_WIDTH), _MOST_WIDTH)
     drawn = [Text(heading(plan), _STRONG)]
     notes = [Text(remark, _QUIET) for remark in remarks(plan)]
@@ -79,7 +79,7 @@ def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Text
 
 
 def _across(plan: Plan, width: int) -> Iterator[Text]:
-    """The split axis from left to right: the parts side by side, their offsets below."""
+    """Yield the split axis from left to right: the parts side by side, their offsets below."""
     other = other_axis(plan)
     gutter = ["part", "size"]
     gutter += [] if other is None else [_axis(plan, other, "↓")]
@@ -186,15 +186,15 @@ def _style(stretch: Stretch) -> str:
 
 
 def _axis(plan: Plan, axis: int, arrow: str) -> str:
-    """The name of an axis, and its direction."""
+    """Return the name of an axis, and its direction."""
     return f"axis {axis} ({_short(show_dim(plan.input_shape[axis]), _LONGEST_LABEL)}) {arrow}"
 
 
 def _fit(label: str, width: int) -> str:
-    """The label in exactly that many columns; where it is longer, its blanks go first."""
+    """Return the label in exactly that many columns; where it is longer, its blanks go first."""
     return set_cell_size(label if cell_len(label) <= width else _short(label.strip(), width), width)
 
 
 def _short(label: str, width: int) -> str:
-    """The label in at most that many columns."""
+    """Return the label in at most that many columns."""
     return label if cell_len(label) <= width else set_cell_size(label, width - 1) + ELLIPSIS

@@ -12,7 +12,7 @@ from tensorsplit.conformance.cases import ir, onnx_fed, onnx_parts, onnx_refusal
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Every case, sorted by id; their models are built only when asked for."""
+    """Return every case, sorted by id; their models are built only when asked for."""
     found: dict[str, Case] = {}
     for group in (onnx_parts, onnx_refusals, onnx_fed, ir):
         for case in group.cases():
@@ -23,7 +23,7 @@ def all_cases() -> tuple[Case, ...]:
 
 
 def find(patterns: Iterable[str]) -> tuple[Case, ...]:
-    """The cases, sorted by id, whose id matches a pattern; without patterns, every case.
+    """Return the cases, sorted by id, whose id matches a pattern; without patterns, every case.
 
     They are shell patterns, in which ``*`` stands for slashes too.
     """

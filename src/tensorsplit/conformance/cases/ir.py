@@ -27,7 +27,7 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 
 
 def cases() -> Iterator[Case]:
-    """The cases of this group."""
+    """Yield the cases of this group."""
     for split, form, cls in product((*LENGTHS, *REMAINDERS), _FORMS, SHAPE_CLASSES):
         yield _drawn(split, form, cls)
     for split, cls in product(EQUAL, SHAPE_CLASSES):
@@ -53,7 +53,7 @@ def cases() -> Iterator[Case]:
 
 
 def _types(element_type: str) -> Iterator[Case]:
-    """An element type, in numbers that are plain and in extreme ones."""
+    """Yield an element type, in numbers that are plain and in extreme ones."""
     rows: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
         name: (VARIADIC, sizes, {"operand": CaseOperand(sizes)})
         for name, sizes in TYPE_SPLITS.items()
@@ -164,7 +164,7 @@ def _refusals() -> Iterator[Case]:
 
 
 def _refused(operator: str, name: str, key: str, decision: str = "", **fields: Any) -> Case:
-    """A split of 6 into two parts, but for what is told."""
+    """Return a split of 6 into two parts, but for what is told."""
     lengths = {"operand": CaseOperand((2, 4))} if operator == VARIADIC else {}
     said: dict[str, Any] = {
         "attributes": {} if lengths else {"num_splits": 2},

@@ -94,7 +94,7 @@ def _build_both(legal: SplitModel, illegal: SplitModel, rng: np.random.Generator
 
 
 def decision_of_type(element_type: str, extreme: bool = False) -> str:
-    """The decision that is about an element type."""
+    """Return the decision that is about an element type."""
     if element_type == "string":
         return "D17"
     return "D16" if extreme and element_type in WIDE else ""
@@ -109,7 +109,7 @@ def kinds_of_data(element_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def opsets_with(operator: str, places: tuple[str, ...]) -> list[int]:
-    """The opsets that have the operator version and the places."""
+    """Return the opsets that have the operator version and the places."""
     least = max((_SINCE.get(place, 1) for place in places), default=1)
     return [opset for opset in OPSETS[operator] if opset >= least]
 
@@ -125,7 +125,7 @@ def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int:
 
 
 def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> dict[str, Any]:
-    """The fields of a `SplitModel` for a dimension on an axis, which may be negative.
+    """Return the fields of a `SplitModel` for a dimension on an axis, which may be negative.
 
     With the class ``zero-size`` another dimension is 0, unless the one that is split is.
     """
@@ -147,7 +147,7 @@ def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> dict[s
 
 
 def drawn_rank(shape_class: str, key: str) -> int:
-    """A rank from 1 to 6, or from 2 where there has to be another dimension."""
+    """Return a rank from 1 to 6, or from 2 where there has to be another dimension."""
     least = 2 if shape_class in ("dynamic-other", "zero-size") else 1
     return draw(f"rank {key}", range(least, 7))
 
@@ -170,7 +170,7 @@ def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
 
 
 def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
-    """Whether a use can stand in a place at an opset.
+    """Return whether a use can stand in a place at an opset.
 
     No sequence comes out of a Loop or Scan here: a Loop would need one to begin with. And a body
     that does nothing with a slice but count its parts tells more of Scan than of the split.
@@ -197,7 +197,7 @@ def drawn_simple_use(
 def drawn_use(
     split: Stated, keepdims: bool, places: tuple[str, ...], opset: int, key: str
 ) -> tuple[str, Any]:
-    """A use and what it is told."""
+    """Return a use and what it is told."""
     fitting = [
         (use, option)
         for use in USES[1:]

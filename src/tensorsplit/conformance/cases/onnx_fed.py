@@ -49,7 +49,7 @@ class FedRow:
     positions: tuple[int, int] | None = None  # in a sequence: one that it has, and one it has not
 
     def operand(self, value: Any, declared: tuple[Any, ...] | None) -> CaseOperand | None:
-        """The second input with one of the values."""
+        """Return the second input with one of the values."""
         if self.said is None:
             return None
         default = self.said if self.form == "overridable" else None
@@ -57,7 +57,7 @@ class FedRow:
 
 
 def cases() -> Iterator[Case]:
-    """The cases of this group: each row in the main graph, and in every other place."""
+    """Yield the cases of this group: each row in the main graph, and in every other place."""
     for operator in OPSETS:
         for row in _rows(operator):
             for places in bodies_of(operator):
@@ -141,7 +141,7 @@ def _of_inputs() -> Iterator[FedRow]:
 
 
 def _of_sequences() -> Iterator[FedRow]:
-    """The lengths of chunks, and positions in a sequence of two."""
+    """Yield the lengths of chunks, and positions in a sequence of two."""
     for chunk in (0, -2):
         name = f"chunk{lengths_text((chunk,))}"
         yield FedRow(name, "chunk-positive", "D10", (2, 2, 2), 6, 2, chunk, "runtime")

@@ -50,7 +50,7 @@ _UNSAID_NEGATIVE = ("onnx.Split-1", "onnx.Split-2")
 
 
 def cases() -> Iterator[Case]:
-    """The cases of this group."""
+    """Yield the cases of this group."""
     for operator in OPSETS:
         yield from _everywhere(operator)
         yield from _stated(operator)
@@ -84,7 +84,7 @@ def _everywhere(operator: str) -> Iterator[Case]:
 
 
 def _stated(operator: str) -> Iterator[Case]:
-    """Every stated split in every wording."""
+    """Yield every stated split in every wording."""
     for wording in WORDINGS[operator]:
         if wording.form in ("constant", "overridable"):
             continue
@@ -95,7 +95,7 @@ def _stated(operator: str) -> Iterator[Case]:
 
 
 def _axes(operator: str) -> Iterator[Case]:
-    """Every axis of every rank."""
+    """Yield every axis of every rank."""
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {operator} {rank} {axis}"
@@ -105,7 +105,7 @@ def _axes(operator: str) -> Iterator[Case]:
 
 
 def _types_in_bodies(operator: str) -> Iterator[Case]:
-    """Every element type in every place."""
+    """Yield every element type in every place."""
     for element_type, places in product(ALLOWED[operator], bodies_of(operator)):
         key = f"types {operator} {element_type} {places}"
         opset = drawn_opset(operator, places, key)
@@ -170,7 +170,7 @@ def _case(
     group: str = "",
     used: tuple[str, Any] | None = None,
 ) -> Case:
-    """A case of a split that is said in a way; what is not told is drawn.
+    """Return a case of a split that is said in a way; what is not told is drawn.
 
     `group` is what the name begins with, if other groups have the like; `used` what is done with a
     sequence, if that is what the case is about.
@@ -215,7 +215,7 @@ def _case(
 
 
 def _decision(operator: str, split: Stated, axis: int) -> str:
-    """The decision that a split depends on; empty if the page leaves nothing open."""
+    """Return the decision that a split depends on; empty if the page leaves nothing open."""
     if axis < 0 and operator in _UNSAID_NEGATIVE:
         return "D13"
     if split.dim == 0 and isinstance(split.said, int):
@@ -226,7 +226,7 @@ def _decision(operator: str, split: Stated, axis: int) -> str:
 
 
 def _types(operator: str) -> Iterator[Case]:
-    """Every element type, in numbers that are plain and in extreme ones."""
+    """Yield every element type, in numbers that are plain and in extreme ones."""
     opsets = OPSETS[operator]
     for element_type, (number, name) in product(ALLOWED[operator], enumerate(TYPE_SPLITS)):
         said: dict[str, Any] = {"opset": opsets[number % len(opsets)], "shape": (2, 7), "axis": 1}
@@ -297,7 +297,7 @@ def _edges() -> Iterator[Case]:
 def _edge(
     operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
 ) -> Case:
-    """A split of a vector by its lengths, but for what is told."""
+    """Return a split of a vector by its lengths, but for what is told."""
     said: dict[str, Any] = {
         "opset": draw(f"opset {operator} {key or name}", OPSETS[operator]),
         "shape": (sum(sizes),),

@@ -61,7 +61,7 @@ def _refusal(
     use: str = "",
     option: Any = None,
 ) -> Case:
-    """The case of a row; what is done with a sequence is drawn if it is not given."""
+    """Return the case of a row; what is done with a sequence is drawn if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
     opset = drawn_opset(operator, places, key)
     if not use:
@@ -85,7 +85,7 @@ def _refusal(
 
 
 def cases() -> Iterator[Case]:
-    """The cases of this group."""
+    """Yield the cases of this group."""
     for operator in (*SPLITS, *SEQUENCES):
         yield from _somewhere(operator, _wrong_lengths(operator))
         yield from _everywhere(operator, _axes_and_types(operator))
@@ -184,7 +184,7 @@ def _counts() -> Iterator[RefusedNode]:
 
 
 def _floats() -> Iterator[RefusedNode]:
-    """The second input of Split-1."""
+    """Yield the second input of Split-1."""
     rows = {
         "half": (1.5, 4.5),
         "nan": (float("nan"), 6.0),

@@ -127,7 +127,7 @@ class Wording:
     blank: bool = False
 
     def says(self, split: Stated, element_type: str) -> dict[str, Any]:
-        """The fields of a `SplitModel` that say a split, but for its places and shapes."""
+        """Return the fields of a `SplitModel` that say a split, but for its places and shapes."""
         attributes = {self.attribute: split.said} if self.attribute else {}
         if self.keepdims is not None:
             attributes["keepdims"] = self.keepdims
@@ -145,7 +145,7 @@ class Wording:
         }
 
     def text(self, split: Stated) -> str:
-        """A split as a part of an id."""
+        """Return a split as a part of an id."""
         said = split.said if isinstance(split.said, tuple) else (split.said,)
         text = "" if split.said is None else f"-{lengths_text(said)}"
         return f"{self.name}{text}of{split.dim}"

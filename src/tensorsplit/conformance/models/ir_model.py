@@ -24,7 +24,7 @@ class _IrWriter:
         self.feeds: dict[str, Any] = {}
 
     def operand(self, name: str, operand: CaseOperand) -> int:
-        """A Const or Parameter with an axis or lengths; its id."""
+        """Return a Const or Parameter with an axis or lengths; its id."""
         array, kind = operand.array(operand.value), operand.element_type
         if operand.form == "constant":
             raw = pack(array, kind)
@@ -35,7 +35,7 @@ class _IrWriter:
         return self.parameter(name, kind, array, operand.declared)
 
     def parameter(self, name: str, element_type: str, array: Array, declared: Shape | None) -> int:
-        """A Parameter and what is fed for it; its id."""
+        """Return a Parameter and what is fed for it; its id."""
         shape = array.shape if declared is None else declared
         self.feeds[name] = array
         form = f'shape="{_dims(shape)}" element_type="{data.IR_NAMES[element_type]}"'
@@ -65,14 +65,14 @@ class _IrWriter:
         return number
 
     def text(self) -> str:
-        """The ``.xml``."""
+        """Return the ``.xml``."""
         head = '<?xml version="1.0"?>\n<net name="case" version="11">'
         layers, edges = "\n".join(self.layers), "\n".join(self.edges)
         return f"{head}\n<layers>{layers}</layers>\n<edges>{edges}</edges>\n</net>\n"
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """The files of a case, with elements drawn from `rng`."""
+    """Return the files of a case, with elements drawn from `rng`."""
     writer = _IrWriter()
     x = data.values(model.element_type, model.shape, rng, model.extreme)
     given = writer.parameter("x", model.element_type, x, model.declared)

@@ -41,7 +41,7 @@ class Value:
     is_sequence: bool = False
 
     def info(self) -> ValueInfoProto:
-        """The declaration."""
+        """Return the declaration."""
         kind = helper.make_tensor_type_proto(data.tensor_type(self.element_type), self.shape)
         kind = helper.make_sequence_type_proto(kind) if self.is_sequence else kind
         return helper.make_value_info(self.name, kind)
@@ -75,7 +75,7 @@ class Scope:
     def input(
         self, name: str, element_type: str, array: Array, shape: Shape, *, is_fed: bool = True
     ) -> str:
-        """A graph input, and the array to feed unless it is left to its default."""
+        """Return a graph input, and the array to feed unless it is left to its default."""
         if name not in self.inputs:
             self.inputs[name] = Value(name, element_type, shape).info()
             if is_fed:
@@ -83,7 +83,7 @@ class Scope:
         return name
 
     def data(self, name: str, shape: tuple[int, ...], declared: Shape) -> Value:
-        """A graph input with random elements of the element type of the data."""
+        """Return a graph input with random elements of the element type of the data."""
         kind = self.model.element_type
         if name not in self.arrays:
             array = data.values(kind, shape, self.rng, self.model.extreme)
@@ -99,7 +99,7 @@ class Scope:
         return self.data(name, x.expected.shape, x.shape)
 
     def initializer(self, name: str, array: Array) -> str:
-        """An initializer."""
+        """Return an initializer."""
         self.initializers.setdefault(name, from_array(array, name))
         return name
 
@@ -113,7 +113,7 @@ class NodeBlock:
     nodes: list[NodeProto] = field(default_factory=list)
 
     def inside(self, prefix: str) -> NodeBlock:
-        """A block for a body of one of its nodes."""
+        """Return a block for a body of one of its nodes."""
         return NodeBlock(self.scope, self.prefix + prefix)
 
     def add(
@@ -124,7 +124,7 @@ class NodeBlock:
         return outputs
 
     def like(self, value: Value, name: str, **changes: Any) -> Value:
-        """A value of the block that is declared as another one."""
+        """Return a value of the block that is declared as another one."""
         return replace(value, name=self.prefix + name, **changes)
 
     def constant(self, name: str, array: Array) -> str:
@@ -138,7 +138,7 @@ class NodeBlock:
         return _BODIES[places[0]](self, places[1:], x) if places else _split(self, x)
 
     def graph(self, name: str, outputs: list[Value], inputs: Iterable[Value] = ()) -> GraphProto:
-        """The block as the body of a node."""
+        """Return the block as the body of a node."""
         given, made = ([value.info() for value in values] for values in (inputs, outputs))
         return helper.make_graph(self.nodes, name, given, made)
 
@@ -148,7 +148,7 @@ class NodeBlock:
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """The files of a case, with elements drawn from `rng`.
+    """Return the files of a case, with elements drawn from `rng`.
 
     Inputs that are left to their default are the last ones, so that values can be given in order.
     The IR version is an old one that has all that is in the model.
@@ -223,7 +223,7 @@ def _reversed(block: NodeBlock, name: str, parts: list[Value]) -> Value:
 
 
 def _lengths(block: NodeBlock) -> list[str]:
-    """The second input of a split node, if there is one."""
+    """Return the second input of a split node, if there is one."""
     scope, operand = block.scope, block.scope.model.operand
     if operand is None:
         return [""] * scope.model.blank
@@ -259,7 +259,7 @@ def _any_part(model: SplitModel, x: Value) -> Shape:
 
 
 def _of_length(model: SplitModel, shape: Shape, length: int | None) -> tuple[Any, ...]:
-    """The shape of a part of a length; without the axis, its length doesn't matter."""
+    """Return the shape of a part of a length; without the axis, its length doesn't matter."""
     if not model.keepdims:
         return oracle.without(shape, model.axis)
     return oracle.resized(shape, model.axis, length)
@@ -310,7 +310,7 @@ def _start(scope: Scope, value: Value, name: str) -> str:
 
 
 def _scan(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
-    """A body that splits each slice of a stack; what comes out are stacks of parts."""
+    """Return a body that splits each slice of a stack; what comes out are stacks of parts."""
     scope, prefix = block.scope, block.prefix
     stack = scope.data(f"{prefix}stack", (_TURNS, *x.expected.shape), (_TURNS, *x.shape))
     for made in (scope.inputs, scope.feeds):
@@ -334,7 +334,7 @@ def _scan(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
 
 
 def _function(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
-    """A function of the model, whose inputs are all that its nodes refer to."""
+    """Return a function of the model, whose inputs are all that its nodes refer to."""
     scope, model, body = block.scope, block.scope.model, block.inside("f_")
     inner = body.like(x, "x")
     parts = body.split(places, inner)
@@ -379,7 +379,7 @@ def _at(block: NodeBlock, parts: Value) -> list[Value]:
 
 
 def _position(block: NodeBlock, number: int = 0) -> list[str]:
-    """The input that says one of the positions of `option`, if it has any."""
+    """Return the input that says one of the positions of `option`, if it has any."""
     if block.scope.model.option is None:
         return []
     positions, is_runtime = block.scope.model.option
@@ -433,7 +433,7 @@ def _concat(block: NodeBlock, parts: Value) -> list[Value]:
 
 
 def _each(block: NodeBlock, parts: Value) -> list[Value]:
-    """A Loop that goes over the sequence and puts each part in front of those before it."""
+    """Return a Loop that goes over the sequence and puts each part in front of those before it."""
     scope, model, body = block.scope, block.scope.model, block.inside("l_")
     start = scope.data("start", _of_length(model, model.shape, 1), parts.shape)
     i, c, c_out = body.like(_NUMBER, "i"), body.like(_FLAG, "c"), body.like(_FLAG, "c_out")

@@ -31,7 +31,7 @@ class CaseOperand:
         return f"Operand({said}, default={self.default!r}, declared={self.declared!r})"
 
     def array(self, value: Any) -> Array:
-        """A value as a tensor of the operand's element type."""
+        """Return a value as a tensor of the operand's element type."""
         return np.asarray(value, data.dtype_of(self.element_type))
 
 

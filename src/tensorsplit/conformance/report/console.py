@@ -60,7 +60,7 @@ class Matrix:
 
 
 def _pieces(summary: Summary, width: int) -> Iterator[list[SubjectInfo]]:
-    """The subjects whose columns fit beside each other."""
+    """Yield the subjects whose columns fit beside each other."""
     first = max(map(len, (*summary.operators, "all")))
     room, piece = width - first, list[SubjectInfo]()
     for subject in summary.document.subjects:
@@ -88,7 +88,7 @@ def _table(summary: Summary, subjects: Sequence[SubjectInfo]) -> Table:
 
 
 def _cell(counts: Counts) -> Text:
-    """The passes, then how often each failure came up behind its letter."""
+    """Return the passes, then how often each failure came up behind its letter."""
     if not counts.judged:
         return Text("-", "dim")
     cell = Text(str(counts[PASS]), "green" if counts[PASS] == counts.judged else "")
@@ -98,7 +98,7 @@ def _cell(counts: Counts) -> Text:
 
 
 def _deviations(groups: Sequence[Group], *, piped: bool) -> Iterator[RenderableType]:
-    """The deviations of the worst outcomes, and the new ones of any."""
+    """Yield the deviations of the worst outcomes, and the new ones of any."""
     shown = [group for group in groups if group.outcome in WORST or group.news]
     for outcome, subjects in by_outcome(shown):
         count = sum(len(group.results) for _, same in subjects for group in same)
@@ -139,14 +139,14 @@ def _succession(found: Succession, *, piped: bool) -> Iterator[RenderableType]:
 
 
 def _case(case: Text, *, piped: bool) -> RenderableType:
-    """The id of a case; it stays whole where no terminal shows it."""
+    """Return the id of a case; it stays whole where no terminal shows it."""
     if piped:
         return Text("    ", no_wrap=True, overflow="ignore").append(case)
     return Padding(case, (0, 0, 0, 4))
 
 
 def _group(group: Group, *, piped: bool) -> Iterator[RenderableType]:
-    """The first case of a group by its id, its outcome, and how many more are like it."""
+    """Yield the first case of a group by its id, its outcome, and how many more are like it."""
     result = group.results[0]
     new = Text("  new", "bold red") if group.news else Text("")
     yield _case(Text(printable(result.case), overflow="fold").append(new), piped=piped)

@@ -47,7 +47,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>&#|])")
 
 
 def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) -> str:
-    """A run as a page: an HTML document in ASCII.
+    """Return a run as a page: an HTML document in ASCII.
 
     Its policy forbids every connection, and every style and script but its own. The reproduction
     of each deviation is asked for once. The known deviations give their words and links.
@@ -74,7 +74,7 @@ def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) 
 
 
 def markdown(document: Document, known: Iterable[Deviation] = ()) -> str:
-    """A run as Markdown, as in ``docs/conformance.md``; the same run gives the same text."""
+    """Return a run as Markdown, as in ``docs/conformance.md``; the same run gives the same text."""
     decisions = {case.id: case.decision for case in document.cases}
 
     def decisions_of(group: Group) -> list[str]:
@@ -122,7 +122,7 @@ def _one_line(text: str) -> str:
 
 
 def _address(**state: str) -> str:
-    """A link into the page, as its script reads it."""
+    """Return a link into the page, as its script reads it."""
     return f"#{urlencode(state, safe='/,', quote_via=quote)}"
 
 
@@ -131,7 +131,7 @@ def _text_of(name: str) -> str:
 
 
 def _policy(css: str, script: str) -> str:
-    """The Content-Security-Policy: the page's own style and script, by their digests."""
+    """Return the Content-Security-Policy: the page's own style and script, by their digests."""
 
     def digest(text: str) -> str:
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
@@ -149,7 +149,7 @@ def _packed(content: Any) -> str:
 
 
 def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
-    """The run as ``--format json`` writes it, and what the page needs besides.
+    """Return the run as ``--format json`` writes it, and what the page needs besides.
 
     Each case has its ``results``, each with ``severity``, the place of its outcome; and
     ``picture``, its place in ``pictures``, if it has one.
@@ -179,12 +179,12 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
 
 
 def _web(link: str) -> str:
-    """The link if it leads to the web: a file of known deviations may come from anywhere."""
+    """Return the link if it leads to the web: a file of known deviations may come from anywhere."""
     return link if link.startswith("https://") else ""
 
 
 def _fits(split: CaseSplit) -> bool:
-    """Whether the parts make up the axis: a case may ask for lengths that don't."""
+    """Return whether the parts make up the axis: a case may ask for lengths that don't."""
     rank = len(split.shape)
     return (
         -rank <= split.axis < rank

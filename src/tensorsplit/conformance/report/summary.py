@@ -112,7 +112,7 @@ class Summary:
         self.known = sum(len(group.results) for group in self.groups) - self.news
 
     def counts(self, subject: SubjectInfo | None = None, operator: str = "") -> Counts:
-        """The counts of one subject or all, with one operator or all."""
+        """Return the counts of one subject or all, with one operator or all."""
         return self._counts[subject.name if subject else "", operator]
 
     @property
@@ -196,14 +196,14 @@ def _gist(result: Result) -> str:
 def by_outcome(
     groups: Iterable[Group],
 ) -> Iterator[tuple[Outcome, list[tuple[SubjectInfo, list[Group]]]]]:
-    """The groups of each outcome, worst first, and in it those of each subject."""
+    """Yield the groups of each outcome, worst first, and in it those of each subject."""
     for outcome, same in groupby(groups, key=lambda group: group.outcome):
         theirs = groupby(same, key=lambda group: group.subject)
         yield outcome, [(subject, list(own)) for subject, own in theirs]
 
 
 def observation(result: Result) -> str:
-    """A deviation in one line: what was seen, and where."""
+    """Return a deviation in one line: what was seen, and where."""
     text = " ".join(result.detail.split())
     if not result.output or (result.output in text and result.seen in text):
         return text or result.signal

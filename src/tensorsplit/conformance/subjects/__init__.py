@@ -77,7 +77,7 @@ class Traits:
     downwards: bool = True
 
     def versions(self) -> dict[str, str]:
-        """The versions of the packages; PackageNotFoundError if one is not installed."""
+        """Return the versions of the packages; PackageNotFoundError if one is not installed."""
         from importlib.metadata import version  # costs more than all else that is imported here
 
         return {package: version(package) for package in self.packages}
@@ -111,7 +111,7 @@ class Adapter(Traits):
 
 
 def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adapter:
-    """The adapter of a tool, whose distribution is called like the module's package."""
+    """Return the adapter of a tool, whose distribution is called like the module's package."""
     package = module.partition(".")[0]
     return Adapter(call=call, packages=(package,), modules=(module,), kind="tool", **rest)
 
@@ -283,7 +283,7 @@ def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as NumPy arrays, so that the other process needs nothing of the engine's."""
+    """Return a value as NumPy arrays, so that the other process needs nothing of the engine's."""
     if value is None:
         return None
     return list(map(_plain, value)) if isinstance(value, (list, tuple)) else np.asarray(value)
@@ -319,7 +319,7 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
 
 @cache
 def load(name: str) -> Adapter:
-    """The adapter of a subject; that of a user is imported, once.
+    """Return the adapter of a subject; that of a user is imported, once.
 
     The name is that of a built-in subject, the path of a ``.py`` file, or a module that can be
     imported. SplitError TS601 if there is no such subject, or it lacks something; TS602 if it can't

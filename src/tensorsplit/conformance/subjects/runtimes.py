@@ -56,7 +56,7 @@ def run_tvm(
 
 
 def _from_tvm(value: Any) -> Any:
-    """A tensor as an array; a sequence is a tuple of tensors."""
+    """Return a tensor as an array; a sequence is a tuple of tensors."""
     return value.numpy() if hasattr(value, "numpy") else [_from_tvm(part) for part in value]
 
 

@@ -20,7 +20,7 @@ class OperatorTable(Mapping[str, Operator]):
         self._records = {record.id: record for record in records}
 
     def __getitem__(self, identifier: object) -> Operator:
-        """The record of an identifier such as ``onnx.Split-18``; a record stands for itself.
+        """Return the record of an identifier such as ``onnx.Split-18``; a record stands for itself.
 
         Raises:
             SplitError: TS101 for an identifier that is none. It is a ``KeyError`` as well, so
@@ -58,7 +58,7 @@ operators = OperatorTable((*onnx.OPERATORS, *openvino.OPERATORS))
 
 
 def in_force(name: str, opset: int, *, vendor: str = "onnx") -> Operator:
-    """The version of an operator that holds at an opset that a model imports.
+    """Return the version of an operator that holds at an opset that a model imports.
 
     Raises:
         SplitError: TS101 if the operator does not exist at that opset, or the opset itself does
