@@ -871,6 +871,20 @@ _CONTROL = [
         " (seq(float[1,4]) q) { q = SequenceEmpty() }>  n = SequenceLength(s) }",
         feeds={"yes": np.array(False)},
     ),
+    *(
+        Case(
+            f"if_on_a_constant_nobody_uses_{number}",
+            13,
+            "g (float[N,4] x) => (float[A,4] y) <bool always ="
+            f" {{{number}}}> {{ q = SplitToSequence(x)"
+            "  s = If(always) <then_branch = t () => (seq(float[A,4]) p) { p = SequenceInsert(q, x)"
+            " }, else_branch = e () => (seq(float[A,4]) r) { n = If(always) <then_branch = u () =>"
+            " (seq(float[A,4]) a) { a = Identity(q) }, else_branch = f () => (seq(float[A,4]) b)"
+            " { b = SequenceErase(q) }>  r = SequenceInsert(n, x) }>"
+            "  y = ConcatFromSequence<axis=0>(q) }",
+        )
+        for number in (0, 1)
+    ),
     Case(
         "nested_if_in_loop",
         18,
@@ -939,6 +953,16 @@ _FUNCTIONS = [
         "g (int8[7,4] x) => (int8[1,4] y) { s = SplitToSequence(x)  y = c.F(s) }"
         ' <domain: "c", opset_import: ["" : 17]> F (s) => (y) { i = Constant<value_int=2>()'
         "  y = SequenceAt(s, i) }",
+        functions="c",
+    ),
+    Case(
+        "function_if_on_a_constant_nobody_uses",
+        18,
+        "g (float[7,4] x) => (float[7,4] y) { y = c.F(x) }"
+        ' <domain: "c", opset_import: ["" : 18]> F (a) => (y) { k = Constant<value_int=1>()'
+        "  c = Cast<to=9>(k)  q = SplitToSequence(a, k)  s = If(c) <then_branch = t () =>"
+        " (seq(float[A,4]) p) { p = SequenceInsert(q, a) }, else_branch = e () =>"
+        " (seq(float[A,4]) r) { r = SequenceErase(q) }>  y = ConcatFromSequence<axis=0>(q) }",
         functions="c",
     ),
     Case(

@@ -7,10 +7,11 @@ import gc
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import change_inputs, scopes
+from tensorsplit.model.graph.nodes import bodies, change_inputs, scopes, scopes_in
 
 
 class Names:
@@ -89,7 +90,7 @@ class Edits:
         return found
 
     def retire(self, node: ir.Node) -> None:
-        """Have a node removed by `finish`; until then it marks its place."""
+        """Have a node removed by `finish`, with the bodies in it; until then it marks its place."""
         self._retired[node] = None
 
     def is_retired(self, node: ir.Node) -> bool:
@@ -104,7 +105,11 @@ class Edits:
         """
         of_graphs: dict[ir.Graph, list[ir.Node]] = {}
         for node in self._retired:
-            change_inputs(node, {}, 0)  # so that none of them counts as a reader of another
+            # so that none of them, and nothing in their bodies, counts as a reader of another
+            change_inputs(node, {}, 0)
+            for inner in chain(*(scopes_in(body) for _, body in bodies(node))):
+                for reader in inner:
+                    change_inputs(reader, {}, 0)
             if node.graph is not None:
                 of_graphs.setdefault(node.graph, []).append(node)
         for graph, nodes in of_graphs.items():

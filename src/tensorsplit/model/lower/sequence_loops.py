@@ -50,6 +50,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
             given = first.op("SequenceAt", [outer, number])
         if given is not None:
             ir.convenience.replace_all_uses_with(inner, given, replace_graph_outputs=True)
+    node.attributes.clear()  # its body is the loop's
     length = make.op("SequenceLength", [node.inputs[0]])
     made = _collecting_loop(make, length, number, body, kinds)
     for old, new in zip(node.outputs, made, strict=True):

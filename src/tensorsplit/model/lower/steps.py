@@ -333,11 +333,13 @@ def _replace(step: SequenceNode, inputs: Values[ir.Value | None], passages: list
     step.lowering.edits.retire(old)
     if not any(made):
         return
+    attributes = list(old.attributes.values())
+    old.attributes.clear()  # its bodies are the new node's
     new = ir.Node(
         old.domain,
         old.op_type,
         inputs,
-        list(old.attributes.values()),
+        attributes,
         outputs=list(chain.from_iterable(made)),
         name=old.name,
         doc_string=old.doc_string,
