@@ -28,7 +28,7 @@ class ArrayLibrary(Protocol):
     """What to do where it can't be told whether parts fit; None where the library tells that."""
 
     def is_array(self, value: object) -> bool:
-        """Whether the value is an array of this library; the answer is the same for its type."""
+        """Return whether the value is an array of this library; one answer for each type."""
 
     def check(self, array: Any) -> None:
         """Refuse an array of a kind that can't be split (TS204), with what to call instead."""
@@ -37,7 +37,7 @@ class ArrayLibrary(Protocol):
         """Return the name of the element type, as in the schemas of ONNX."""
 
     def shape(self, array: Any) -> Shape:
-        """The shape; what is known only to the library's tracing is a dimension of `core`."""
+        """Return the shape; what only the library's tracing knows is a dimension of `core`."""
 
     def operand_parts(self, value: Any, name: str) -> tuple[tuple[Any, ...], int, str]:
         """Return the elements in order, the rank and the element type of an operand.
@@ -55,7 +55,7 @@ class ArrayLibrary(Protocol):
         """Return the parts as contiguous arrays in the memory of a pool."""
 
     def copies_into(self, array: Any, plan: SplitPlan, out: Any) -> list[Any]:
-        """The parts written into buffers, which may be anything that a caller gave (TS401...)."""
+        """Copy the parts into buffers, which may be anything that a caller gave (TS401...)."""
 
 
 _FILES = {
@@ -116,7 +116,7 @@ _CONVERSIONS = ("to_numpy", "to_dask_array", "toarray", "todense", "numpy", "com
 
 
 def conversion(value: object) -> str | None:
-    """What makes an array of an object, for a message; None if nothing is known to."""
+    """Return the call that makes an array of an object, for a message; None if none is known."""
     kind = type(value)
     method = next((each for each in _CONVERSIONS if callable(getattr(kind, each, None))), None)
     if method is not None:

@@ -63,7 +63,7 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
 def _from_array(
     name: str, value: Any, expected: ArrayLibrary | None
 ) -> tuple[tuple[Any, ...], int, str] | None:
-    """The elements, the rank and the element type of an array, which is of the expected library."""
+    """Return elements, rank and element type of an array, which is of the expected library."""
     library = find_library(value)
     if library is None:
         return None

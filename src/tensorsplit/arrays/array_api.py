@@ -30,7 +30,7 @@ def is_array(value: object) -> bool:
 
 
 def _is_cupy(value: object) -> bool:
-    """CuPy's arrays became arrays of the standard with its version 14."""
+    """Return whether it is CuPy, whose arrays follow the standard from its version 14 on."""
     return isinstance(value, getattr(sys.modules.get("cupy"), "ndarray", ()))
 
 
@@ -65,7 +65,7 @@ def shape(array: Array) -> Shape:
 
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements in order as Python numbers, fetched from the device; the rank; and the type."""
+    """Return the elements in order as Python numbers, fetched from the device; rank and type."""
     check_few(value.size, name)
     element = element_type(value)
     flat = _namespace(value).reshape(value, (-1,))

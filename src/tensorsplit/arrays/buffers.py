@@ -30,7 +30,7 @@ _MAX_MARKED = 1 << 30
 
 
 def snapshot(out: Any) -> Any:
-    """The buffers of a call, in a list that nobody else can change; what has none as it came.
+    """List the buffers of a call, in a list that nobody else can change.
 
     It is taken before anything is looked at: a sequence of the caller's may run any code.
     """
@@ -150,7 +150,7 @@ def _find_marked(buffers: Sequence[Array], first: int, reach: int) -> int | None
 
 
 def _share(left: Array, right: Array) -> bool:
-    """Whether the arrays share memory; where that is too hard to tell (it is NP-hard), yes."""
+    """Return whether the arrays share memory; where that is too hard to find out (NP-hard), yes."""
     try:
         return np.shares_memory(left, right, max_work=_MAX_WORK)
     except np.exceptions.TooHardError:

@@ -26,7 +26,7 @@ def is_array(value: object) -> bool:
 
 
 def check(array: Array) -> None:
-    """All arrays of Dask are split."""
+    """Accept every array of Dask."""
 
 
 def shape(array: Array) -> Shape:
@@ -35,7 +35,7 @@ def shape(array: Array) -> Shape:
 
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """Lazy operands are refused (TS105)."""
+    """Refuse lazy operands (TS105)."""
     problem = f"it is lazy, of shape {value.shape}, and nothing is computed here"
     raise SplitError(OPERAND_TYPE, problem, "pass its `compute()`", parameter=name)
 

@@ -35,7 +35,7 @@ class _Memo:
         self._parts = 0  # about as many as the plans have; threads that meet here may lose some
 
     def intent_of(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
-        """What a call asks for; OpenVINO's functions have no opset, and are of version 1."""
+        """Bind a call; OpenVINO's functions have no opset, and are of version 1."""
         vendor, _, name = self._operator.partition(".")
         values = dict(zip(self._names, arguments, strict=True))
         record = in_force(name, values.pop("opset", 1), vendor=vendor)
@@ -301,7 +301,7 @@ def openvino_split(
 def _run_compiled(
     memo: _Memo, data: Any, arguments: tuple[Any, ...], copy: Any, out: Any
 ) -> list[Any]:
-    """What ``torch.compile`` follows in the place of `_run`."""
+    """Stand in for `_run` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
 
     return torch_compiled.run(memo, data, arguments, copy, out)
@@ -332,7 +332,7 @@ def _run(
 
 
 def _snapshot(value: Any) -> Any:
-    """A value as it is now, which no one else can change; large arrays are never remembered."""
+    """Return a value as it is now, which no one else can change; never large arrays."""
     is_small = isinstance(value, ndarray) and value.size <= _MOST_PARTS
     return value.copy() if is_small or type(value) is list else value
 

@@ -25,7 +25,7 @@ def is_array(value: object) -> bool:
 
 
 def check(array: Array) -> None:
-    """All arrays of JAX are split."""
+    """Accept every array of JAX."""
 
 
 def element_type(array: Array) -> str:

@@ -62,7 +62,7 @@ def shape(array: Array) -> Shape:
 
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements of a constant in order as Python numbers, the rank, and the element type."""
+    """Return the elements of a constant in order as Python numbers, the rank, the element type."""
     try:
         known = value.unwrap_numpy()
     except (AttributeError, ValueError):
@@ -76,7 +76,7 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def views(array: Array, plan: Any) -> list[Array]:
-    """The outputs of one node Split that means the same (TS310); a dropped axis is squeezed out."""
+    """Return the outputs of one equal node Split (TS310); a dropped axis is squeezed out."""
     if not plan.sizes:
         return []
     attributes, lengths = emit_split(plan.intent, 18, plan.input_shape[plan.axis])

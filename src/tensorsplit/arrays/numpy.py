@@ -45,7 +45,7 @@ def is_array(value: object) -> bool:
 
 
 def check(array: Array) -> None:
-    """All arrays of NumPy are split."""
+    """Accept every array of NumPy."""
 
 
 def shape(array: Array) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ def shape(array: Array) -> tuple[int, ...]:
 
 
 def standard_name(name: str) -> str:
-    """The name of an element type in the schemas of ONNX; NumPy's where no standard names it."""
+    """Return an element type's name in ONNX's schemas; NumPy's where no standard names it."""
     return _NAMES.get(name, name)
 
 
@@ -100,7 +100,7 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 
 def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
-    """A function that splits an ``ndarray`` into views, and gives None for one of another shape.
+    """Return a function that splits an ``ndarray`` into views; it gives None for another shape.
 
     It takes no subclasses. A symbolic size is refused (TS309).
     """

@@ -55,7 +55,7 @@ def shape(array: Value) -> Shape:
 
 
 def operand_parts(value: Value, name: str) -> tuple[tuple[Any, ...], int, str]:
-    """The elements of a constant in order as Python numbers, the rank, and the element type."""
+    """Return the elements of a constant in order as Python numbers, the rank, the element type."""
     if value.const_value is None:
         raise SplitError(
             OPERAND_TYPE,

@@ -157,7 +157,7 @@ class Blocks:
                 block[:] = byte
 
     def copies(self, *_: object) -> list[Array] | None:
-        """None: NumPy has to copy the parts."""
+        """Return None: NumPy has to copy the parts."""
         return None
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
@@ -203,7 +203,7 @@ class _Owner:
         self._take_back = take_back
 
     def as_array(self) -> Block:
-        """The block as an array whose base is this; made once, so that nothing outlives it."""
+        """Return the block as an array whose base is this; it is made once and never outlived."""
         self.__array_interface__ = self._block.__array_interface__
         array = np.asarray(self)
         del self.__array_interface__
@@ -220,13 +220,13 @@ def _age(blocks: deque[tuple[int, Block]]) -> int:
 
 
 def _size_class(size: int) -> int:
-    """The size of the block for a part: an eighth of a power of two more at most, so aligned."""
+    """Return the block size for a part: an eighth of a power of two more at most, so aligned."""
     step = max(_ALIGNMENT, 1 << max(0, (size - 1).bit_length() - 4))
     return -(-size // step) * step
 
 
 def _allocate(size: int) -> Block:
-    """A fresh block; a large one is a mapping of its own, so that it goes back when it dies."""
+    """Allocate a block; a large one is a mapping of its own, which is returned when it dies."""
     if size >= _HUGE_FROM and hasattr(mmap, "MAP_ANONYMOUS"):
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # private: a forked child gets its own
         try:

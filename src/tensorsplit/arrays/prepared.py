@@ -34,7 +34,7 @@ else:
 
 
 def _called_at_once(base: type[Plan]) -> type[Plan]:
-    """A class like one of plans; calls of its objects are answered by the kernel if they can be."""
+    """Make a class like one of plans; the kernel answers calls of its objects where it can."""
     if native.kernel is None:
         return base
     made: type[Plan] = native.kernel.called_at_once(base)
@@ -53,7 +53,7 @@ class PreparedSplit(SplitPlan, Prepared):
 
     @classmethod
     def of(cls, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
-        """The plan of an intent; TS309, and what to do then, if its parts can't be counted."""
+        """Return the plan of an intent; TS309, with what to do, if its parts can't be counted."""
         made = counted(plan_intent(intent, shape), unknown)
         return cls(**vars(made), intent=intent)  # nothing is derived from it yet
 
@@ -149,7 +149,7 @@ class _Planned:
         self._plan = plan
 
     def intent_of(self, _arguments: tuple[Any, ...], _library: Any) -> Intent | None:
-        """What the plan was made for."""
+        """Return the intent that the plan was made for."""
         return self._plan.intent
 
     def plan_of(self, _intent: Intent | None, shape: Shape) -> SplitPlan:

@@ -24,7 +24,7 @@ class Plans:
         self._plans: dict[Hashable, Any] = {}
 
     def find(self, array: Any, arguments: tuple[Any, ...]) -> Any:
-        """What is kept for a call; None if nothing is, or if it can't be told from others."""
+        """Look up a call; None if nothing is kept, or it can't be distinguished from others."""
         try:
             return self._plans.get(_exact_key(array, arguments))
         except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed
@@ -92,7 +92,7 @@ def compiled_as(other: Any) -> Callable[[Function], Function]:
 
 
 def _exact_key(data: Any, arguments: tuple[Any, ...]) -> Hashable:
-    """What tells a call from all others of its function, types and values alike: True is not 1.
+    """Return a key that is the same for equal types and values only: True is not 1.
 
     Of the tensor, the shape and the element type count. A ``TypeError`` means that the call must
     not be remembered: the array is of a subclass, or an argument may change unseen or is too large.

@@ -224,7 +224,7 @@ _forward_ad = torch.autograd.forward_ad
 
 
 def _is_transformed() -> bool:
-    """Whether a mode, a trace, a transform of functorch or forward AD watches what is done."""
+    """Return whether a mode, a trace, a functorch transform or forward AD is active."""
     return bool(
         _modes()
         or _function_modes()
@@ -249,7 +249,7 @@ class _Memory:
 
 
 def _has_address(array: Tensor) -> bool:
-    """Whether the memory of a tensor can be told; meta tensors have none, and DTensors hide it."""
+    """Return whether a tensor's memory is known; meta tensors have none, and DTensors hide it."""
     with suppress(RuntimeError):  # of fake tensors
         return bool(array.data_ptr()) or array.numel() == 0
     return False

@@ -167,7 +167,7 @@ def _resolve(
 
 
 def _closed(argument: Any) -> Any:
-    """Lengths of which some are not known, with others in their place that are no mistake."""
+    """Return lengths with legal numbers in the place of those that are not known."""
     if isinstance(argument, tuple):
         return tuple(0 if item == _TRACED else item for item in argument)
     return argument
@@ -186,13 +186,13 @@ def _holds(condition: Any) -> bool:
 
 
 def _stop(condition: Any, *_: Any) -> None:
-    """What Dynamo follows in the place of `arithmetic.explain`: it can't write the message."""
+    """Stand in for `arithmetic.explain` under Dynamo, which can't format the message."""
     if isinstance(condition, bool) and not _holds(condition):
         raise _DoesNotFitError
 
 
 def _none_below(smallest: int, numbers: Any) -> bool:
-    """What Dynamo follows in the place of `arithmetic.none_below`: it asks for each alone."""
+    """Stand in for `arithmetic.none_below` under Dynamo: it tests each length alone."""
     return all(_holds(number >= smallest) for number in numbers)
 
 

@@ -68,7 +68,7 @@ def describe(effort: Effort) -> dict[str, Any]:
 
 
 def _cpu() -> str:
-    """The name of the processor, as far as the system tells; with its model where that says little.
+    """Return the processor's name, as far as the system says; with its model if that says little.
 
     A virtual machine may call processors of several generations the same.
     """
@@ -118,7 +118,7 @@ def as_text(figures: Figures) -> str:
 
 
 def lines(figures: Figures) -> Iterator[Text]:
-    """The figures for the terminal: the machine, a block for each workload, what was wrong."""
+    """Format the figures for the terminal: the machine, each workload, what was wrong."""
     machine, versions = figures.about["machine"], figures.about["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
     facts = machine["cpu"], count_of(machine["cores"], "core"), caches
@@ -172,7 +172,7 @@ def in_digits(value: float) -> str:
 
 
 def in_range(values: Spread) -> str:
-    """From the 10th to the 90th percentile."""
+    """Format the range from the 10th to the 90th percentile."""
     return f"{in_digits(values.low)}\N{EN DASH}{in_digits(values.high)}"
 
 
@@ -189,6 +189,6 @@ def in_bytes(count: float) -> str:
 
 
 def _in_units(value: float, *units: tuple[float, str]) -> str:
-    """In the first unit that is not larger, or else in the last."""
+    """Format a value in the first unit that is not larger, or else in the last."""
     unit, name = next((pair for pair in units if value >= pair[0]), units[-1])
     return f"{value / unit:.3g} {name}"

@@ -42,7 +42,7 @@ class Entry:
 
 
 def baseline(task: Task) -> Callable[[], Any]:
-    """What the times of a workload are compared with; it uses nothing of the package.
+    """Run what a workload is compared with; it uses nothing of the package.
 
     For copies, the same bytes copied from one touched block of memory to another; for views,
     `numpy.split` or plain slicing.
@@ -63,7 +63,7 @@ def _slicing(task: Task) -> Prepared:
 
 
 def _boundaries(task: Task) -> list[int]:
-    """Where each part but the first begins, as `numpy.split` takes it."""
+    """Return where each part but the first begins, as `numpy.split` takes it."""
     return [index[-1].start for index in task.workload.indices[1:]]
 
 
@@ -132,13 +132,13 @@ def _numpy_out(task: Task) -> Prepared:
 
 
 def _numpy_fresh(task: Task) -> Prepared:
-    """`numpy.split`, and each part made contiguous; a part that is already is copied too."""
+    """Run `numpy.split` and make each part contiguous; one that is already is copied too."""
     source, axis, boundaries = task.source, task.workload.axis, _boundaries(task)
     return Prepared(lambda: [part.copy(order="C") for part in np.split(source, boundaries, axis)])
 
 
 def _torch(task: Task, function: str | None = None, *, out: bool = False, **how: Any) -> Prepared:
-    """A function of PyTorch, or ours, on a tensor that shares our memory, as those of `out` do."""
+    """Return a function of PyTorch, or ours, on a tensor that shares our memory."""
     import torch
 
     torch.set_num_threads(THREADS)
@@ -158,7 +158,7 @@ def _torch(task: Task, function: str | None = None, *, out: bool = False, **how:
 
 
 def _jax(task: Task, *, ours: bool = False) -> Prepared:
-    """`jax.lax.split`, or ours, until the parts are there; there are no views."""
+    """Run `jax.lax.split`, or ours, until the parts are there; there are no views."""
     source, workload = task.source, task.workload
     if not source.flags.c_contiguous:
         raise UnableError(_CONTIGUOUS_ONLY)
@@ -235,7 +235,7 @@ _OPENVINO_INEXACT = {  # element types that do not keep their bits, measured on 
 
 
 def _openvino_out(task: Task) -> Prepared:
-    """An inference of a VariadicSplit-1 whose input and output tensors are set to our memory."""
+    """Run a VariadicSplit-1 whose input and output tensors are set to our memory."""
     source = task.source
     if source.dtype.hasobject:
         raise UnableError("its CPU plugin corrupts strings")
@@ -297,7 +297,7 @@ def is_ours(peer: str) -> bool:
 
 
 def choose_entries(names: tuple[str, ...]) -> list[Entry]:
-    """What to time, with the package itself always; TS703 for a peer that is not installed.
+    """Choose what to time, with the package itself always; TS703 for a library not installed.
 
     No names means every peer that is installed. Beside a library whose arrays it takes, the package
     takes part with these, too.

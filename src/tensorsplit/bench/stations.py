@@ -86,7 +86,7 @@ class Local:
         return sample(call, self._repeats[number])
 
     def fault(self, number: int) -> str | None:
-        """What is wrong with the result, now; None if nothing is."""
+        """Return what is wrong with the result, now; None if nothing is."""
         return find_fault(self._prepared_task, self._ready[number])
 
     @property
@@ -104,7 +104,7 @@ class Apart:
         self.process = EngineProcess(peer or "the baseline", f"{__name__}:answer")
 
     def prepare(self, workload: Workload) -> list[Timed]:
-        """As `Local.prepare`; what ends the process is what the peer can't do."""
+        """Do as `Local.prepare`; if the process ends, the library can't do it."""
         try:
             told = self._ask("prepare", msgspec.to_builtins(workload))
         except UnableError as reason:
@@ -114,11 +114,11 @@ class Apart:
         return msgspec.convert(told, list[Timed])
 
     def sample(self, number: int) -> float:
-        """As `Local.sample`; UnableError if that ends the process."""
+        """Do as `Local.sample`; UnableError if that ends the process."""
         return float(self._ask("sample", number))
 
     def fault(self, number: int) -> str | None:
-        """As `Local.fault`."""
+        """Do as `Local.fault`."""
         try:
             found: str | None = self._ask("fault", number)
         except UnableError as reason:
@@ -148,7 +148,7 @@ class Apart:
 
 @contextmanager
 def apart(entries: Iterable[Entry]) -> Iterator[list[Apart]]:
-    """A station for the baseline and one for each library, in processes that end afterwards."""
+    """Yield a station for the baseline and each library, in processes that end afterwards."""
     peers = dict.fromkeys(["", *(entry.peer for entry in entries)])
     with ExitStack() as stack:
         stations = [Apart(peer) for peer in peers]
@@ -164,7 +164,7 @@ def _station(peer: str) -> Local:
 
 
 def answer(peer: str, method: str, about: Any) -> Any:
-    """What the station of this process, which is that of a peer, answers to `Apart`."""
+    """Answer `Apart` in the process of a library."""
     station = _station(peer)
     if method == "prepare":
         return msgspec.to_builtins(station.prepare(msgspec.convert(about, Workload)))

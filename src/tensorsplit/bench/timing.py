@@ -72,14 +72,14 @@ class Measured:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Where one value or more lie."""
+    """Return where one value or more lie."""
     return Spread(*map(float, np.percentile(values, (50, 10, 90))))
 
 
 def in_turns(
     samples: Mapping[Name, Callable[[], float]], effort: Effort
 ) -> dict[Name, list[float] | UnableError]:
-    """What each sample returns, once in each round, in an order that changes.
+    """Return each sample's result, once in each round, in an order that changes.
 
     A sample that raises `UnableError` is not taken again; the error is there instead of what it
     returned.

@@ -116,7 +116,7 @@ WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in _ALL}
 
 
 def choose_workloads(patterns: tuple[str, ...]) -> list[Workload]:
-    """The workloads that any pattern names, all if there is none; TS703 if one names nothing."""
+    """Choose the workloads that any pattern names, or all; TS703 if a pattern names nothing."""
     chosen: set[str] = set()
     for pattern in patterns or ("*",):
         named = {name for name in WORKLOADS if fnmatchcase(name, pattern)}
@@ -171,7 +171,7 @@ def make_task(workload: Workload) -> Task:
 
 
 def _buffers(parts: Sequence[Array]) -> tuple[tuple[Array, ...], Array]:
-    """Buffers aligned to cache lines in one block of memory, every page of it touched."""
+    """Allocate buffers aligned to cache lines in one block, every page of it touched."""
     if any(part.dtype.hasobject for part in parts):
         memory = np.ones(sum(part.nbytes for part in parts), np.uint8)
         return tuple(np.full_like(part, None) for part in parts), memory
@@ -195,7 +195,7 @@ def _laid_out(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> A
 
 
 def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Random elements: no byte of them is zero, and none of the strings is empty."""
+    """Return random elements: no byte of them is zero, and none of the strings is empty."""
     rng = np.random.default_rng(_SEED)
     if dtype.hasobject:
         texts = np.array([f"text {number}" for number in rng.permutation(1 << 16)], object)
@@ -253,7 +253,7 @@ def _poison(buffer: Array, part: Array) -> None:
 
 
 def _octets(array: Array) -> Array:
-    """The bytes of an array in C order (a view where it is contiguous); references as they are."""
+    """Return an array's bytes in C order (a view if it is contiguous); references as they are."""
     contiguous = np.ascontiguousarray(array)
     return contiguous if array.dtype.hasobject else contiguous.reshape(-1).view(np.uint8)
 

@@ -27,7 +27,7 @@ _LONGEST_LINE = 300
 
 
 def library_at_fault(error: BaseException) -> str:
-    """The library that raised an error about a model; empty if it is a bug of this package."""
+    """Return the library that raised an error about a model; empty for a bug of this package."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     modules = [str(frame.f_globals.get("__name__", "")) for frame in frames]
     roots = [module.partition(".")[0] for module in modules]

@@ -150,7 +150,7 @@ def split(
 
 
 def _show_plan(job: SplitJob) -> None:
-    """The plan as a table: what is split, and in one line what is carried over."""
+    """Print the plan as a table: what is split, and in one line what is carried over."""
     rows = []
     kept = [each for each in job.divisions if not each.is_change]
     for each in job.divisions:
@@ -165,7 +165,7 @@ def _show_plan(job: SplitJob) -> None:
 
 
 def _parts(division: Division) -> str:
-    """The new tensors with their shapes, the first and the last of many; ranks in one line."""
+    """Return the new tensors with their shapes; of many, the first and the last."""
     last = division.outputs[-1]
     if last.rank is not None:
         return printable(f"{last.name} {_shape(last.shape)}, {last.rank + 1} ranks")

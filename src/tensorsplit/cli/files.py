@@ -66,7 +66,7 @@ class NotedPath(click.Path):
         self.noted_in = noted_in
 
     def convert(self, *given: Any) -> Any:
-        """The path; where dashes are allowed, - is none. TS702 for a file named as a folder."""
+        """Return the path; where dashes are allowed, - is none. TS702 if it names a folder."""
         if self.noted_in == "files" and os.fsdecode(given[0]).endswith(os.sep):
             raise SplitError(UNWRITABLE, f"{given[0]} names a folder", "give the name of a file")
         path = super().convert(*given)
@@ -132,7 +132,7 @@ def read_source(model: str) -> OnnxModel:
 
 
 def source_of(model: str) -> str | ModelProto:
-    """What is meant by MODEL: the path, or for ``-`` the model on standard input (else TS501)."""
+    """Resolve MODEL: the path, or for ``-`` the model on standard input (else TS501)."""
     if model != PIPE:
         return model
     from tensorsplit.model.graph.reading import parse_model
@@ -219,7 +219,7 @@ def write_array(array: Array, file: IO[bytes]) -> None:
 
 
 def write_archive(members: Mapping[str, Array], file: IO[bytes]) -> None:
-    """An ``.npz``; `numpy.savez` can't have a member called ``file``."""
+    """Write an ``.npz``; `numpy.savez` can't have a member called ``file``."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in members.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -107,7 +107,7 @@ def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | 
 
 
 def _target(key: str, entries: Mapping[str, DeclaredInput]) -> str:
-    """The input that a member of an archive is for: ``s[0]`` is an element of the sequence s."""
+    """Return the input that a member of an archive is for: ``s[0]`` is an element of sequence s."""
     found = None if key in entries else _ELEMENT.fullmatch(key)
     return found[1] if found and _is_sequence(entries.get(found[1])) else key
 
@@ -197,7 +197,7 @@ def _typed(array: Array, entry: DeclaredInput | None) -> Array:
 
 
 def dtype_of(element_type: str | None) -> np.dtype[Any] | None:
-    """NumPy's type of an element type; None where there is none, or none is declared."""
+    """Return NumPy's type of an element type; None if there is none, or none is declared."""
     import onnx_ir as ir
 
     try:

@@ -52,7 +52,7 @@ def _may_be_replaced(_: click.Context, __: click.Parameter, model: str) -> str:
 
 
 def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
-    """MODEL, and the options of a command that writes one, which it gets as one, `output`."""
+    """Add MODEL and the options of a command that writes one, passed on as `output`."""
 
     @click.argument("model", type=MODEL, callback=_may_be_replaced)
     @click.option(
@@ -187,7 +187,7 @@ def convert(
 
 
 def _list_rewritten(report: ConversionReport) -> None:
-    """Every operator that was rewritten, and whether that is exact; and what was left out."""
+    """List every rewritten operator, whether that is exact, and what was left out."""
     for label in report.dropped:
         say(
             f"left out: the {label}, which nobody calls; no call gives the attributes that it needs"
@@ -268,7 +268,7 @@ def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, Lowe
 
 
 def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None:
-    """The changes, a table of before and after, and notes."""
+    """Print the changes, a table of before and after, and notes."""
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
@@ -294,7 +294,7 @@ def _engine_of(target: str) -> list[str]:
 def _verdict(
     verification: Verification | None, opened: OnnxModel, made: ModelProto, others: Sequence[str]
 ) -> tuple[list[str], bool]:
-    """What --verify finds, and whether all is well; nothing where it was not asked for."""
+    """Verify where ``--verify`` was given; return the result, and whether all is well."""
     if verification is None:
         return [], True
     return verification.run(replace(opened), replace(opened, original=made, path=None), others)
@@ -306,7 +306,7 @@ def _say_verdict(output: Output, verdict: Sequence[str]) -> None:
 
 
 def _summary(before: ModelProto, after: ModelProto) -> Table:
-    """A table of what a command changed: opsets, operators of the family, inputs, outputs."""
+    """Print a table of what a command changed: opsets, operators, inputs, outputs."""
     left, right = _facts(before), _facts(after)
     names = dict.fromkeys((*left, *right))
     rows = [(name, left.get(name, "-"), right.get(name, "-")) for name in names]

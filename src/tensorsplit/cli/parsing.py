@@ -55,7 +55,7 @@ def parse_shape(word: str) -> Shape:
 
 
 def _items(text: str) -> tuple[list[str], bool]:
-    """What stands between the commas, and whether commas or brackets say that it is a list."""
+    """Return the text between the commas, and whether commas or brackets make it a list."""
     inner = text.strip()
     is_list = inner[:1] + inner[-1:] in ("()", "[]")
     if is_list:

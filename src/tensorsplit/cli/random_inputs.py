@@ -88,11 +88,11 @@ class InputChoice:
         return self.seed is not None or bool(self.shapes)
 
     def given(self, source: OnnxModel) -> ModelInputs:
-        """What ``--input`` gives, and nothing else."""
+        """Return the inputs of ``--input``, and nothing else."""
         return ModelInputs(source, read_feeds(self.written, source.inputs), save_to=self.save_to)
 
     def completed(self, source: OnnxModel) -> ModelInputs:
-        """What ``--input`` gives, and random values for other inputs that have no default.
+        """Add random values for the inputs that ``--input`` leaves out and that have no default.
 
         Raises:
             SplitError: TS1xx to TS3xx, TS511 if no random inputs fit; TS701, TS703 for the options.
@@ -182,7 +182,7 @@ class ModelInputs:
 
 
 def _members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
-    """Inputs as members of an archive that `read_feeds` takes."""
+    """Return inputs as members of an archive that `read_feeds` takes."""
     for name, value in feeds.items():
         if isinstance(value, (list, tuple)):
             yield from _members({f"{name}[{place}]": item for place, item in enumerate(value)})

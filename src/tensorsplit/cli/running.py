@@ -235,7 +235,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
 
 
 def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tuple[str, str, Any]]:
-    """What goes into one file each: its label in messages, its name as a file, and the value."""
+    """Yield what goes into one file each: its label in messages, its file name, and the value."""
     for name, value in outputs.items():
         if isinstance(value, list) and not whole_sequences:
             for place, item in enumerate(value):
@@ -252,7 +252,7 @@ def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tu
 
 
 def _file_name(name: str, taken: set[str]) -> str:
-    """A name that stays in its folder on every system, and is not taken, whatever its case."""
+    """Return a name that stays in its folder on every system, and is unique, whatever its case."""
     safe = re.sub(r"[^\w.+-]", "_", name)
     safe = re.sub(r"^[.-]+", "_", safe) or "output"
     safe = safe.encode()[:_LONGEST_NAME].decode(errors="ignore")

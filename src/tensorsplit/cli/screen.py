@@ -34,7 +34,7 @@ def examples(*commands: str) -> str:
 
 
 def format_option(*formats: str, text: str = "How to write it.") -> Callable[[Command], Command]:
-    """The option ``--format``, passed on as `style`; the first of the formats is the default."""
+    """Add the option ``--format``, passed on as `style`; the first format is the default."""
     return click.option(
         "--format",
         "style",
@@ -140,7 +140,7 @@ def say(*lines: str) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in one line, of many the first and their number."""
+    """Join names in one line; of many, the first ones and how many there are."""
     more = f", ... ({len(names)})" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more
 

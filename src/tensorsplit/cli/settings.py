@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={
 
 
 def read_settings() -> Settings:
-    """The table of the nearest file above the current folder; TS703 for one that is wrong."""
+    """Read the table of the nearest file above the current folder; TS703 if it is wrong."""
     try:
         folder = Path.cwd()
     except FileNotFoundError:  # it was removed

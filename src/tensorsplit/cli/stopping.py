@@ -59,7 +59,7 @@ class Stopping:
         sys.unraisablehook = self._hook
 
     def end(self) -> None:
-        """From now on signals are only noted."""
+        """Only note signals from now on."""
         self._heard = _NEVER
 
     def _stop(self, number: int, _: FrameType | None) -> None:

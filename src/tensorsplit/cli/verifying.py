@@ -83,7 +83,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options of a command that can verify what it made, which it gets as one, `verification`.
+    """Add the options of a command that can verify its result, passed on as `verification`.
 
     It is None where nothing is to be verified. `text` says what ``--verify`` does.
     """
@@ -183,7 +183,7 @@ def judged_by(
 
 
 def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
-    """What is the same in every bit, and what up to rounding, if no difference counts."""
+    """Describe what is equal bit for bit, and what up to rounding, if no difference counts."""
     names = (difference.output for difference in found)
     rounded = {name if name in expected else name.rpartition("[")[0]: None for name in names}
     rest = [name for name in expected if name not in rounded]
@@ -194,7 +194,7 @@ def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
 
 
 def missing(engines: Iterable[str]) -> list[str]:
-    """Those of the engines that are not installed."""
+    """Return the engines that are not installed."""
     from tensorsplit.engines import check_engine
 
     found = []

@@ -48,7 +48,7 @@ class Word(StringParamType):
 
 
 def operator_names() -> Iterable[str]:
-    """The identifiers of the operator versions, and the names that stand for the newest ones."""
+    """Return the identifiers of the operator versions, and the names of the newest ones."""
     from tensorsplit.core.records import operators
 
     return dict.fromkeys((*operators, *(record.name for record in operators.values())))

@@ -73,19 +73,19 @@ _WORDS = ("", "a", "split", "é", "日本語", "-0.0", "longer than what is kept
 
 
 def tensor_type(element_type: str) -> int:
-    """ONNX's number of an element type."""
+    """Return ONNX's number of an element type."""
     return int(TensorProto.DataType.Value(element_type.upper()))
 
 
 def dtype_of(element_type: str) -> np.dtype[np.generic]:
-    """NumPy's type of an element type; strings are objects."""
+    """Return NumPy's type of an element type; strings are objects."""
     return tensor_dtype_to_np_dtype(tensor_type(element_type))
 
 
 def values(
     element_type: str, shape: Sequence[int], rng: np.random.Generator, extreme: bool = False
 ) -> Array:
-    """Random elements, none of them zero and no two the same as far as the type has so many.
+    """Return random elements, none of them zero and no two equal as far as the type has so many.
 
     With `extreme`, some are NaNs with payloads, -0.0, infinities and the like. Without it 64-bit
     types hold what 32 bits hold as well: only cases about large values are to show what an engine

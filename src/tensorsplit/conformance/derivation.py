@@ -89,7 +89,7 @@ class Explanation:
 
 
 def derive(observations: Sequence[Observation]) -> tuple[list[Explanation], list[Observation]]:
-    """What an engine does not do right, and the failures that this does not explain."""
+    """Find what an engine does not do right, and the failures that this does not explain."""
     found = list(_narrowing(observations))
     left = [entry for entry in observations if entry.is_legal and not entry.narrows]
     for search in (_always, _mostly):
@@ -163,7 +163,7 @@ def _mostly(left: Sequence[Observation]) -> Explanation | None:
 
 
 def _weight(condition: Condition, entries: Sequence[Observation]) -> float:
-    """How much a condition explains: how many cases, and how purely; 0 for what may be chance."""
+    """Weigh how many cases a condition explains, and how purely; 0 for what may be chance."""
     failed = [entry for entry in entries if _fails(entry)]
     if len(failed) < _LEAST:
         return 0.0
@@ -182,7 +182,7 @@ def _narrowing(observations: Sequence[Observation]) -> Iterator[Explanation]:
 
 
 def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
-    """What runs although the values that arrive are illegal."""
+    """Return what runs although the values that arrive are illegal."""
     illegal = [entry for entry in observations if not entry.is_legal]
     for condition, entries in sorted(_under(illegal).items()):
         if (

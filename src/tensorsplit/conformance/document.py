@@ -213,7 +213,7 @@ def read(path: Path) -> Document:
 
 
 def octets_of(text: str, path: Path) -> bytes:
-    """What is written to a file for a text: compressed if its name ends in ``.gz``.
+    """Encode a text for a file: compressed if the file's name ends in ``.gz``.
 
     The same text gives the same file: neither its name nor the time gets into it.
     """
@@ -222,7 +222,7 @@ def octets_of(text: str, path: Path) -> bytes:
 
 
 def merged(documents: Sequence[Document]) -> Document:
-    """One document from several: engines that can't be installed together are run one by one.
+    """Merge documents: engines that can't be installed together are run one by one.
 
     A slow one may be run in pieces, each of other cases. A subject that was run in two versions
     becomes two, by date, each with its version in its name. The document of most cases says when
@@ -256,7 +256,7 @@ def merged(documents: Sequence[Document]) -> Document:
 
 
 def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
-    """The documents, in which subjects of several versions have the version in their name."""
+    """Return the documents, with the version in the names of subjects that have several."""
     versions: dict[str, set[str]] = defaultdict(set)
     for document in documents:
         for subject in document.subjects:

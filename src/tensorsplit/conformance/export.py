@@ -55,7 +55,7 @@ def export(
 
 
 def directory(case: Case) -> str:
-    """Where a case is in the folder: no id holds two underscores, so that none is taken twice."""
+    """Return a case's place in the folder; no id holds two underscores, so each is unique."""
     kind = case.expects if case.model_format == "onnx" else case.model_format
     return f"{kind}/test_{case.id.replace('/', '__')}"
 

@@ -87,7 +87,7 @@ class Comparison:
 
 
 def load(path: Path | None = None) -> tuple[Deviation, ...]:
-    """The known deviations of a file, or of this package; SplitError TS703 if it holds none."""
+    """Read the known deviations of a file, or of this package; SplitError TS703 if it has none."""
     if path is None:
         content = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
     else:
@@ -100,7 +100,7 @@ def load(path: Path | None = None) -> tuple[Deviation, ...]:
 
 
 def dumps(deviations: Iterable[Deviation]) -> str:
-    """Known deviations as the text of a file."""
+    """Write known deviations as the text of a file."""
     content = {"deviations": [asdict(entry) for entry in deviations]}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -137,7 +137,7 @@ def _shows(result: Result | None, entry: Deviation) -> bool:
 
 
 def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, ...]:
-    """Known deviations that fit a run, for a person to review.
+    """Return known deviations that fit a run, for a person to review.
 
     What the run does not show otherwise stays; an entry that a new version no longer shows at all
     ends before that version. New entries are named by their subject and a number.
@@ -166,7 +166,7 @@ def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, 
 
 
 def _groups(results: Sequence[Result], names: set[str]) -> Iterator[tuple[Result, list[str]]]:
-    """New results by cause: the first one of each, and the patterns of all.
+    """Group new results by cause: the first one of each, and the patterns of all.
 
     Patterns are found for a subject and a verdict; those whose cases say the same are one cause.
     """
@@ -184,7 +184,7 @@ def _groups(results: Sequence[Result], names: set[str]) -> Iterator[tuple[Result
 
 
 def reason(result: Result) -> str:
-    """What results of one cause have in common: the detail without names and numbers."""
+    """Return what results of one cause have in common: the detail without names and numbers."""
     if result.verdict not in ("refused-but-legal", "unsupported-type"):
         return result.signal
     text = re.sub(r"'[^']*'|\"[^\"]*\"|\([^)]*\)|0x[0-9a-f]+|[-+]?\d+", "", result.detail)

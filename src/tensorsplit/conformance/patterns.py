@@ -34,7 +34,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def covering(wanted: Collection[str], others: Collection[str]) -> tuple[str, ...]:
-    """Patterns that match all of some ids and none of others: few, if not the fewest; sorted."""
+    """Find patterns that match all of some ids and none of others: few, and sorted."""
     by_length: dict[int, list[str]] = defaultdict(list)
     for name in sorted({*wanted, *others}):
         by_length[name.count("/")].append(name)
@@ -44,7 +44,7 @@ def covering(wanted: Collection[str], others: Collection[str]) -> tuple[str, ...
 
 
 def _covering(names: list[str], wanted: Collection[str]) -> Iterator[str]:
-    """Patterns for ids of one length; sets of ids are the bits of integers.
+    """Find patterns for ids of one length; sets of ids are the bits of integers.
 
     Some of the ids that no pattern matches yet are made as general as can be, segment by segment,
     forwards and backwards from each of them; of what comes of it, the pattern that matches most of
@@ -85,7 +85,7 @@ def _covering(names: list[str], wanted: Collection[str]) -> Iterator[str]:
 
 
 def _generalised(segment: str) -> Iterator[str]:
-    """Patterns that match a segment: anything first, the segment itself last."""
+    """Yield patterns that match a segment: anything first, the segment itself last."""
     yield "*"
     tokens = segment.split("-")
     for number, token in enumerate(tokens if len(tokens) > 1 else ()):
@@ -96,7 +96,7 @@ def _generalised(segment: str) -> Iterator[str]:
 
 
 def _merged(patterns: Iterable[str]) -> Iterator[str]:
-    """Patterns that differ in one segment only, as one pattern with alternatives."""
+    """Merge patterns that differ in one segment only, into one with alternatives."""
     left = [tuple(pattern.split("/")) for pattern in sorted(patterns)]
     for place in range(len(left[0]) if left else 0):
         groups: dict[tuple[str, ...], set[str]] = defaultdict(set)

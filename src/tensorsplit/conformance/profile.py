@@ -29,7 +29,7 @@ _LEFT_OUT = ("opset",)
 
 
 def profile_files(document: Document) -> Iterator[tuple[str, str]]:
-    """The profile of each engine of a run: the file's name, ``ENGINE-VERSION.json``, and text.
+    """Return the profile of each engine of a run: ``ENGINE-VERSION.json`` and its text.
 
     The run must have all cases of this version of the package: what no case shows is taken over
     from the newest profile there is.
@@ -66,7 +66,7 @@ _OF_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
 def _carried(
     subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Explanation]
 ) -> Iterator[dict[str, Any]]:
-    """What was known of the engine before, where no case shows that it is otherwise."""
+    """Return what was known of the engine before, where no case contradicts it."""
     if subject.name not in profiles.targets():
         return
     before = profiles.load(subject.name, subject.version)
@@ -117,7 +117,7 @@ def _measured(
 
 
 def conditions_of(data: bytes) -> frozenset[Condition]:
-    """What a serialised ONNX model asks of an engine."""
+    """Return the features of a serialised ONNX model."""
     model = open_model(onnx.load_from_string(data)).model
     facts = analyse(model)
     features = [features_of(place, facts) for place in walk(model)]
@@ -164,7 +164,7 @@ def _is_narrow_float(expected: str, seen: str) -> bool:
 
 
 def _narrow_integers(value: int) -> set[int]:
-    """What becomes of an integer in 32 bits: cut off, with a sign or without, or clamped."""
+    """Name how integers became 32 bits: cut off, with a sign or without, or clamped."""
     low = value & 0xFFFFFFFF
     signed = low - (low >> 31 << 32)
     clamped = {max(-(2**31), min(value, limit)) for limit in (2**31 - 1, 2**32 - 1)}
@@ -172,7 +172,7 @@ def _narrow_integers(value: int) -> set[int]:
 
 
 def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
-    """Findings that differ in nothing but the value, or the operator, put together."""
+    """Merge findings that differ in nothing but the value, or the operator."""
     by_operator: dict[tuple[str, str, str, str], list[Explanation]] = defaultdict(list)
     for finding in findings:
         feature, operator, _ = finding.condition

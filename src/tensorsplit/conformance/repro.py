@@ -50,7 +50,7 @@ _SHOWS_MODEL = "\nprint(onnx.printer.to_text(onnx.load_from_string(rewritten)))\
 
 
 def script(case: Case, subject: str, seed: int = 0) -> str:
-    """A Python script that prints what a subject makes of a case, and what the standard says.
+    """Write a Python script that prints a subject's result of a case, and the standard's.
 
     The subject is as `tensorsplit.conformance.subjects.load` takes it, which raises for it.
     """
@@ -81,14 +81,14 @@ _subject_of = cache(Subject.of)  # a report asks for thousands of scripts
 
 @cache
 def _sources_of(source: str) -> dict[str, Any]:
-    """As `sources`, wherever the subject is to be imported."""
+    """Do as `sources`, wherever the subject is to be imported from."""
     if source in subjects.SUBJECTS:
         return sources(source)
     return dict(asked(source, "tensorsplit.conformance.repro:sources"))
 
 
 def sources(source: str) -> dict[str, Any]:
-    """What a script needs of a subject: the name of its function, imports and definitions.
+    """Collect what a script needs of a subject: its function's name, imports and definitions.
 
     For the adapter of a user it is called in a process of its own, where that is imported.
     """
@@ -124,7 +124,7 @@ def _add(module: str, name: str, imports: set[str], definitions: dict[str, str])
 
 @cache
 def _statements(module: str) -> dict[str, tuple[ast.stmt, str]]:
-    """What a module defines and imports, by name: the statement, and the source of that name."""
+    """Map the names that a module defines or imports to the statement and its source."""
     lines = inspect.getsource(sys.modules[module]).splitlines()
     found: dict[str, tuple[ast.stmt, str]] = {}
     for statement in ast.parse("\n".join(lines)).body:
@@ -153,7 +153,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
-    """What it is about, as comments."""
+    """Describe the case in comments."""
     yield f"# {case.id}"
     asks = "The standard asks for a refusal" if built.expected is None else "The standard"
     decision = f" ({case.decision})" if case.decision else ""
@@ -186,7 +186,7 @@ def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
 
 
 def model_text(data: bytes) -> str | None:
-    """A serialised model in onnx's text format; None where that would leave something out."""
+    """Write a serialised model in onnx's text format; None where that would leave something out."""
     model = onnx.load_from_string(data)
     try:
         text = str(onnx.printer.to_text(model)).strip()
@@ -225,7 +225,7 @@ def _normalise_tensor(tensor: onnx.TensorProto, name: str) -> None:
 
 
 def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
-    """What must come out; a tool gives a model, for which it is only said."""
+    """Write what must come out; for a tool, which gives a model, only as a comment."""
     if built.expected is None:
         if is_tool and built.legal is not None:
             yield "# With these inputs the model is to be refused, before and after it is rewritten"

@@ -69,7 +69,7 @@ class Subject:
 
     @classmethod
     def of(cls, name: str) -> Subject:
-        """The subject of a name, a path or a module; SplitError TS601, TS602 if there is none.
+        """Return the subject of a name, a path or a module; TS601, TS602 if there is none.
 
         A user's adapter is imported in a process of its own, never here.
         """
@@ -93,14 +93,14 @@ class Subject:
         return verdicts.undeclared(built.model) if self.traits.states_shapes else built.model
 
     def target_opset(self, case: Case) -> int:
-        """The opset that a tool is asked for: another wording of the split where there is one."""
+        """Return the opset to convert to: another encoding of the split where there is one."""
         if case.opset < _UPWARDS:
             return _UPWARDS
         return _DOWNWARDS if self.traits.downwards else max(case.opset, _NEWEST)
 
 
 def asked(source: str, function: str) -> Any:
-    """What a function of this package says of a user's adapter, in a process of its own.
+    """Call a function of this package about a user's adapter, in a process of its own.
 
     SplitError TS601 or TS602 for the adapter; so too if it ends its process, or hangs.
     """
@@ -113,7 +113,7 @@ def asked(source: str, function: str) -> Any:
 
 
 def _imported(source: str, reply: Reply) -> Any:
-    """What a subject was asked for when it was imported."""
+    """Return a subject's traits, found when it was imported."""
     if reply.error is not None:
         raise reply.error
     if reply.death is not None:
@@ -170,7 +170,7 @@ class OneByOne:
         self._process = _Process(self._run, subject)
 
     def results(self, case: Case) -> list[Result]:
-        """The result of a case; before it that of an earlier one which made it die, if one did."""
+        """Yield a case's result, after that of an earlier one that made the process die, if any."""
         self._run.found.clear()
         if case.element_type == _FRAGILE:
             self._run.alone(self._process.subject, [case])
@@ -184,7 +184,7 @@ class OneByOne:
 
 
 def measured() -> dict[str, str]:
-    """Who measures, when and on what."""
+    """Return who measures, when and on what."""
     return {
         "by": f"tensorsplit {__version__}, tensorsplit conformance",
         "date": datetime.now(UTC).date().isoformat(),
@@ -255,7 +255,7 @@ class _Run:
         self.time_limits = {title: _TimeLimit(title, seconds, note) for title in titles}
 
     def results(self, cases: Sequence[Case], jobs: int) -> Iterator[Result]:
-        """The results of cases, by case and then subject; the processes are gone afterwards."""
+        """Yield the results, by case and then subject; the processes are gone afterwards."""
         pool = ThreadPoolExecutor(jobs)
         try:
             futures = [pool.submit(self._batch, *batch) for batch in self._batches(cases)]
@@ -319,12 +319,12 @@ class _Run:
         return self._built[case.id]
 
     def check(self) -> None:
-        """CancelledError if the run is to end."""
+        """Raise a CancelledError if the run is to end."""
         if self._is_cancelled:
             raise CancelledError
 
     def execute(self, allowed: _TimeLimit, model: bytes, inputs: Mapping[str, Any]) -> Reply:
-        """What our own engine makes of the model that a tool returns, which may hang too."""
+        """Run the model that a tool returns in our own engine; it may hang too."""
         judge: EngineProcess | None = getattr(self._of_thread, "judge", None)
         if judge is None:
             judge = EngineProcess("numpy", f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
@@ -399,7 +399,7 @@ class _Process:
         allowed.searches += 1
 
     def _apart(self, cases: Sequence[Case], seconds: float) -> Reply:
-        """What comes of the last of some cases in another process."""
+        """Run the last of some cases in another process."""
         reply = Reply()
         with closing(_Process(self._run, self.subject)) as process:
             for case in cases:
@@ -409,7 +409,7 @@ class _Process:
         return reply
 
     def ask(self, case: Case, seconds: float) -> Reply:
-        """What comes of a case; a new process imports the subject first, which may take longer."""
+        """Run a case; a new process imports the subject first, which may take longer."""
         self._run.check()
         subject, process = self.subject, self._process
         if self._import_death is None and process.pid is None:

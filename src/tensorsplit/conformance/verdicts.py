@@ -164,7 +164,7 @@ def _items(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
 
 
 def _elements(value: Any) -> int:
-    """How many elements there are in an array, or in all arrays of a list or a dictionary."""
+    """Count the elements of an array, or of all arrays of a list or a dictionary."""
     return sum(array.size for array in _arrays(value))
 
 
@@ -261,7 +261,7 @@ _Dims: TypeAlias = "list[int | None] | None"
 
 
 def _stated(kind: onnx.TypeProto) -> tuple[str, _Dims, str]:
-    """The element type, empty if there is none; the dimensions, None if there are none; as text."""
+    """Return the element type, empty if there is none, and the dimensions or None, as text."""
     stated = _tensor_type(kind)
     number = stated.elem_type
     name = element_name(number) or f"number {number}" if number else ""

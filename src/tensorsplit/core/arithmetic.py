@@ -140,7 +140,7 @@ def _is(number: Number, value: int) -> bool:
 
 
 def _divisor(number: Number) -> Number:
-    """A division by 0 ends the process of some engines, before a guard that refuses it runs."""
+    """Keep a divisor above 0: division by 0 ends some engines before a guard refuses it."""
     return number if type(number) is int else maximum(number, 1)
 
 
@@ -177,7 +177,7 @@ def pick(numbers: Numbers, index: Number) -> Number:
 
 
 def sums(numbers: Numbers) -> Formula:
-    """For each element of a list, the sum of it and those before it."""
+    """Return for each element of a list the sum of it and those before it."""
     return Formula("sums", listed(numbers))
 
 
@@ -207,7 +207,7 @@ def maximum(left: Number, right: Number) -> Number:
 
 
 def listed(numbers: Numbers) -> Any:
-    """Numbers as one list: a formula, or a tuple where all are integers."""
+    """Return numbers as one list: a formula, or a tuple where all are integers."""
     if isinstance(numbers, Formula) or are_known(numbers):
         return numbers
     entries: list[Any] = []
@@ -221,7 +221,7 @@ def listed(numbers: Numbers) -> Any:
 
 
 def joined(*lists: Numbers) -> Formula:
-    """Lists one behind the other."""
+    """Join lists one after the other."""
     return Formula("joined", *map(listed, lists))
 
 
@@ -275,7 +275,7 @@ def same(left: Number, right: Number) -> Condition:
 
 
 def choose(condition: Condition, yes: Number, no: Number) -> Number:
-    """One of two numbers; the second one where it is open whether the condition holds."""
+    """Choose one of two numbers; the second where it is open whether the condition holds."""
     if isinstance(condition, Formula):
         natural = all(map(_not_negative, (yes, no)))
         return Formula("choose", condition, yes, no, is_natural=natural)
@@ -313,7 +313,7 @@ def guarded(number: Number, condition: Condition) -> Formula:
 
 
 def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
-    """Lengths that are fed, with the same meaning, but small enough for any sum of them.
+    """Return fed lengths with the same meaning, but small enough for any sum of them.
 
     The model stops if there are not ``count``; None where that needs no check.
     """
@@ -324,7 +324,7 @@ def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
 
 
 def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Any:
-    """Lengths as one list for a node that makes parts, with a guard.
+    """Return lengths as one list for a node that makes parts, with a guard.
 
     The running model stops if one is negative or they do not sum to the dimension; at the latest in
     the node, if that checks the sum.
@@ -341,7 +341,7 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> A
 
 
 def fitting_zero(dim: Number, lengths: Numbers) -> Number:
-    """Zero; the running model stops if the lengths do not fit the dimension."""
+    """Return zero; the running model stops if the lengths do not fit the dimension."""
     held = listed(lengths)
     if is_known(dim) and isinstance(held, tuple):
         return 0
@@ -349,7 +349,7 @@ def fitting_zero(dim: Number, lengths: Numbers) -> Number:
 
 
 def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Number]]:
-    """Where each part starts and ends; the running model stops if the lengths do not fit."""
+    """Return where each part starts and ends; the running model stops if they do not fit."""
     ends: list[Number] = []
     for index in range(count):
         length = pick(lengths, index)
@@ -360,7 +360,7 @@ def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Numb
 
 
 def position(index: Number, count: Number, last: Number) -> Number:
-    """A position counted from the front; the running model stops if it is above ``last`` (D19).
+    """Count a position from the front; the running model stops if it is above ``last`` (D19).
 
     A negative one is added to ``count``, and refused as well if it stays negative.
     """
@@ -400,7 +400,7 @@ def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> For
 
 
 def as_formula(numbers: Numbers) -> Formula:
-    """Numbers as a formula, where they may be a list of integers."""
+    """Return numbers as a formula, where they may be a list of integers."""
     return Formula("numbers", numbers) if isinstance(numbers, tuple) else numbers
 
 
@@ -443,7 +443,7 @@ class Maker(ABC, Generic[_T]):
 
     @abstractmethod
     def constant_list(self, values: Sequence[int]) -> _T:
-        """Integers as int64 of rank 1."""
+        """Make int64 integers of rank 1."""
 
     @abstractmethod
     def apply(self, operation: str, operands: list[_T]) -> _T:

@@ -49,7 +49,7 @@ _MOST_SHOWN = 12
 
 
 def as_shape(shape: Iterable[object]) -> Shape:
-    """A checked shape, in which known dimensions are ``int`` and unknown ones None (TS205)."""
+    """Check a shape; known dimensions become ``int`` and unknown ones None (TS205)."""
     if isinstance(shape, (str, bytes, bytearray, Mapping, Set)):
         raise _bad_shape(shape)
     try:
@@ -106,7 +106,7 @@ def is_traced(item: object) -> bool:
 
 
 def decide(condition: Any) -> bool | None:
-    """Whether a condition on traced numbers holds, by the library; None where it leaves it open.
+    """Return whether a condition on traced numbers holds; None where the library leaves it open.
 
     The library may then trace for numbers alone of which the same is true.
     """
@@ -164,7 +164,7 @@ def _as_ceil(found: re.Match[str]) -> str:
 
 
 def show_shape(shape: Iterable[Dim]) -> str:
-    """A shape for a reader, with ``?`` for what is not known; of a long one the beginning."""
+    """Format a shape, with ``?`` for what is not known; of a long one the beginning."""
     dims = [short_name(show_dim(dim)) for dim in islice(shape, _MOST_SHOWN + 1)]
     dims = [*dims[:_MOST_SHOWN], "..."] if len(dims) > _MOST_SHOWN else dims
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
@@ -261,7 +261,7 @@ def is_at_least(left: Dim, right: Dim) -> bool:
 
 
 def _holds(difference: Dim) -> bool:
-    """Whether a library knows that its dimension is not below 0; it raises where that is open."""
+    """Return whether a library's dimension is known not to be below 0; it raises where open."""
     try:
         return bool(difference >= 0)
     except Exception:  # noqa: BLE001 - of a class of the library, which may not be imported
@@ -302,7 +302,7 @@ def _short(dim: Dim) -> Dim:
 
 
 def _symbol(dim: Dim) -> Dim:
-    """A name as something to calculate with; opaque if its text is not a usable expression."""
+    """Make a symbol of a name; an opaque one if its text is not a usable expression."""
     import onnx_ir
     import sympy
 

@@ -128,7 +128,7 @@ def _read_pipe(pipe: FileIO, most: int) -> bytes:
 
 
 def likeness(octets: bytes) -> str:
-    """What kind of file its first bytes are of, such as ``a PNG``; empty if that is not known."""
+    """Name the kind of file by its first bytes, such as ``a PNG``; empty if that is not known."""
     head = octets[:_HEAD]
     found = [what for magic, what in _BEGINNINGS.items() if head.startswith(magic)]
     found += [what for mark, what in _MARKS.items() if head[4:8] == mark]

@@ -76,7 +76,7 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
 def emit_split(
     intent: Intent, opset: int, dim: Dim
 ) -> tuple[dict[str, Any], tuple[int, ...] | None]:
-    """The attributes and lengths of one node Split that means the same (TS310 if there is none).
+    """Return attributes and lengths of one equal node Split (TS310 if there is none).
 
     The node keeps the axis, whether the intent does or not.
     """
@@ -95,7 +95,7 @@ def emit_split(
 
 
 def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> Source | None:
-    """What the intent's rule is given, for an operand of the target; None if it can't hold that."""
+    """Return what the rule is given, for an operand of the target; None if it can't hold that."""
     if intent.rule is ones:
         return (1,) if rank == 0 and intent.keepdims else None
     if intent.given is not None:

@@ -376,7 +376,7 @@ _LONGEST_NAME = 120
 
 
 def show(value: object) -> str:
-    """Any value as one line of bounded length, whatever its own `repr` does."""
+    """Format any value as one line of bounded length, whatever its own `repr` does."""
     if type(value) is int:
         return show_int(value)
     try:
@@ -387,7 +387,7 @@ def show(value: object) -> str:
 
 
 def words_of(error: Exception) -> str:
-    """What an exception of the system or of a library says, in one line of bounded length.
+    """Return an exception's message in one line of bounded length.
 
     It is the type of one that says nothing; what the system says is told without the path.
     """
@@ -417,7 +417,7 @@ def short_name(name: str | bytes) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a model without control characters, which could steer a terminal or break XML."""
+    """Remove control characters, which could steer a terminal or break XML."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 

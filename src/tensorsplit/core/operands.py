@@ -67,7 +67,7 @@ def check_operand(operator: Operator, name: str, kind: str, operand: Operand) ->
 
 
 def _is_among(types: frozenset[str], operand: Operand) -> bool:
-    """Integers without a type of their own fit wherever integers do."""
+    """Return whether a type is allowed; untyped integers fit wherever integers do."""
     if operand.element_type is None:
         return operand.values is None or "int64" in types
     return operand.element_type in types
@@ -155,7 +155,7 @@ def whole_lengths(values: tuple[int | float, ...], parameter: str | None) -> tup
 
 
 def keeps_axis(operator: Operator, known: Known) -> bool:
-    """Whether the parts keep the axis where no lengths are given (TS107 for a value not 0 or 1)."""
+    """Return whether the parts keep the axis without lengths (TS107 for a value not 0 or 1)."""
     if operator.keepdims is None:
         return True
     operand = known.get((operator.keepdims, "attribute"))

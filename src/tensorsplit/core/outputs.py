@@ -154,7 +154,7 @@ class Outputs:
             _sync(place.parent)
 
     def _replaceable(self, target: Path, names: Collection[str] | None, overwrite: bool) -> Path:
-        """Where a file or folder is made that may replace what is there."""
+        """Choose where a file or folder is made that may replace what is there."""
         if names is None:
             place = self._places([target])[target]
             if place.exists() and not overwrite:
@@ -180,7 +180,7 @@ class Outputs:
     def _places(
         self, targets: Collection[Path], brought: Collection[Path] = ()
     ) -> dict[Path, Path]:
-        """Where each output really is, once all of them are found to be fit for writing."""
+        """Return where each output really is, once all of them are found to be fit for writing."""
         places: dict[Path, Path] = {}
         taken = {_place(other) for other in self.files if other not in targets}
         for target in targets:
@@ -239,7 +239,7 @@ def _made(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def drafts_in(folder: Path) -> Iterator[Path]:
-    """A new folder in a folder, for what is not whole yet; in the end it is removed."""
+    """Make a folder in a folder, for what is not whole yet; in the end it is removed."""
     _sweep(folder)
     with contextlib.ExitStack() as cleaning:
         while True:
@@ -320,7 +320,7 @@ def _exchange(draft: Path, place: Path) -> None:
 
 
 def _holds(place: Path, source: Path) -> bool:
-    """Whether a file is there that holds what another one does; refused if it holds other data."""
+    """Return whether a file holds what another one does; refused if it holds other data."""
     if not place.exists():
         return False
     if place.samefile(source) or filecmp.cmp(place, source, shallow=False):
@@ -394,7 +394,7 @@ def _real(path: Path) -> Path:
 
 
 def _status(place: Path) -> os.stat_result | None:
-    """What the system says of a file; None if it is not there."""
+    """Return the system's status of a file; None if it is not there."""
     try:
         return place.stat()
     except FileNotFoundError:

@@ -100,7 +100,7 @@ class SplitPlan:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: the fields, and not what was derived from them."""
+        """Return the pickled state: the fields, and not what was derived from them."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 

@@ -90,7 +90,7 @@ def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
 
 
 def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
-    """The lengths of the parts of a dimension; None stands for one not known (TS301 to TS309)."""
+    """Return the lengths of the parts; None stands for one not known (TS301 to TS309)."""
     if intent.rule is None or intent.given is None:
         raise SplitError(
             UNKNOWN_COUNT,
@@ -171,7 +171,7 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
 
 
 def _source(operator: Operator, known: Known) -> Lengths | None:
-    """The operand that gives the lengths: one at most, and one at least if the record says so."""
+    """Find the operand that gives the lengths: one at most; the record may require one."""
     given = [entry for entry in operator.lengths if (entry.operand, entry.kind) in known]
     if len(given) == 1:
         return given[0]
@@ -190,7 +190,7 @@ def _source(operator: Operator, known: Known) -> Lengths | None:
 
 
 def _counted(operator: Operator, outputs: int | None) -> tuple[int, ...]:
-    """What the rule works on where no lengths are given: the number of outputs."""
+    """Return what the rule works on where no lengths are given: the number of outputs."""
     if operator.is_sequence:
         return ()
     if outputs is None:
@@ -254,7 +254,7 @@ def check_count(parts: int, intent: Intent) -> None:
 def _element_types(
     operator: Operator, lengths: Lengths | None, operand: Operand | None
 ) -> frozenset[str] | None:
-    """What the data may be; lengths that share its type parameter narrow it (Split-1)."""
+    """Return the data's element types; lengths of the same type parameter narrow them (Split-1)."""
     data = operator.inputs[0]
     types = operator.types_of(data)
     if types.any:

@@ -65,7 +65,7 @@ Rule: TypeAlias = Callable[[Number, Numbers], Sizes]
 
 
 def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chunks:
-    """A rule of dimensions of any kind; an expression or None stands for what is not a number."""
+    """Apply a rule to dimensions of any kind; expressions and None stand for unknown numbers."""
     are_integers = is_known(dim) and are_known(given)
     if not are_integers:
         dim, given = as_number(dim), tuple(map(as_number, given))
@@ -88,7 +88,7 @@ def explicit(dim: Number, lengths: Numbers) -> Numbers:
 
 
 def remainder(dim: Number, lengths: Numbers) -> Numbers:
-    """As `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
+    """Split as `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
     explain(none_below(-1, lengths), _negative, lengths)
     open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
     explain(at_least(open_ones, 1), _open_twice, lengths)
@@ -101,7 +101,7 @@ def remainder(dim: Number, lengths: Numbers) -> Numbers:
 
 
 def equal(dim: Number, given: Numbers) -> Numbers:
-    """``n`` parts of the same length; the dimension is a multiple of n (D3)."""
+    """Split into ``n`` parts of the same length; the dimension is a multiple of n (D3)."""
     (count,) = given
     _check_count(count)
     size = dim // count
@@ -110,7 +110,7 @@ def equal(dim: Number, given: Numbers) -> Numbers:
 
 
 def ceil(dim: Number, given: Numbers) -> Numbers:
-    """Of the length d/n rounded up, n parts; the last one smaller, but not below 0 (D1, D2)."""
+    """Split into n parts of the length d/n, rounded up; the last takes the rest, >= 0 (D1, D2)."""
     (count,) = given
     _check_count(count)
     size, last = _size_and_last(dim, count)
@@ -119,19 +119,19 @@ def ceil(dim: Number, given: Numbers) -> Numbers:
 
 
 def chunk(dim: Number, given: Numbers) -> Chunks:
-    """Chunks of the given length, the last one smaller if need be (D9, D10)."""
+    """Split into chunks of the given length, the last one smaller if need be (D9, D10)."""
     (length,) = given
     size = require(length, at_least(1, length), _no_chunk, length)
     return chunks_of(dim, min(size, MAX_DIM) if type(size) is int else size)
 
 
 def chunks_of(dim: Number, size: Number) -> Chunks:
-    """As `chunk`, of a length that is known to be positive."""
+    """Split as `chunk`, with a length that is known to be positive."""
     return Chunks(dim, rounded_up(dim, size), size)
 
 
 def ones(dim: Number, _given: Numbers) -> Chunks:
-    """Parts of length 1, as many as the dimension says."""
+    """Split into parts of length 1, as many as the dimension says."""
     return Chunks(dim, dim, 1)
 
 
@@ -215,7 +215,7 @@ def _no_chunk(length: Number) -> SplitError:
 
 
 def _example(dim: Number, count: int) -> str:
-    """Lengths that would do."""
+    """Return lengths that would do."""
     if not is_known(dim):
         return ""
     size, larger = divmod(dim, count)

@@ -129,7 +129,7 @@ def session(
 
 
 def resolved(engine: str, model: OnnxModel) -> str:
-    """The engine that is meant by a name for a model; ``auto`` is one that can run it, if any."""
+    """Resolve an engine's name for a model; ``auto`` is one that can run it, if any."""
     if engine != AUTO:
         return engine
     is_foreign = model.foreign_layer is not None

@@ -112,7 +112,7 @@ def _ort_value(value: Any) -> Any:
 
 
 def _from_ort(value: Any) -> Any:
-    """What came out of onnxruntime as an array."""
+    """Return an output of onnxruntime as an array."""
     from onnx import TensorProto
     from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -153,7 +153,7 @@ def load_openvino(model: str | bytes, weights: bytes) -> Run:
 def compile_openvino(
     core: Any, network: Any
 ) -> Callable[[Mapping[int, Any], Sequence[str]], dict[str, Any]]:
-    """What runs a model that OpenVINO has read, on tensors as of `openvino_tensors`.
+    """Compile a model that OpenVINO has read; it runs on tensors as of `openvino_tensors`.
 
     After a run that failed it is compiled anew: nodes keep the shapes of that run, so that data
     that is right is refused, or comes out in another shape (measured on 2026.4).
@@ -178,7 +178,7 @@ def compile_openvino(
 
 
 def openvino_tensors(network: Any, model: str | bytes, inputs: Mapping[str, Any]) -> dict[int, Any]:
-    """What is fed to OpenVINO, by the position of the input.
+    """Return what is fed to OpenVINO, by the position of the input.
 
     Inputs have the name of their layer, or one of the names of its tensor.
     """
@@ -238,7 +238,7 @@ def from_openvino(tensor: Any) -> Any:
 
 
 def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """What is fed, in the order of the engine's own inputs, without what it dropped as unused.
+    """Return what is fed, in the engine's own order of inputs, without those it dropped as unused.
 
     Raises:
         LookupError: If the engine has made a constant of an input that is fed another value, which

@@ -124,7 +124,7 @@ class Tolerance:
         return rtol, rtol * max(float(np.median(usual)) if usual.size else 0.0, _LEAST_SIZE)
 
     def words(self, rtol: float, atol: float) -> str:
-        """Both options with their values, and which of them were not given."""
+        """Return both options with their values, and which of them were not given."""
         pairs = (("--rtol", rtol, self.rtol), ("--atol", atol, self.atol))
         texts = (f"{n} {v:.3g}{' (the default)' if given is None else ''}" for n, v, given in pairs)
         return " and ".join(texts)
@@ -219,7 +219,7 @@ def differences(
 def _judge(
     tolerance: Tolerance | None, is_moved: bool, whole: Array, expected: Array, found: Array
 ) -> tuple[Array, str]:
-    """For each pair of elements that differ whether that is allowed, and by what, in words.
+    """Judge each pair of elements that differ: whether it is allowed, and by what, in words.
 
     They are flat; the whole of what is expected says which size is usual.
     """
@@ -306,7 +306,7 @@ def _arrays(
 
 
 def _differ(expected: Array, found: Array) -> Array:
-    """For each element of two flat arrays of one type, whether it differs."""
+    """Return for each element of two flat arrays of one type whether it differs."""
     if _is_float(expected.dtype):
         sides = (np.ascontiguousarray(side).view(np.uint8) for side in (expected, found))
         left, right = (side.reshape(expected.size, expected.dtype.itemsize) for side in sides)
@@ -348,7 +348,7 @@ def _gaps(expected: Array, found: Array) -> Array:
 
 
 def _wide(array: Array) -> Array:
-    """Numbers in a type that holds them and their differences, as far as there is one."""
+    """Return numbers in a type that holds them and their differences, as far as there is one."""
     is_narrow = array.dtype.itemsize < np.dtype(np.float64).itemsize
     kind = np.float64 if is_narrow else np.longdouble
     with np.errstate(invalid="ignore"):

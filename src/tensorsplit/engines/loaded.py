@@ -39,7 +39,7 @@ class LoadedModel:
         self._end.atexit = False
 
     def ask(self, request: Sequence[Any], seconds: float) -> Reply:
-        """As `EngineProcess.ask`, of the function that runs the model."""
+        """Do as `EngineProcess.ask`, of the function that runs the model."""
         is_there = self._pid is not None and self.process.pid == self._pid
         unused: list[int] = []
         with suppress(IndexError):
@@ -56,7 +56,7 @@ class LoadedModel:
         return Reply(death=Death(None))  # a process that was started anew has been asked before
 
     def __call__(self, *request: Any) -> Any:
-        """What running the model returns, or the refusals of `EngineProcess.call`."""
+        """Run the model, or raise the refusals of `EngineProcess.call`."""
         return self.ask(request, timeout()).value(self.process.name)
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class LoadedHere:
         self._run = self._value(perform, loader, arguments)
 
     def __call__(self, *request: Any) -> Any:
-        """What running the model returns, or the refusals of `EngineProcess.call`."""
+        """Run the model, or raise the refusals of `EngineProcess.call`."""
         return self._value(self._run, *request)
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ _SEALS = 0x1 | 0x2 | 0x4 | 0x8
 
 
 def pack_message(value: Any) -> list[bytes | memoryview]:
-    """A value as the pieces that are sent: a text, and the bytes that it stands for, in order.
+    """Pack a value as the pieces that are sent: a text, and the bytes that it stands for.
 
     It may hold numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth;
     TypeError for anything else.
@@ -97,7 +97,7 @@ def _shared(piece: bytes | memoryview) -> int | None:
 
 
 def _mapped(file: int, size: int) -> Any:
-    """The bytes of a sealed file of memory, as memory that is this process's own when written to.
+    """Map the bytes of a sealed file of memory, private to this process when written to.
 
     The file may be closed then, which Python's own `mmap` would keep open.
     """

@@ -126,7 +126,7 @@ class OutsideModel:
 
 
 def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
-    """What the engine is given: the path of the model's file, or its bytes with all data.
+    """Return what the engine gets: the path of the model's file, or its bytes with all data.
 
     Without the defaults that are replaced by what is fed.
     """

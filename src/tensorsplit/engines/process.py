@@ -181,7 +181,7 @@ class EngineProcess:
         return None if self._running is None else self._running.process.pid
 
     def call(self, request: Any, *, adapter: str = "") -> Any:
-        """What the adapter, or another one, returns for arguments that `messages` can send.
+        """Call the adapter, or another one, with arguments that `messages` can send.
 
         SplitError TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its process
         dies or takes longer than `timeout`; whatever the adapter itself refuses.
@@ -189,7 +189,7 @@ class EngineProcess:
         return self.ask(request, timeout(), adapter=adapter).value(self.name)
 
     def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
-        """As `call`, but whatever comes of it within so many seconds is returned.
+        """Do as `call`, but return any reply within so many seconds.
 
         SplitError TS508 if the request can't be passed on; TS604 if no process can be started.
         """
@@ -314,7 +314,7 @@ class _Running:
     def exchange(
         self, number: int, call: list[bytes | memoryview], seconds: float, most: int
     ) -> tuple[Reply, bool]:
-        """What comes of a call within so many seconds, and whether it was read.
+        """Return the reply to a call within so many seconds, and whether it was read.
 
         The answer may take so many bytes of memory.
         """
@@ -342,7 +342,7 @@ class _Running:
         return reply, has_begun
 
     def _answer(self, number: int, most: int) -> Any:
-        """What the process answers to a call; answers to earlier ones are dropped.
+        """Return the process's answer to a call; answers to earlier ones are dropped.
 
         ValueError for an answer to a call that there was not yet.
         """
@@ -419,7 +419,7 @@ def _half_of_memory() -> int:
 
 
 def _inheriting(pipe: Connection, watched: int | None) -> dict[str, Any]:
-    """What `Popen` takes so that the process inherits pipes, and leads a session of its own.
+    """Return the arguments of `Popen` with which the process inherits pipes and leads a session.
 
     Ctrl-C is then for the caller alone, who ends the process.
     """
@@ -435,7 +435,7 @@ def _inheriting(pipe: Connection, watched: int | None) -> dict[str, Any]:
 
 
 def _search_path() -> str:
-    """Where this process finds modules, so that the other one finds the same ones."""
+    """Return where this process finds modules, so that the other one finds the same ones."""
     return os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
 
 
@@ -472,7 +472,7 @@ def _stop_all() -> None:
 
 
 def _forget_all() -> None:
-    """In a fork, the processes are those of the process that forked."""
+    """Forget all processes in a fork: they belong to the process that forked."""
     global _table_lock  # noqa: PLW0603 - a thread that is no more may have held it
     _table_lock = threading.Lock()
     for process in list(_all):

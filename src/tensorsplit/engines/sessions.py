@@ -134,7 +134,7 @@ def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:
 def load_limited(
     engine: str, content: str | bytes, folder: str | None, lower: bool | str, memory: int | None
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """What runs a model in this process, that of a `LimitedModel`.
+    """Load a model in this process, which is that of a `LimitedModel`.
 
     The model is its path, or its bytes and the folder of its data.
     """

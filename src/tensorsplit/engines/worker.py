@@ -64,7 +64,7 @@ def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
 
 
 def perform(adapter: str, request: Iterable[Any]) -> Any:
-    """What an adapter, ``module:function`` or a module with a function ``run``, returns."""
+    """Call an adapter: ``module:function``, or a module with a function ``run``."""
     module, _, function = adapter.partition(":")
     return getattr(import_module(module), function or "run")(*request)
 
@@ -120,7 +120,7 @@ def _marked(mark: str) -> list[int]:
 
 
 def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memoryview]:
-    """What comes of a call, packed: its number, and what `outcome` says."""
+    """Pack the reply to a call: its number, and the `outcome`."""
     try:
         return pack_message([number, outcome(perform, (adapter, request))])
     except Exception as error:  # noqa: BLE001 - an engine may return anything
@@ -129,7 +129,7 @@ def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memor
 
 
 def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> dict[str, Any]:
-    """What comes of calling something of an engine: the arguments of `process.Reply`."""
+    """Call something of an engine; return the arguments of `process.Reply`."""
     try:
         return {"result": function(*arguments)}
     except SplitError as error:
@@ -145,7 +145,7 @@ def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> dict[str,
 
 
 def _short(error: BaseException) -> str:
-    """The start of an engine's message, never empty, without addresses: each run has others."""
+    """Return the start of an engine's message, never empty, without addresses, which change."""
     try:
         text = _ADDRESS.sub("", " ".join(str(error)[:_LONGEST_OWN].split()))
     except Exception:  # noqa: BLE001 - an engine's own exceptions may do anything
@@ -176,7 +176,7 @@ def _append_prints() -> None:
 
 
 def _be_killed_first() -> None:
-    """Where memory runs out, Linux is to end an engine and not the caller."""
+    """Have Linux end an engine, and not the caller, where memory runs out."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 

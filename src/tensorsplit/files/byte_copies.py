@@ -134,7 +134,7 @@ def _batches(ranges: Iterable[ByteRange]) -> Iterator[RangeCopies]:
 
 
 def _block(targets: tuple[RowTarget, ...]) -> int:
-    """The bytes that are read at once: more for many targets, so that no write is too short."""
+    """Return how many bytes are read at once: more for many targets, for longer writes."""
     return max(_BLOCK, _WRITE * len(targets))
 
 
@@ -219,7 +219,7 @@ class RowCopies:
         return checksum
 
     def _blocks(self, memory: int) -> Iterator[tuple[int, Bytes]]:
-        """The number of the first row of each block, and the block, which the next one replaces."""
+        """Yield each block and the number of its first row; the next block replaces it."""
         step = max(1, min(memory // 2, _block(self.targets)) // self.width)
         buffer = np.empty(step * self.width, np.uint8)
         with reading(self.source) as source:
@@ -271,7 +271,7 @@ class MemberCopy:
         return checksum
 
     def _pieces(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
-        """What is written: file, place and bytes, in the order of the source."""
+        """Yield what is written: file, place and bytes, in the order of the source."""
         with refusing(self.source), ZipFile(self.source) as archive:
             file = archive.open(self.member)
         with file:
@@ -302,7 +302,7 @@ def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
 
 
 def reading(path: str, *, fresh: bool = False) -> FileIO:
-    """A file that is open for reading, without a buffer (TS705); what is fresh is on the disk."""
+    """Open a file for reading, without a buffer (TS705); what is new is on the disk."""
     with refusing(path):
         file = FileIO(path, "r")
     if fresh and hasattr(os, "posix_fadvise"):
@@ -311,7 +311,7 @@ def reading(path: str, *, fresh: bool = False) -> FileIO:
 
 
 def read_at(file: FileIO, start: int, size: int) -> Bytes:
-    """So many bytes of a file; TS705 if it ends before."""
+    """Read so many bytes of a file; TS705 if it ends before."""
     data = np.empty(size, np.uint8)
     fill(file, start, data)
     return data
@@ -343,7 +343,7 @@ def write_at(file: FileIO, offset: int, data: Bytes) -> None:
 def _take_apart(
     block: Bytes, targets: tuple[RowTarget, ...], before: Sequence[Bytes] = ()
 ) -> list[Bytes]:
-    """The rows of each target, in the memory of those of the block before where there is one."""
+    """Split a block's rows by target, into the memory of the block before if there is one."""
     if before and len(block) <= len(before[0]):
         taken = [rows[: len(block)] for rows in before]
     else:
@@ -386,7 +386,7 @@ def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange, step: int) ->
 
 
 def compare(expected: Bytes, read: Bytes, path: str) -> int:
-    """The checksum of a result that was read back; refused (TS708) if it holds other bytes."""
+    """Return the checksum of a result that was read back; TS708 if it holds other bytes."""
     if not np.array_equal(expected, read):
         raise unverified(path)
     return zlib.crc32(expected.data)

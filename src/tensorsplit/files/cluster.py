@@ -275,7 +275,7 @@ class DaskCluster:
             self._client.run(_settle)
 
     def _threads(self) -> int:
-        """How many threads the cluster has now; refused (TS710) after a while without any."""
+        """Return how many threads the cluster has now; TS710 after a while without any."""
         now = time.monotonic()
         if now - self._looked >= _LOOK:
             try:
@@ -292,7 +292,7 @@ class DaskCluster:
 
 
 def _result(future: Future[int]) -> int:
-    """What a task gave."""
+    """Return the result of a task."""
     from distributed import KilledWorker
 
     try:

@@ -92,7 +92,7 @@ class SplitRule:
     multiple_of: int = 1
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """What becomes of a tensor, of whose name the pattern left open what is `matched`."""
+        """Describe what becomes of a tensor; `matched` is what the pattern's ``*`` stand for."""
         plan = self.operands.plan(tensor)
         count = len(plan.sizes)
         names = self.names
@@ -139,7 +139,7 @@ class ShardRule:
     multiple_of: int = 1
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """What each rank gets of a tensor, in the order in which it lies there."""
+        """Describe what each rank gets of a tensor, in the order in which it lies there."""
         whole = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL)
         fused = whole if self.segments is None else SplitOperands(self.axis, self.segments)
         plan = fused.plan(tensor)
@@ -202,7 +202,7 @@ def _division(
     parts: Iterable[range],
     names: Iterable[tuple[str, int | None]],
 ) -> Division:
-    """New tensors, each made of parts of a plan."""
+    """Describe new tensors, each made of parts of a plan."""
     shapes: Any = plan.output_shapes
     outputs = []
     for numbers, (name, rank) in zip(parts, names, strict=False):

@@ -121,7 +121,7 @@ def read_header(file: IO[bytes]) -> NpyHeader:
 
 
 def check_size(header: NpyHeader, size: int) -> None:
-    """ValueError for a file that does not end where its elements do."""
+    """Raise a ValueError for a file that does not end where its elements do."""
     follow = size - header.offset
     if follow != header.nbytes:
         raise ValueError(

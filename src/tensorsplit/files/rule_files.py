@@ -90,7 +90,7 @@ class PatternRule:
     rule: Rule
 
     def matched(self, name: str) -> list[str] | None:
-        """What each ``*`` stands for; the whole name without one; None if it is another name."""
+        """Return what each ``*`` stands for, or the whole name; None if it is another name."""
         first, *pieces = self.pattern.split("*")
         if not pieces:
             return [name] if name == first else None
@@ -126,7 +126,7 @@ class RuleSet:
     def divide(
         self, tensors: Mapping[str, StoredTensor], chosen: Collection[str] = ()
     ) -> tuple[list[Division], list[str]]:
-        """What becomes of each tensor, and the patterns that match none.
+        """Return what becomes of each tensor, and the patterns that match none.
 
         Where some are chosen, rules are for these alone.
 

@@ -252,7 +252,7 @@ class SafetensorsSource:
     def writing(
         self, divisions: Sequence[Division], target: str, layout: FileLayout
     ) -> DenseWriting:
-        """Each source file becomes one, or each rank has one, or several of a largest size."""
+        """Return the files to write: one for each source or rank, or several of limited size."""
         groups = self._groups(divisions, layout)
         files = {name: tensors for group in groups.values() for name, tensors in group.items()}
         is_file = target.endswith(SUFFIX)
@@ -344,7 +344,7 @@ def _bits(dtype: str) -> int:
 
 
 def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
-    """Tensors in lists of at most so many bytes; one that is larger is alone."""
+    """Yield lists of tensors of at most so many bytes; one that is larger is alone."""
     shards: list[list[_Placed]] = [[]]
     size = 0
     for each in tensors:

@@ -44,7 +44,7 @@ def refusing_writes(url: str) -> Iterator[None]:
 
 
 def check_regular(path: Path) -> None:
-    """ValueError for what is there and no file, as a device, which might never end."""
+    """Raise a ValueError for what is there and no file, as a device, which might never end."""
     if path.exists() and not path.is_file():
         raise ValueError("it is no file")
 

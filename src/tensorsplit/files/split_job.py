@@ -61,7 +61,7 @@ class SplitJob:
     def executor(
         self, memory: int, *, workers: int | None = None, scheduler: str | None = None
     ) -> Executor:
-        """What runs the tasks: threads here, so many processes here, or a cluster.
+        """Return what runs the tasks: threads here, so many processes here, or a cluster.
 
         Raises:
             SplitError: TS703 for both `workers` and `scheduler`, TS704 without Dask, TS707 if one
@@ -122,7 +122,7 @@ class SplitJob:
     def _draft(
         self, outputs: Outputs, *, overwrite: bool
     ) -> Iterator[tuple[str, str, Callable[[], None]]]:
-        """The draft, a file that says so to all who build it, and a check of each step."""
+        """Open the draft, a file that says so to all who build it, and a check of each step."""
         path = local_path(self.target)
         if path is None:
             from tensorsplit.files.url_targets import written_at

@@ -42,7 +42,7 @@ class LocalThreads:
         self._pool.shutdown()
 
     def check(self, _token: str, _reads: Sequence[Path]) -> None:
-        """All threads see the same files."""
+        """Accept everything: all threads see the same files."""
 
     def run(
         self,

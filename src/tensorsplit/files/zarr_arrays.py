@@ -139,7 +139,7 @@ def find(url: str, path: str = "") -> Found:
 
 
 def _check(metadata: Metadata) -> None:
-    """ValueError for arrays that zarr reads, and that are not split."""
+    """Raise a ValueError for arrays that zarr reads, and that are not split."""
     if not all(0 <= dim <= MAX_DIM for dim in metadata.shape):
         raise ValueError(f"its shape is {show(metadata.shape)}")
     if (
@@ -154,7 +154,7 @@ def _check(metadata: Metadata) -> None:
 
 
 def documents_of(url: str, path: str) -> dict[str, bytes]:
-    """What describes an array, as it is stored: each document that is there, by its name."""
+    """Return the stored documents that describe an array, by name."""
     store, found = store_at(url), {}
     for name in DOCUMENTS:
         value = sync(store.get(join(path, name), default_buffer_prototype()))
@@ -184,7 +184,7 @@ class ArrayPlace:
 
 
 def digest_of(documents: dict[str, bytes]) -> str:
-    """What tells these documents from others."""
+    """Return a digest that differs for other documents."""
     return sha256(repr(sorted(documents.items())).encode()).hexdigest()
 
 
@@ -249,7 +249,7 @@ class StoredArray:
         return size_of(self._store, self.key(chunk))
 
     def load(self, chunk: tuple[int, ...]) -> Buffer | None:
-        """A chunk as it is stored; None if it is missing, TS705 if it takes too much memory."""
+        """Read a chunk as it is stored; None if it is missing, TS705 if it is too large."""
         with refusing(self._place(chunk)):
             size = self.size(chunk)
             if size is not None and size > self._most:
@@ -273,7 +273,7 @@ class StoredArray:
     def _paths(
         self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]
     ) -> tuple[Path, Path] | None:
-        """The files of a chunk of another array, and of one here; None if they are not local."""
+        """Return the files of a chunk of another array, and of one here; None if not local."""
         ours, theirs = self._store, source._store
         if not (isinstance(ours, GuardedStore) and isinstance(theirs, GuardedStore)):
             return None
@@ -313,7 +313,7 @@ class StoredArray:
         return np.full(self.chunks, self._fill, dtype)
 
     def compare(self, chunk: tuple[int, ...], elements: Array | None) -> int:
-        """The checksum of a chunk; TS708 if it does not hold these elements, or is not missing."""
+        """Return a chunk's checksum; TS708 if it has other elements, or is not missing."""
         stored = self.load(chunk)
         if elements is None:
             if stored is not None:
@@ -342,7 +342,7 @@ class StoredArray:
         return compare(theirs.as_numpy_array(), ours.as_numpy_array(), self._place(chunk))
 
     def _place(self, chunk: tuple[int, ...]) -> str:
-        """Where a chunk is, for messages."""
+        """Return where a chunk is, for messages."""
         return join(str(self._store), self.key(chunk))
 
 
@@ -363,7 +363,7 @@ def _bytes_of(elements: Array) -> Bytes:
 
 
 def _has_other_bits(elements: Array, value: Any) -> bool:
-    """Whether an element counts as equal to a value, but has other bits: -0.0, or another NaN."""
+    """Return whether an element equals a value but has other bits: -0.0, or another NaN."""
     if elements.dtype.kind not in "fc":
         return False
     fill = np.asarray(value, elements.dtype)

@@ -91,7 +91,7 @@ def _all_plain(codecs: Iterable[Codec]) -> bool:
 
 
 def _limit(shape: tuple[int, ...], metadata: Metadata, memory: int) -> int:
-    """What a chunk of this shape may decode to."""
+    """Return how many bytes a chunk of this shape may decode to."""
     dtype = metadata.dtype.to_native_dtype()
     if dtype.hasobject or dtype.kind == "T":
         return memory
@@ -178,17 +178,17 @@ def _check(codec: str, settings: Mapping[str, Any], data: bytes, limit: int) -> 
 
 
 def _bound_of_header(start: int) -> Callable[[Mapping[str, Any], bytes, int], int]:
-    """What a header says in 32 bits from some byte on."""
+    """Read the 32 bits from some byte of a header on."""
     return lambda _, data, __: int.from_bytes(data[start : start + 4], "little")
 
 
 def _bound_of_items(_: Mapping[str, Any], data: bytes, __: int) -> int:
-    """What strings take in memory: their number is in 32 bits before them."""
+    """Bound the memory of strings: their number is in 32 bits before them."""
     return _ITEM * int.from_bytes(data[:4], "little") + len(data)
 
 
 def _bound_of_zstd(_: Mapping[str, Any], data: bytes, __: int) -> int:
-    """What the frames of zstd say that they hold, or that their blocks can at most."""
+    """Bound what the frames of zstd hold, by their headers or their blocks."""
     place = whole = 0
     while place + 5 < len(data):
         magic = int.from_bytes(data[place : place + 4], "little")

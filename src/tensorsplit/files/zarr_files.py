@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def recognizes(source: str) -> bool:
-    """Whether it is a URL, a path that ends in ``.zarr``, or a folder that zarr has described."""
+    """Return whether it is a URL, a path that ends in ``.zarr``, or a folder of a zarr store."""
     path = local_path(source)
     return (
         path is None

@@ -83,7 +83,7 @@ class ZarrSource:
         self.tensors = _Arrays(url)
 
     def carries(self, target: str) -> bool:
-        """Into a group, which is a store itself, and not into a folder of stores."""
+        """Return whether it goes into a group, which is a store itself, not a folder of stores."""
         return target.rstrip("/").endswith(_STORE)
 
     def writing(
@@ -193,7 +193,7 @@ class _Arrays(Mapping[str, StoredTensor]):
         return sum(1 for _ in self)
 
     def groups(self) -> dict[str, Mapping[str, bytes]]:
-        """What describes the groups, by their paths."""
+        """Return the documents of the groups, by their paths."""
         if self._root is None:
             return {}
         paths = [path for path, each in self._members if isinstance(each, zarr.Group)]
@@ -247,7 +247,7 @@ class _Cut:
         return tuple(-(-dim // size) for dim, size in zip(self.shape, self.chunks, strict=True))
 
     def chunk(self, number: int) -> tuple[int, ...]:
-        """The index of a chunk; those of consecutive numbers lie side by side on the axis."""
+        """Return the index of a chunk; consecutive numbers lie side by side on the axis."""
         index, grid = [0] * len(self.shape), self.grid
         for axis in sorted(range(len(grid)), key=lambda each: each != self.axis):
             number, index[axis] = divmod(number, grid[axis])
@@ -261,7 +261,7 @@ class _Cut:
         )
 
     def spans(self, chunk: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-        """Of which elements of the source a chunk is made, on the axis.
+        """Return the source's elements on the axis that a chunk is made of.
 
         Gives where they begin in the source, where in the chunk, and how many there are; these are
         all in one chunk of the source.
@@ -294,7 +294,7 @@ class _Cut:
 
 
 def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: ArrayPlace) -> _Cut:
-    """Which elements of an array a new one is made of (TS310 where the axis is dropped)."""
+    """Return the elements that a new array is made of (TS310 where the axis is dropped)."""
     plan, chunks = division.plan, array.shards or array.chunks
     if plan is None:
         return _Cut(place, 0, 0, (), output.shape, chunks)
@@ -363,7 +363,7 @@ class ZarrWriting:
             path.mkdir()
 
     def tasks(self) -> Iterator[WriteTask]:
-        """Chunks of each array, a number of them in each task."""
+        """Yield tasks of a number of chunks of each array."""
         for part in self._parts:
             chunks = prod(part.cut.grid)
             step = max(1, _TASK // part.chunk_bytes)

@@ -98,7 +98,7 @@ def _refuse(name: str, expected: str) -> _Loaded:
 
 
 def _read_threads(text: str) -> int | Refused:
-    """As many as are asked for and of use."""
+    """Read the number of threads: as many as are wanted and of use."""
     bound = _MOST_THREADS
     if text:
         is_number = text.isascii() and text.isdecimal() and len(text) <= 9
@@ -109,7 +109,7 @@ def _read_threads(text: str) -> int | Refused:
 
 
 def _read_bytes(text: str) -> int | Refused | None:
-    """From how many bytes on; None if that is to be measured."""
+    """Read the number of bytes; None if that is to be measured."""
     if not text:
         return None
     if text == "never":
@@ -159,7 +159,7 @@ class Choice(NamedTuple):
 
 
 def choices() -> list[Choice]:
-    """What has been measured in this process up to now."""
+    """Return what has been measured in this process up to now."""
     found = []
     for tiles, even, in_step, count, width, size, *ways in kernel.choices() if kernel else ():
         columns = "elements that lie apart" if tiles else f"{count} or more columns"

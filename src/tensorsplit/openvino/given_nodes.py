@@ -99,7 +99,7 @@ def _attribute(value: Any) -> Operand:
 
 
 def operand_of(value: Value) -> Operand:
-    """What is known of an input: all of a constant, else its rank and element type."""
+    """Return what is known of an input: all of a constant, else its rank and element type."""
     shape = shape_of(value)
     rank = None if shape is None else len(shape)
     return Operand(constant_values(value), rank, element_type(value), "input")
@@ -119,7 +119,7 @@ def element_type(value: Value) -> str | None:
 
 
 def shape_of(value: Value) -> Shape | None:
-    """The shape, with None for dimensions that are not known; None if not even the rank is."""
+    """Return the shape, with None for unknown dimensions; None if not even the rank is known."""
     shape = value.get_partial_shape()
     if shape.rank.is_dynamic:
         return None

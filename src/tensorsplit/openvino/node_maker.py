@@ -50,7 +50,7 @@ class NodeMaker(Maker[Value]):
         self._guard = guard
 
     def constant_list(self, values: Iterable[int]) -> Value:
-        """Integers as int64 of rank 1."""
+        """Make int64 integers of rank 1."""
         return constant(values)
 
     def apply(self, operation: str, operands: list[Value]) -> Value:
@@ -79,7 +79,7 @@ class NodeMaker(Maker[Value]):
 
 
 def constant(values: int | Iterable[int]) -> Value:
-    """Integers as int64: one of rank 0, or a list."""
+    """Make int64 integers: one of rank 0, or a list."""
     held = values if isinstance(values, int) else list(values)
     return ops.constant(np.array(held, np.int64)).output(0)
 
@@ -90,12 +90,12 @@ def number(held: Value) -> Number:
 
 
 def as_int64(held: Value) -> Value:
-    """Integers of any type as int64."""
+    """Convert integers of any type to int64."""
     if held.get_element_type() == openvino.Type.i64:
         return held
     return ops.convert(held, "i64").output(0)
 
 
 def itself(held: Value) -> Value:
-    """A tensor as the output of another node, for the import renames what a conversion returns."""
+    """Pass a tensor through a node: the import renames the outputs that a conversion returns."""
     return ops.concat([held], 0).output(0)

@@ -90,7 +90,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         return made
 
     def validate_and_infer_types(self) -> None:
-        """Called by OpenVINO; a complete model may not use such sequences (TS310)."""
+        """Refuse such sequences in a complete model (TS310); OpenVINO calls this."""
         if self.get_output_size() and (users := self.output(0).get_target_inputs()):
             raise SplitError(
                 CANNOT_EXPRESS,
@@ -193,7 +193,7 @@ def _sequence_length(context: Any) -> list[Value]:
 
 
 def _concat_from_sequence(context: Any) -> list[Value]:
-    """Tensors of an unknown number must be joined along the axis they were split on (TS310)."""
+    """Join an unknown number of tensors along the axis they were split on (else TS310)."""
     sequence = context.get_input(0)
     attributes = {name: context.get_attribute(name, 0) for name in ("axis", "new_axis")}
     node = sequence.get_node()
@@ -230,7 +230,7 @@ def _stock(
     tensors: Sequence[Value],
     attributes: Mapping[str, Any] | None = None,
 ) -> Value:
-    """What OpenVINO's own import makes of a node of an operator of ONNX's own domain.
+    """Convert a node of ONNX's own domain as OpenVINO's own import does.
 
     Its first input is a sequence unless that is None; the others are tensors.
     """

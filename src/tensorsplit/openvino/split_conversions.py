@@ -80,7 +80,7 @@ class AxisSplit(NamedTuple):
 def axis_split(
     intent: Intent, data: Value, lengths: Value | None, axis: Value | None = None
 ) -> AxisSplit:
-    """What an intent makes of a tensor; what can be refused is (TS2xx, TS3xx).
+    """Split a tensor by an intent; what can be refused is (TS2xx, TS3xx).
 
     ``lengths`` and ``axis`` hold what is not a constant.
     """
@@ -139,7 +139,7 @@ def _known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
 
 
 def _run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbers | Chunks:
-    """What the rule makes of a dimension that only the running model knows.
+    """Apply the rule to a dimension that only the running model knows.
 
     Where it is not known what to apply it to, it is refused (TS309, TS310).
     """
@@ -171,7 +171,7 @@ class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         super().__init__(self, inputs)
 
     def validate_and_infer_types(self) -> None:
-        """Called by OpenVINO whenever shapes may have changed; refuses a count that can't be."""
+        """Refuse an impossible count; OpenVINO calls this when shapes may have changed."""
         names = [output.get_names() for output in self.outputs()]
         count = sum(map(bool, names))
         data, axis_value, *given = self.input_values()
@@ -196,7 +196,7 @@ class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
 
 
 def _uncounted_parts(given: Given) -> list[Value]:
-    """More parts than any node has outputs, of which as many will be right as there are.
+    """Return more parts than any node has outputs; as many are right as there are.
 
     A node that can't be right is refused (TS1xx, TS2xx), and one that can't wait (TS310).
     """

@@ -31,7 +31,7 @@ def is_split(layer: Any) -> bool:
 
 
 def is_known(layer: Any) -> bool:
-    """Whether the operands of a split layer are constants, and its data has a known shape."""
+    """Return whether a split layer's operands are constants, and its data has a known shape."""
     data, *operands = layer.input_values()
     return data.get_partial_shape().is_static and None not in map(constant_values, operands)
 
@@ -62,7 +62,7 @@ def path(layer: Any) -> str:
 
 
 def guard_bodies(model: Any, place: str = "") -> None:
-    """`guard_splits` in the bodies of a model alone."""
+    """Do as `guard_splits`, in the bodies of a model alone."""
     for layer in model.get_ordered_ops():
         for body in bodies(layer):
             guard_splits(body, f"{place}{path(layer)} / ")
@@ -98,14 +98,14 @@ def guard_splits(model: Any, place: str = "") -> None:
 
 
 def stopped_at(message: str) -> str | None:
-    """Where a guarded model stopped, of which OpenVINO tells in a message."""
+    """Return where a guarded model stopped, from OpenVINO's message."""
     found = re.search(r"\{(layer '.*')\}", message)
     return None if found is None else found[1]
 
 
 @contextmanager
 def _named(layer: Any, place: str) -> Iterator[str]:
-    """How a split layer is named; a refusal of it says so."""
+    """Name a split layer; a refusal of it says that name."""
     called = f"{place}{path(layer)}"
     try:
         yield called
@@ -115,7 +115,7 @@ def _named(layer: Any, place: str) -> Iterator[str]:
 
 
 def _intent(layer: Any, values: Sequence[Value]) -> Intent:
-    """What a split layer asks for, as far as its inputs are constants."""
+    """Bind a split layer, as far as its inputs are constants."""
     record, attributes = _FAMILY[layer.get_type_name()], layer.get_attributes()
     names = [parameter.name for parameter in record.inputs[1:]]
     given = [(name, operand_of(held)) for name, held in zip(names, values, strict=True)]

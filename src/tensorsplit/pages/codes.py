@@ -52,7 +52,7 @@ def section(page: CodePage) -> str:
 
 
 def codes_page() -> str:
-    """``docs/errors.md``: every code, in their order."""
+    """Return ``docs/errors.md``: every code, in their order."""
     groups = [
         (prefix, _GROUPS[prefix], [section(page_of_code(kind)) for kind in kinds])
         for prefix, kinds in groupby(REPORTED.values(), key=lambda kind: kind.code[:3])

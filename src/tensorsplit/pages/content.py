@@ -109,7 +109,7 @@ class Page:
 
 
 def page_of(record: Operator) -> Page:
-    """The page of an operator version; ``dataclasses.asdict`` of it can be written as JSON."""
+    """Return the page of an operator version; ``dataclasses.asdict`` of it is fit for JSON."""
     return Page(
         id=record.id,
         summary=record.summary,
@@ -185,7 +185,7 @@ def _lengths(record: Operator) -> Iterator[LengthSource]:
 
 
 def _examples(record: Operator) -> Iterator[Example]:
-    """One example for each way of giving the lengths, and one for giving none."""
+    """Return one example for each way of giving the lengths, and one for giving none."""
     cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
     if record.absent is not None:
         cases.append((record.absent, "num_outputs"))
@@ -221,7 +221,7 @@ def decisions_for(record: Operator) -> tuple[Decision, ...]:
 
 
 def _decisions(record: Operator) -> Iterator[Note]:
-    """The decisions that concern a version; only a rule with a remainder refuses a wrong one."""
+    """Return the decisions that concern a version; D7 only where a rule has a remainder."""
     unused = () if _uses(remainder)(record) else (REMAINDER,)
     for decision in decisions_for(record):
         codes = tuple(kind.code for kind in decision.refusals if kind not in unused)

@@ -40,7 +40,7 @@ class Stretch:
 
 
 def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
-    """At most that many stretches (3 or more): every part, or the first and the last ones."""
+    """Return at most so many stretches (3 or more): every part, or the first and the last ones."""
     if isinstance(plan, UncountedPlan):
         shape = plan.part_shape
         return (
@@ -65,7 +65,7 @@ def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
 
 
 def _total(sizes: Sequence[Dim]) -> Dim:
-    """The sum of sizes. Equal ones are multiplied: adding a million symbols takes minutes."""
+    """Sum sizes. Equal ones are multiplied: adding a million symbols takes minutes."""
     if all(map(is_known, sizes)):
         return sum(sizes)
     total: Dim = 0
@@ -111,7 +111,7 @@ def to_scale(run: Sequence[Stretch], lengths: Sequence[int]) -> bool:
 def fitting(
     labels: Iterable[tuple[int, str]], end: int, room: Callable[[str], int]
 ) -> list[tuple[int, str]]:
-    """The labels, at their places on the axis, that have room before the next and before `end`."""
+    """Return the labels, with their places, that have room before the next and before `end`."""
     kept: list[tuple[int, str]] = []
     free = 0
     for place, label in labels:
@@ -144,7 +144,7 @@ def heading(plan: Plan) -> str:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """What the picture doesn't show: the other axes, and an axis that is dropped."""
+    """Return what the picture doesn't show: the other axes, and an axis that is dropped."""
     found = []
     shown = [f"{number} ({show_dim(dim)})" for number, dim in enumerate(plan.input_shape)]
     del shown[plan.axis]

@@ -57,7 +57,7 @@ def index() -> str:
 
 
 def differences() -> str:
-    """What changed from each version of an operator to the next, and between ONNX and OpenVINO."""
+    """Describe each change from a version of an operator to the next, and ONNX to OpenVINO."""
     found = [diff(*pair) for pair in pairwise(operators) if _are_versions(*pair)]
     found.append(diff("openvino.Split-1", "openvino.VariadicSplit-1"))
     found.append(diff("onnx.Split-18", "openvino.VariadicSplit-1"))

@@ -59,7 +59,7 @@ _LONGEST_CELL = 40
 
 
 def svg(plan: Plan, *, name: str = "split", styled: bool = True) -> str:
-    """One plan as an SVG document; see `sheet`."""
+    """Draw one plan as an SVG document; see `sheet`."""
     return sheet([(plan.operator, plan)], name=name, styled=styled)
 
 
@@ -104,7 +104,7 @@ def style() -> str:
 
 
 def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
-    """The pictures in words, for those who don't see them; of one, the title says the first."""
+    """Describe the pictures for screen readers; of a single one, the title already says it."""
     for caption, plan in figures[:_MOST_DESCRIBED]:
         if len(figures) > 1:
             yield f"{caption}: {heading(plan)}."
@@ -120,7 +120,7 @@ def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
 
 
 def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
-    """One picture and its height."""
+    """Draw one picture; return it and its height."""
     line = heading(plan) if caption == plan.operator else f"{plan.operator}: {heading(plan)}"
     if len(caption) > _LONGEST_CAPTION:  # the end of a path says more than its start
         caption = ELLIPSIS + caption[1 - _LONGEST_CAPTION :]
@@ -288,7 +288,7 @@ def _offsets(frame: _Drawing) -> Iterator[str]:
 
 
 def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
-    """The parts as rows: number, offset, size and shape; `y` is the base line of the header."""
+    """Draw the parts as rows: number, offset, size and shape; `y` is the header's base line."""
     rows = table_rows(run)
     columns = list(_columns(rows))
     for number, row in enumerate(rows):
@@ -303,7 +303,7 @@ def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[float, int]]:
-    """Where each column starts, and how many characters it holds; the widest are shortened."""
+    """Return where each column starts, and how many characters it holds; wide ones are cut."""
     columns = list(zip(*rows, strict=True))
     most = [_LONGEST_CELL] * len(columns)
     room = _WIDTH - 2 * _PAD - len(columns) * _COLUMN_GAP

@@ -110,7 +110,7 @@ def _across(plan: Plan, width: int) -> Iterator[Text]:
 
 
 def _run_across(plan: Plan, room: int) -> tuple[Sequence[Stretch], list[int]]:
-    """As many stretches as have room for what is written in them, and how much each needs."""
+    """Return as many stretches as have room for their text, and how much each needs."""
     for most in range(_MOST_ACROSS, 2, -1):
         run = stretches(plan, most)
         least = [max(map(cell_len, _cells(stretch))) for stretch in run]
@@ -121,14 +121,14 @@ def _run_across(plan: Plan, room: int) -> tuple[Sequence[Stretch], list[int]]:
 
 
 def _cells(stretch: Stretch) -> tuple[str, str]:
-    """What is written in a stretch: the part, and its length."""
+    """Return the text in a stretch: the part, and its length."""
     if stretch.part is None:
         return f" {ELLIPSIS} ", f" {stretch.label} "
     return f" {stretch.label} ", f" {show_dim(stretch.size)} "
 
 
 def _down(plan: Plan, width: int) -> Iterator[Text]:
-    """The split axis from top to bottom: the parts below each other, their offsets on the right."""
+    """Draw the axis from top to bottom: parts below each other, their offsets on the right."""
     run = stretches(plan, _MOST_DOWN)
     gutter, other = _axis(plan, plan.axis, "↓"), other_axis(plan)
     indent = cell_len(gutter) + 1
@@ -164,7 +164,7 @@ def _block_label(stretch: Stretch) -> str:
 
 
 def _table(plan: Plan, width: int) -> Iterator[Text]:
-    """A row for each part; the columns that have no room beside the others go on lines below."""
+    """Draw a row for each part; columns without room beside the others go on lines below."""
     run = stretches(plan, _MOST_ROWS)
     heads, *rows = table_rows(run)
     widths = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]

@@ -66,7 +66,7 @@ def _types(element_type: str) -> Iterator[Case]:
 
 
 def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
-    """A split by lengths in a form, or by a count (`form` is empty); at a rank and axis or any."""
+    """Build one split by lengths in a form, or by a count; the rest is sampled."""
     key = f"variadic {split} {form} {cls} {at}" if form else f"equal {split} {cls} {at}"
     rank = at[0] if at else drawn_rank(cls, key)
     axis = at[1] if at else draw(f"axis {key}", range(-rank, rank))
@@ -129,7 +129,7 @@ _OTHER_LENGTHS = {
 
 
 def _refusals() -> Iterator[Case]:
-    """What an engine has to refuse."""
+    """Yield what an engine has to refuse."""
     for kind, decision, rows in _LENGTHS:
         for lengths, form, declared in product(rows, _FORMS, ((6,), (None,))):
             yield _refused(

@@ -45,7 +45,7 @@ def case_of(
     legal: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Case:
-    """The case of a `SplitModel` with these fields; `legal` are others for what can be fed as well.
+    """Build the case of a `SplitModel` with these fields; `legal` are other legal feeds.
 
     Unless told otherwise, it declares the shape that is fed, has an output for each part, and says
     its lengths in the form of the operand; a dimension that is not declared is that of the axis.
@@ -101,7 +101,7 @@ def decision_of_type(element_type: str, extreme: bool = False) -> str:
 
 
 def kinds_of_data(element_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Plain elements and, where the type has such, extreme ones: a name and fields of a case."""
+    """Yield a name and fields for plain elements and, where the type has such, extreme ones."""
     for extreme in (False, True)[: 1 + has_extremes(element_type)]:
         decision = decision_of_type(element_type, extreme)
         fields = {"element_type": element_type, "extreme": extreme, "decision": decision}
@@ -115,12 +115,12 @@ def opsets_with(operator: str, places: tuple[str, ...]) -> list[int]:
 
 
 def bodies_of(operator: str) -> list[tuple[str, ...]]:
-    """Where a node of an operator version can be, the main graph first."""
+    """Return where a node of an operator version can be, the main graph first."""
     return [places for places in BODIES if opsets_with(operator, places)]
 
 
 def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int:
-    """One of the opsets that have the operator version and the places."""
+    """Sample one of the opsets that have the operator version and the places."""
     return draw(f"opset {key}", opsets_with(operator, places))
 
 
@@ -153,7 +153,7 @@ def drawn_rank(shape_class: str, key: str) -> int:
 
 
 def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
-    """What a use of a sequence may be told, such as positions; nothing where it can't be used."""
+    """Return the options of a use of a sequence, such as positions; none if it can't be used."""
     count = len(split.sizes)
     if not count:
         return [None] if use in ("output", "SequenceLength", "SequenceMap") else []
@@ -187,7 +187,7 @@ def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
 def drawn_simple_use(
     operator: str, places: tuple[str, ...], opset: int, key: str
 ) -> tuple[str, Any]:
-    """One of the simple uses and what it is told; none for operators without a sequence."""
+    """Sample a simple use and its option; none for operators without a sequence."""
     if operator not in SEQUENCES:
         return "", None
     use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
@@ -209,7 +209,7 @@ def drawn_use(
 
 
 def option_text(option: Any) -> str:
-    """What a use is told, as a part of an id."""
+    """Return the option of a use as a part of an id."""
     if isinstance(option, tuple):
         positions, is_runtime = option
         text = ".".join(str(position).replace("-", "m") for position in positions)

@@ -98,7 +98,7 @@ def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
 
 
 def _rows(operator: str) -> Iterator[FedRow]:
-    """What is fed to the models of an operator version."""
+    """Yield what is fed to the models of an operator version."""
     if operator in INPUT_SPLITS or operator in SEQUENCES:
         yield from _of_inputs()
     if operator in INPUT_SPLITS:
@@ -133,7 +133,7 @@ _WRONG = (
 
 
 def _of_inputs() -> Iterator[FedRow]:
-    """Another dimension for lengths that stay, and other lengths for a dimension."""
+    """Yield another dimension for lengths that stay, and other lengths for a dimension."""
     for form in ("initializer", "constant"):
         yield FedRow("7to2.4", "sum", "D6", (2, 4), 7, (2, 4), form=form)
     for (wrong, key, decision), form in product(_WRONG, ("runtime", "overridable")):

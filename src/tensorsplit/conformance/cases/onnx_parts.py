@@ -62,7 +62,7 @@ def cases() -> Iterator[Case]:
 
 
 def _everywhere(operator: str) -> Iterator[Case]:
-    """Each way to say the lengths, in each place, for each class of shapes; all else is drawn."""
+    """Yield each encoding of the lengths, in each place, for each class of shapes."""
     for wording in WORDINGS[operator]:
         key = f"{operator} {wording.name} {wording.form}"
         nested = [(places, draw(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
@@ -130,7 +130,7 @@ _USED = {
 
 
 def _uses(operator: str) -> Iterator[Case]:
-    """What is done with a sequence: each use, told each thing it can be told."""
+    """Yield each use of a sequence with each of its options."""
     for wording in WORDINGS[operator] if operator in SEQUENCES else ():
         if wording.form not in ("initializer", "runtime", "absent"):
             continue
@@ -241,7 +241,7 @@ TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
 
 
 def lengths_of(operator: str, sizes: tuple[int, ...], **attributes: int) -> dict[str, Any]:
-    """Parts of these lengths as a version expresses them, and other attributes."""
+    """Express parts of these lengths in a version, with other attributes."""
     if operator in ATTRIBUTE_SPLITS:
         return {"sizes": sizes, "attributes": {"split": sizes, **attributes}}
     operand = CaseOperand(sizes, "initializer")
@@ -252,7 +252,7 @@ _MANY = 300
 
 
 def _edges() -> Iterator[Case]:
-    """What engines were seen to trip over: outputs without a name, unknown counts, many parts."""
+    """Yield what engines were seen to get wrong: unnamed outputs, unknown counts, many parts."""
     for operator in SPLITS:
         text = "string" if operator != SPLITS[0] else "double"  # the first version has no strings
         rows: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
@@ -309,7 +309,7 @@ def _edge(
 
 
 def _unknown_counts(operator: str) -> Iterator[Case]:
-    """Lengths of which not even the number is declared; a default that does not fit."""
+    """Yield lengths whose number is not declared, and a default that does not fit."""
     is_sequence = operator in SEQUENCES
     for declared, sizes in product(((6,), ("N",)), ((2, 4), (6,), (1, 0, 5))):
         yield _edge(

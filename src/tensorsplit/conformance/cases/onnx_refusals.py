@@ -47,7 +47,7 @@ class RefusedNode:
     form: str = ""
 
     def __repr__(self) -> str:
-        """What draws go by: it stays as it is, so that cases keep their ids."""
+        """Return the key that sampling uses: it stays as it is, so that cases keep their ids."""
         said = ", ".join(f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
         return f"Refused({said})".replace(", form=", ", spelling=")
 
@@ -101,7 +101,7 @@ def cases() -> Iterator[Case]:
 
 
 def _everywhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
-    """Rows in the main graph, of a known and an unknown dimension, and in one other place."""
+    """Yield rows in the main graph, of a known and an unknown dimension, and in one other place."""
     for row in rows:
         for shape_class in ("static", "dynamic-axis")[: 1 + bool(row.shape)]:
             yield _refusal(operator, row, shape_class=shape_class)
@@ -111,7 +111,7 @@ def _everywhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
 
 
 def _somewhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
-    """Rows in the main graph, or (drawn) elsewhere; in both where engines fold constants."""
+    """Yield rows in the main graph or a sampled place; in both where engines fold constants."""
     for row in rows:
         first, *others = _everywhere(operator, [row])
         other = draw(f"somewhere {operator} {row}", others)
@@ -139,7 +139,7 @@ _WRONG_LENGTHS = (
 
 
 def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
-    """Lengths that make no split of 6, said in every way that the version has."""
+    """Yield lengths that make no split of 6, in every encoding of the version."""
     rows = [
         (f"{kind}-{lengths_text(lengths)}", key, decision, lengths, len(lengths))
         for kind, decision, key, wrong in _WRONG_LENGTHS
@@ -165,7 +165,7 @@ def _unequal() -> Iterator[RefusedNode]:
 
 
 def _counts() -> Iterator[RefusedNode]:
-    """Counts that Split-18 does not take, and none or lengths beside one."""
+    """Yield counts that Split-18 does not take, and none or lengths beside one."""
     said: dict[str, Any]
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
         said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
@@ -211,7 +211,7 @@ def _chunks() -> Iterator[RefusedNode]:
 
 
 def _two(operator: str, **attributes: int) -> dict[str, Any]:
-    """Two parts as a version expresses them, and other attributes."""
+    """Express two parts in a version, with other attributes."""
     said = lengths_of(operator, (2, 4), **attributes)
     return {"outputs": len(said.pop("sizes")), **said}
 
@@ -233,7 +233,7 @@ def _axes_and_types(operator: str) -> Iterator[RefusedNode]:
 
 
 def _other_inputs(operator: str) -> Iterator[RefusedNode]:
-    """No lengths, nor the length of chunks; and defaults or fed values that make no split."""
+    """Yield inputs that are no lengths and no chunk length, and wrong defaults or fed values."""
     is_split = operator in SPLITS
     rows: list[tuple[str, Any, str, int]] = [
         ("lengths-float", (2.0, 4.0), "float", 2),
@@ -259,7 +259,7 @@ def _other_inputs(operator: str) -> Iterator[RefusedNode]:
 
 
 def _positions(operator: str) -> Iterator[Case]:
-    """Positions that a sequence of two does not have."""
+    """Yield positions that a sequence of two does not have."""
     for position in (2, -3, 100, 2**40, -(2**63)):
         name = f"at{position}".replace("-", "m")
         row = RefusedNode(name, ("position",), "D19", operand=CaseOperand((2, 4), "initializer"))
@@ -279,7 +279,7 @@ def _positions(operator: str) -> Iterator[Case]:
 
 
 def _of_other_versions() -> Iterator[Case]:
-    """Operands that another version of the operator has."""
+    """Yield operands that another version of the operator has."""
     lengths = CaseOperand((2, 4), "initializer")
     for operators, name, said in (
         (SPLITS[:-1], "num_outputs", {"attributes": {"num_outputs": 2}}),

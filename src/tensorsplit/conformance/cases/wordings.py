@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 def draw(key: str, options: Sequence[_T]) -> _T:
-    """One of the options, always the same for a key, whatever other cases there are.
+    """Sample one of the options, always the same for a key, whatever other cases there are.
 
     What is drawn is part of the id as far as it matters, so that an id that is gone after a change
     of the options is no other case under the same name.
@@ -25,7 +25,7 @@ def draw(key: str, options: Sequence[_T]) -> _T:
 
 
 def lengths_text(lengths: Sequence[Any]) -> str:
-    """Lengths as a part of an id; many equal ones are counted."""
+    """Return lengths as a part of an id; many equal ones are counted."""
     text = ".".join(f"{length}".replace("-", "m") for length in lengths)
     return text if len(text) <= 16 else f"{len(lengths)}parts"
 
@@ -151,12 +151,12 @@ class Wording:
         return f"{self.name}{text}of{split.dim}"
 
     def drawn(self, key: str, *, of_nothing: bool = False) -> Stated:
-        """One of the splits, of a dimension of 0 or of another, always the same for a key."""
+        """Sample one of the splits, of a dimension of 0 or another, the same for a key."""
         return draw(f"cut {key}", [split for split in self.splits if (not split.dim) == of_nothing])
 
 
 def _another(split: Stated) -> Any:
-    """Something else that could be said: what was said first, before another value was fed."""
+    """Return another legal value, to be held first, before the right one is fed."""
     if not isinstance(split.said, tuple):
         return split.said + 1
     turned = split.said[::-1]
@@ -166,7 +166,7 @@ def _another(split: Stated) -> Any:
 
 
 def _by_input(name: str, splits: tuple[Stated, ...], rule: str, **rest: Any) -> tuple[Wording, ...]:
-    """The same said by each kind of input; an overridable one is left alone, and overridden."""
+    """Yield the same split with each kind of input; an overridable one is kept, and overridden."""
     rest = {"operand": "int64", **rest}
     several = tuple(
         s for s in splits if s.dim and (not isinstance(s.said, tuple) or len(s.said) > 1)
@@ -291,7 +291,7 @@ _ELSEWHERE = {
 
 
 def rule(operator: str, *keys: str) -> str:
-    """What is tested, in our words, and where the standard says it; `keys` are short names."""
+    """Return what is tested, and its place in the standard; `keys` are short names."""
     vendor, _, name = operator.partition(".")
     page = {"onnx": "ONNX", "openvino": "OpenVINO"}[vendor]
     said = [f"{_WORDS[key][1]} ({_ELSEWHERE.get((operator, key), _WORDS[key][0])})" for key in keys]

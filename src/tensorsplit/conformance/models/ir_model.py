@@ -49,7 +49,7 @@ class _IrWriter:
         inputs: Sequence[tuple[int, int, str, Shape]],
         outputs: Sequence[tuple[str, Shape, str]],
     ) -> int:
-        """Any layer, from the ends of its edges and the types, shapes and names it gives."""
+        """Write any layer, from the ends of its edges and its outputs' types, shapes, names."""
         number = len(self.layers)
         text = f'<layer id="{number}" name="{name}" type="{kind}" version="opset1">{attributes}'
         if inputs:
@@ -98,7 +98,7 @@ def build(model: SplitModel, rng: np.random.Generator) -> Built:
 
 
 def pack(array: Array, element_type: str) -> bytes:
-    """The elements as an IR's weights hold them: little-endian, small ones packed from low bits."""
+    """Pack elements as an IR's weights hold them: little-endian, small ones from low bits."""
     if element_type == "string":
         words = [str(word).encode() for word in array.reshape(-1)]
         ends = np.cumsum([0, *map(len, words)]).astype("<i4")

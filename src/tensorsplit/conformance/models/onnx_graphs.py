@@ -49,7 +49,7 @@ class Value:
     def into(
         self, name: str, make: Callable[[Any], Any], is_sequence: bool = False, **changes: Any
     ) -> Value:
-        """What is made of it; nothing is expected of that if nothing is expected of it."""
+        """Apply a function; nothing is expected of the result if nothing is expected of this."""
         found = None if self.expected is None else make(self.expected)
         return replace(self, name=name, expected=found, is_sequence=is_sequence, **changes)
 
@@ -95,7 +95,7 @@ class Scope:
         return Value(name, kind, declared, self.arrays[name])
 
     def like(self, x: Value, name: str) -> Value:
-        """More data, of the same shape and declared in the same way."""
+        """Return more data, of the same shape and declared in the same way."""
         return self.data(name, x.expected.shape, x.shape)
 
     def initializer(self, name: str, array: Array) -> str:
@@ -143,7 +143,7 @@ class NodeBlock:
         return helper.make_graph(self.nodes, name, given, made)
 
     def renamed(self, values: Iterable[Value]) -> list[Value]:
-        """Values of a body as they come out of its node."""
+        """Return values of a body under the names that its node gives them."""
         return [self.like(value, f"y{n}") for n, value in enumerate(values)]
 
 
@@ -241,7 +241,7 @@ def _lengths(block: NodeBlock) -> list[str]:
 
 
 def _shapes(model: SplitModel, x: Value) -> list[Shape]:
-    """What is declared of parts: their lengths only where the model knows that of the data."""
+    """Return the declared shapes of parts; lengths only where the model knows those of the data."""
     if not x.shape:
         return [()] * model.outputs
     axis = model.axis if -len(x.shape) <= model.axis < len(x.shape) else 0
@@ -252,7 +252,7 @@ def _shapes(model: SplitModel, x: Value) -> list[Shape]:
 
 
 def _any_part(model: SplitModel, x: Value) -> Shape:
-    """What is declared of every part of a sequence."""
+    """Return what is declared of every part of a sequence."""
     if not -len(x.shape) <= model.axis < len(x.shape):
         return x.shape
     return _of_length(model, x.shape, None)
@@ -266,7 +266,7 @@ def _of_length(model: SplitModel, shape: Shape, length: int | None) -> tuple[Any
 
 
 def _if(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
-    """Both branches split, one of them what was asked for, the other one other data."""
+    """Split in both branches: in one as the case says, in the other one other data."""
     scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
     cond = scope.input(f"{prefix}cond", "bool", np.array(scope.rng.integers(2) == 0), ())
@@ -281,7 +281,7 @@ def _if(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
 
 
 def _loop(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
-    """A body that splits one of two tensors in turn; what comes out is the last turn's parts."""
+    """Split one of two tensors in turn in a body; the last turn's parts come out."""
     scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
     body = block.inside("b_")
@@ -302,7 +302,7 @@ def _loop(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
 
 
 def _start(scope: Scope, value: Value, name: str) -> str:
-    """What a loop would give for a part if its body never ran."""
+    """Return what a loop would give for a part if its body never ran."""
     shape = tuple(dim if isinstance(dim, int) else 1 for dim in value.shape)
     shape = shape if value.expected is None else value.expected.shape
     array = data.values(value.element_type, shape, scope.rng)
@@ -353,7 +353,7 @@ _BODIES = {"if": _if, "loop": _loop, "scan": _scan, "function": _function}
 
 
 def free_names(nodes: Iterable[NodeProto], inputs: Iterable[ValueInfoProto] = ()) -> list[str]:
-    """The names that nodes use and neither they nor inputs make, in the order of first use."""
+    """List the names that nodes use and neither they nor inputs make, by first use."""
     made = {entry.name for entry in inputs}
     found: dict[str, None] = {}
     for node in nodes:
@@ -369,7 +369,7 @@ def _names(values: Iterable[Value]) -> list[str]:
 
 
 def _at(block: NodeBlock, parts: Value) -> list[Value]:
-    """SequenceAt: `option` holds the positions, and whether they come at run time."""
+    """Use SequenceAt: `option` holds the positions, and whether they come at run time."""
     outputs = []
     for number, position in enumerate(block.scope.model.option[0]):
         inputs = [parts.name, *_position(block, number)]
@@ -390,13 +390,13 @@ def _position(block: NodeBlock, number: int = 0) -> list[str]:
 
 
 def _length(block: NodeBlock, parts: Value) -> list[Value]:
-    """SequenceLength."""
+    """Use SequenceLength."""
     count = parts.into(f"{block.prefix}y0", lambda items: np.array(len(items)), shape=())
     return block.add("SequenceLength", [parts.name], [replace(count, element_type="int64")])
 
 
 def _insert(block: NodeBlock, parts: Value) -> list[Value]:
-    """SequenceInsert of another tensor at the position `option`; None: at the end."""
+    """Use SequenceInsert of another tensor at the position `option`; None: at the end."""
     model = block.scope.model
     extra = block.scope.data("extra", _of_length(model, model.shape, 2), parts.shape)
 
@@ -410,7 +410,7 @@ def _insert(block: NodeBlock, parts: Value) -> list[Value]:
 
 
 def _erase(block: NodeBlock, parts: Value) -> list[Value]:
-    """SequenceErase of the part at the position `option`; None: the last one."""
+    """Use SequenceErase of the part at the position `option`; None: the last one."""
     option = block.scope.model.option
     place = option[0][0] if option else -1
 
@@ -422,7 +422,7 @@ def _erase(block: NodeBlock, parts: Value) -> list[Value]:
 
 
 def _concat(block: NodeBlock, parts: Value) -> list[Value]:
-    """ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
+    """Use ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
     model = block.scope.model
     said: dict[str, Any] = {"axis": model.axis}
     shape, join = parts.shape, partial(np.concatenate, axis=model.axis)
@@ -452,7 +452,7 @@ def _each(block: NodeBlock, parts: Value) -> list[Value]:
 
 
 def _map(block: NodeBlock, parts: Value) -> list[Value]:
-    """SequenceMap with a body that hands each part on."""
+    """Use SequenceMap with a body that hands each part on."""
     body = block.inside("m_")
     one, two = (body.like(parts, name, is_sequence=False) for name in ("in", "out"))
     body.add("Identity", [one.name], [two])

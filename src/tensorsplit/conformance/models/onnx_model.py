@@ -26,7 +26,7 @@ class CaseOperand:
     declared: Shape | None = None  # the shape that a graph input declares; None: of the value
 
     def __repr__(self) -> str:
-        """What draws go by: it stays as it is, so that cases keep their ids."""
+        """Return the key that sampling uses: it stays as it is, so that cases keep their ids."""
         said = f"value={self.value!r}, spelling={self.form!r}, element_type={self.element_type!r}"
         return f"Operand({said}, default={self.default!r}, declared={self.declared!r})"
 

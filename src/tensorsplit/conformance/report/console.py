@@ -116,7 +116,7 @@ def _deviations(groups: Sequence[Group], *, piped: bool) -> Iterator[RenderableT
 
 
 def _succession(found: Succession, *, piped: bool) -> Iterator[RenderableType]:
-    """What changed from one version of a subject to the next, the first cases of each kind."""
+    """Yield what changed between versions of a subject, the first cases of each kind."""
     before, after = (
         f"{subject.version}{f' ({subject.date})' if subject.date else ''}"
         for subject in (found.before, found.after)

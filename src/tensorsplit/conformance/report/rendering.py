@@ -117,7 +117,7 @@ def _environment() -> Environment:
 
 
 def _one_line(text: str) -> str:
-    """Text of an engine on one line, with what Markdown or HTML would take for its own escaped."""
+    """Put an engine's text on one line, escaped for Markdown and HTML."""
     return _MARKS.sub(r"\\\1", printable(" ".join(text.split())))
 
 
@@ -143,7 +143,7 @@ def _policy(css: str, script: str) -> str:
 
 
 def _packed(content: Any) -> str:
-    """JSON, compressed, in base64: nothing in it can end the element that it is in."""
+    """Compress JSON to base64: nothing in it can end the element that it is in."""
     text = json.dumps(content, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
 
@@ -200,7 +200,7 @@ def _picture(operator: str, split: CaseSplit) -> str:
 
 
 def _lines(document: Document, scripts: Scripts) -> dict[str, Any]:
-    """The reproductions, by case and subject, as numbers of lines, most of which they share."""
+    """Return the reproductions, by case and subject, as numbers of shared lines."""
     lines: dict[str, int] = {}
     found: dict[str, dict[str, list[int]]] = {}
     for result in document.results:

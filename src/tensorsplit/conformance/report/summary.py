@@ -86,7 +86,7 @@ class Succession:
     changes: tuple[OutcomeChange, ...]  # for the worse first, and by the outcome that is worse
 
     def to_json(self) -> dict[str, Any]:
-        """The names of both, and the ids of the cases with their outcomes before and after."""
+        """Return the names of both, and the ids of the cases with both outcomes."""
         changed = [
             {"case": case, "before": change.before.key, "after": change.after.key}
             for change in self.changes
@@ -166,7 +166,7 @@ def _by_version(operator: str) -> tuple[str, int]:
 
 
 def _groups(document: Document) -> list[Group]:
-    """Worst first, by subject as they were run; new deviations first, then those of many cases."""
+    """Group by subject, as they were run; new deviations first, then those of many cases."""
     subjects = {subject.name: subject for subject in document.subjects}
     places = list(subjects)
     alike: dict[tuple[Outcome, str, str], list[Result]] = defaultdict(list)
@@ -186,7 +186,7 @@ def _groups(document: Document) -> list[Group]:
 
 
 def _gist(result: Result) -> str:
-    """What a deviation is about: the known one it belongs to, or its words without the values."""
+    """Return what a deviation is about: its known deviation, or its text without the values."""
     if result.deviation:
         return f"known {result.deviation}"
     words = _AGAIN.sub(r"\1", _VALUE.sub("#", result.detail or result.output))

@@ -226,7 +226,7 @@ SUBJECTS: Mapping[str, Adapter] = {
 
 
 def traits(source: str) -> dict[str, Any]:
-    """What the adapter of a user says of itself: the fields of `Traits`; SplitError as for `load`.
+    """Return the fields of `Traits` that a user's adapter gives; SplitError as for `load`.
 
     Called in a process of its own, as are `prepare` and `perform`.
     """
@@ -278,7 +278,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
 
 
 def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What our own engine makes of a model that a tool has returned; SplitError as of ``run``."""
+    """Run a model that a tool has returned in our own engine; SplitError as of ``run``."""
     return tensorsplit.run(onnx.load_from_string(model), inputs)
 
 
@@ -352,7 +352,7 @@ def load(name: str) -> Adapter:
 
 
 def title(name: str) -> str:
-    """What a subject is called in reports: a file by its stem, a module by its last part."""
+    """Return a subject's name in reports: a file by its stem, a module by its last part."""
     return Path(name).stem if _is_path(name) else name.rpartition(".")[2]
 
 
@@ -389,6 +389,6 @@ def _unknown(name: str, why: str) -> SplitError:
 
 
 def missing(name: str, why: str, fix: str = "install what it needs") -> SplitError:
-    """That a subject can't be imported."""
+    """Return the error that a subject can't be imported."""
     problem = f"{show_path(name)} can't be imported: {why}"
     return SplitError(ENGINE_MISSING, problem, fix, parameter="engine")

@@ -10,7 +10,7 @@ import onnx
 
 
 def convert(model: bytes, target_opset: int) -> bytes:
-    """Our own converter."""
+    """Convert with our own converter."""
     from tensorsplit import convert as convert_model
 
     found = convert_model(onnx.load_from_string(model), opset=target_opset)
@@ -18,7 +18,7 @@ def convert(model: bytes, target_opset: int) -> bytes:
 
 
 def lower_to_portable(model: bytes, target_opset: int) -> bytes:
-    """Our own lowering, to the subset of ONNX that most engines run."""
+    """Lower to the subset of ONNX that most engines run."""
     from tensorsplit import lower
 
     del target_opset
@@ -27,7 +27,7 @@ def lower_to_portable(model: bytes, target_opset: int) -> bytes:
 
 
 def lower_to_onnxruntime(model: bytes, target_opset: int) -> bytes:
-    """Our own lowering, to what onnxruntime runs."""
+    """Lower to what onnxruntime runs."""
     from tensorsplit import lower
 
     del target_opset
@@ -36,7 +36,7 @@ def lower_to_onnxruntime(model: bytes, target_opset: int) -> bytes:
 
 
 def lower_to_openvino(model: bytes, target_opset: int) -> bytes:
-    """Our own lowering, to what OpenVINO runs."""
+    """Lower to what OpenVINO runs."""
     from tensorsplit import lower
 
     del target_opset
@@ -45,7 +45,7 @@ def lower_to_openvino(model: bytes, target_opset: int) -> bytes:
 
 
 def infer_shapes(model: bytes, target_opset: int) -> bytes:
-    """Onnx's shape inference, strict and with data propagation: all that it can say."""
+    """Infer shapes with onnx, strict and with data propagation."""
     del target_opset
     found = onnx.shape_inference.infer_shapes(
         onnx.load_from_string(model), check_type=True, strict_mode=True, data_prop=True
@@ -54,7 +54,7 @@ def infer_shapes(model: bytes, target_opset: int) -> bytes:
 
 
 def convert_by_onnx(model: bytes, target_opset: int) -> bytes:
-    """Onnx's version converter."""
+    """Convert with onnx's version converter."""
     from onnx import version_converter
 
     found = version_converter.convert_version(onnx.load_from_string(model), target_opset)
@@ -62,7 +62,7 @@ def convert_by_onnx(model: bytes, target_opset: int) -> bytes:
 
 
 def convert_by_onnxscript(model: bytes, target_opset: int) -> bytes:
-    """Onnxscript's version converter, on a model in onnxscript's own representation.
+    """Convert with onnxscript's version converter, on a model in its own representation.
 
     Given a ``ModelProto``, it does the same to the nodes and leaves the opset imports as they were
     (measured on 0.7.2), which would hide what it does to each node.
@@ -75,7 +75,7 @@ def convert_by_onnxscript(model: bytes, target_opset: int) -> bytes:
 
 
 def optimize_by_onnxscript(model: bytes, target_opset: int) -> bytes:
-    """Onnxscript's optimizer."""
+    """Optimize with onnxscript."""
     from onnx_ir.passes import PassError
     from onnxscript import optimizer
 
@@ -87,7 +87,7 @@ def optimize_by_onnxscript(model: bytes, target_opset: int) -> bytes:
 
 
 def slim(model: bytes, target_opset: int) -> bytes:
-    """Onnxslim."""
+    """Optimize with onnxslim."""
     import onnxslim
 
     del target_opset
@@ -104,7 +104,7 @@ def simplify(model: bytes, target_opset: int) -> bytes:
 
 
 def optimize_by_onnxoptimizer(model: bytes, target_opset: int) -> bytes:
-    """onnxoptimizer, with the passes that it applies by itself."""
+    """Optimize with onnxoptimizer and its default passes."""
     import onnxoptimizer
 
     del target_opset

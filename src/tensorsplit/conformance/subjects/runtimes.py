@@ -23,7 +23,7 @@ from tensorsplit.engines.adapters import is_ir, ordered
 def run_numpy(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Our own engine."""
+    """Run in our own engine."""
     import tensorsplit
 
     del outputs
@@ -63,7 +63,7 @@ def _from_tvm(value: Any) -> Any:
 def run_iree(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """IREE: ONNX through torch-mlir, compiled by LLVM for the CPU.
+    """Run in IREE: ONNX through torch-mlir, compiled by LLVM for the CPU.
 
     This is what the command iree-import-onnx does, then compile and call. The compiler runs in a
     process of its own. What kills that process kills this one too, so that a crash is seen as one.
@@ -104,7 +104,7 @@ def run_iree(
 def run_opencv(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """OpenCV's dnn module; an output without elements may come out as None."""
+    """Run in OpenCV's dnn module; an output without elements may come out as None."""
     import cv2
 
     del weights
@@ -117,7 +117,7 @@ def run_opencv(
 def run_tract(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """tract; where the model leaves the shape of an input open, it gets that of what is fed."""
+    """Run in tract; an input whose shape the model leaves open gets that of what is fed."""
     import tract
 
     del weights
@@ -138,7 +138,7 @@ def run_tract(
 def run_tinygrad(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Tinygrad's ONNX runner, on the device that tinygrad chooses.
+    """Run in tinygrad's ONNX runner, on the device that tinygrad chooses.
 
     Its CPU device needs clang. Where there is none, and no device is asked for in ``DEV``, its
     interpreter in Python does the work.
@@ -163,7 +163,7 @@ def run_tinygrad(
 def run_onnx2torch(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """onnx2torch: ONNX as a PyTorch module."""
+    """Run in onnx2torch: ONNX as a PyTorch module."""
     import onnx2torch
     import torch
 
@@ -178,7 +178,7 @@ def run_onnx2torch(
 
 
 def _to_torch(array: Any) -> Any:
-    """An array as a tensor; one of bfloat16 by its bits, as PyTorch takes none of NumPy's."""
+    """Make a tensor of an array; one of bfloat16 by its bits, as PyTorch takes none of NumPy's."""
     import torch
 
     is_bfloat16 = array.dtype == ml_dtypes.bfloat16
@@ -197,7 +197,7 @@ def _from_torch(tensor: Any) -> Any:
 def run_jaxonnxruntime(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """jaxonnxruntime, with 64-bit types, which JAX has only if it is asked."""
+    """Run in jaxonnxruntime, with 64-bit types, which JAX has only on request."""
     import jax
     from jaxonnxruntime import call_onnx
 

@@ -98,7 +98,7 @@ def _in_force(name: str, opset: int, vendor: str) -> Operator:
 
 
 def versions_of(word: str) -> list[Operator]:
-    """The versions that a word may mean: an identifier, or a name with or without its vendor."""
+    """Return the versions that a word may mean: an identifier, or a name with or without vendor."""
     vendor, _, name = word.rpartition(".")
     return [
         record
@@ -108,7 +108,7 @@ def versions_of(word: str) -> list[Operator]:
 
 
 def operator_named(operator: str | Operator, opset: int | None = None) -> Operator:
-    """The operator version that is meant; TS101 if none, TS703 for one version with an opset.
+    """Find the operator version; TS101 if there is none, TS703 for one version with an opset.
 
     It is a record, an identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
     ``openvino.Split``, which is looked up at the opset, or at the newest one.

@@ -29,7 +29,7 @@ def _data(elements: tuple[str, ...]) -> TypeConstraint:
 
 
 def _newer(record: Operator, version: int, summary: str, **changes: Any) -> Operator:
-    """The next version: what is not named is as before; notes are added to those there are."""
+    """Derive the next version: what is not named is as before; notes are added."""
     page = record.source.rpartition("-")[0]
     changes["notes"] = {**record.notes, **changes.get("notes", {})}
     source = f"{page}-{version}"
