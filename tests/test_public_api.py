@@ -37,6 +37,10 @@ SIGNATURES: dict[str, str] = {
     "run": "(model, inputs, *, engine='auto', memory=None, timeout=None)",
     "session": ("(model, *, engine='auto', lower=False, isolate=None, memory=None, timeout=None)"),
     "Session.run": "(self, inputs)",
+    "verify": (
+        "(model, other, *, inputs=None, seed=0, engines=(), rtol=None, atol=None, memory=None,"
+        " timeout=None)"
+    ),
     "PreparedSplit.__call__": "(self, input, *, copy=False, out=None)",
 }
 """The parameters of each function, by the names of the standards."""
@@ -53,6 +57,8 @@ NAMES = {
         "SplitPlan",
         "BufferPool",
         "native",
+        "verify",
+        "Verification",
     ),
 }
 """What the design promises."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tensorsplit.core.records import operators
     from tensorsplit.engines import run, session
     from tensorsplit.engines.sessions import Session
+    from tensorsplit.engines.verification import Verification, verify
     from tensorsplit.model.check.checker import check
     from tensorsplit.model.convert import convert
     from tensorsplit.model.infer.filling import infer_shapes
@@ -41,6 +42,7 @@ __all__ = [
     "SplitError",
     "SplitPlan",
     "SplitWarning",
+    "Verification",
     "check",
     "convert",
     "diff",
@@ -57,6 +59,7 @@ __all__ = [
     "split",
     "split_to_sequence",
     "variadic_split",
+    "verify",
 ]
 
 
@@ -69,6 +72,7 @@ _MODULES = {
     "SplitError": "core.errors",
     "SplitPlan": "core.plan",
     "SplitWarning": "core.errors",
+    "Verification": "engines.verification",
     "check": "model.check.checker",
     "convert": "model.convert",
     "diff": "core.differences",
@@ -82,6 +86,7 @@ _MODULES = {
     "split": "arrays.eager",
     "split_to_sequence": "arrays.eager",
     "variadic_split": "arrays.eager",
+    "verify": "engines.verification",
 }
 """The module of each name."""
 

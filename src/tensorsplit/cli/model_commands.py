@@ -30,7 +30,7 @@ from tensorsplit.cli.screen import (
     say,
     show,
 )
-from tensorsplit.cli.verifying import Verification, verifies
+from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET
 from tensorsplit.core.errors import count_of, printable
 
@@ -149,7 +149,7 @@ def convert(
     opset: int | None,
     to_variadic: bool,
     engines: Sequence[str],
-    verification: Verification | None,
+    verification: VerificationOptions | None,
     output: Output,
 ) -> int:
     """Convert an ONNX model to another opset, up or down.
@@ -235,7 +235,7 @@ def lower(
     *,
     model: str,
     target: str,
-    verification: Verification | None,
+    verification: VerificationOptions | None,
     output: Output,
 ) -> int:
     """Rewrite the splits and sequences of an ONNX model for an engine.
@@ -292,7 +292,10 @@ def _engine_of(target: str) -> list[str]:
 
 
 def _verdict(
-    verification: Verification | None, opened: OnnxModel, made: ModelProto, others: Sequence[str]
+    verification: VerificationOptions | None,
+    opened: OnnxModel,
+    made: ModelProto,
+    others: Sequence[str],
 ) -> tuple[list[str], bool]:
     """Verify where ``--verify`` was given; return the result, and whether all is well."""
     if verification is None:

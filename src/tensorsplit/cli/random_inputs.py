@@ -97,32 +97,17 @@ class InputChoice:
         Raises:
             SplitError: TS1xx to TS3xx, TS511 if no random inputs fit; TS701, TS703 for the options.
         """
+        from tensorsplit.model.fitting_inputs import complete_inputs
+
         made = self.given(source)
         shapes = read_input_shapes(self.shapes, source.inputs)
-        others = [entry for entry in source.inputs if entry.name not in made.feeds]
-        wanted = [entry for entry in others if not entry.has_default or entry.name in shapes]
-        if not wanted:
-            return made
-        from tensorsplit.model.feeds import check_feeds
-        from tensorsplit.model.fitting_inputs import fit_inputs, is_whole
-
-        made.seed, given = self.seed or 0, dict(made.feeds)
-        fit = fit_inputs(source, wanted, given, shapes, made.seed)
-        if fit.problem is not None:  # perhaps because of a default
-            both = [entry for entry in others if entry in wanted or is_whole(entry)]
-            other = fit_inputs(source, both, given, shapes, made.seed)
-            fit, wanted = (fit, wanted) if other.problem else (other, both)
-        made.feeds |= fit.values(np.random.default_rng(made.seed))
-        try:
-            check_feeds(source.inputs, made.feeds)
-        except SplitError as error:  # a shape that is given contradicts the declared one
-            fit.problem = error
-        made.random = fit.shapes
-        if fit.problem is not None:
-            other = fit_inputs(source, wanted, given, {}, made.seed)
-            made.random = made.random if other.problem else other.shapes
+        completed = complete_inputs(source, made.feeds, shapes, self.seed or 0)
+        made.feeds, made.random = completed.feeds, completed.random
+        if made.random:
+            made.seed = self.seed or 0
+        if completed.problem is not None:
             with made.explained():
-                raise fit.problem
+                raise completed.problem
         return made
 
 

@@ -31,7 +31,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
-from tensorsplit.cli.verifying import SIZE, judged_by, limit_options, tolerance_options
+from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.cli.words import ENGINE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 from tensorsplit.core.outputs import Content
@@ -117,7 +117,8 @@ def run(
     than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
     """
     from tensorsplit import engines
-    from tensorsplit.engines.compare import compare
+    from tensorsplit.engines.compare import Tolerance, compare
+    from tensorsplit.model.exactness import moved_outputs
 
     if style is not None and folder is None:
         raise click.UsageError("--format needs -o DIR")
@@ -136,8 +137,11 @@ def run(
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
         outputs = engines.run(source, inputs.feeds, engine=engine, **limits)
-    judging = judged_by(source, rtol, atol, tolerance) | limits if others else {}
-    judging |= {"reference": outputs, "reference_name": engine}
+    judging = {"reference": outputs, "reference_name": engine, **limits}
+    if tolerance is not None:  # the largest difference in any output; 0 compares the bits of all
+        judging["tolerance"] = Tolerance(0, tolerance) if tolerance else None
+    elif others:
+        judging |= {"tolerance": Tolerance(rtol, atol), "moved": moved_outputs(source)}
     same, verdicts = True, []
     for other in dict.fromkeys(others):
         found = compare(source, inputs.feeds, [other], **judging)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,11 @@ import click
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
-from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
 
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference
+    from tensorsplit.engines.verification import Verification
     from tensorsplit.model.graph.reading import OnnxModel
-
-OURS = "numpy"
 
 
 class _Size(click.FloatRange):
@@ -109,7 +107,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 for name, value in needing.items():
                     if value is not None:
                         raise click.UsageError(f"{name} needs --verify")
-            made = Verification(choice, rtol, atol, limits) if verify else None
+            made = VerificationOptions(choice, rtol, atol, limits) if verify else None
             return command(verification=made, **options)
 
         return with_verification
@@ -118,7 +116,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class VerificationOptions:
     """What a model and its rewriting are run with, and how their outputs are compared."""
 
     choice: InputChoice
@@ -131,58 +129,43 @@ class Verification:
     ) -> tuple[list[str], bool]:
         """Run both models with our own operators, and with other engines.
 
-        What each engine makes of the rewritten model is compared with what our own operators make
-        of the original.
-
         Returns:
             What was found, as lines, and whether everything is as it has to be.
         """
-        from tensorsplit import engines
-        from tensorsplit.engines.compare import compare
+        from tensorsplit.engines.compare import Tolerance
+        from tensorsplit.engines.verification import verify_on
 
         inputs = self.choice.completed(source)
-        lines = [f"{name} is not installed, and was not run" for name in missing(others)]
-        first, *rest = dict.fromkeys([OURS, *(name for name in others if not missing([name]))])
         with inputs.explained():
-            try:
-                expected = engines.run(source, inputs.feeds, **self.limits)
-            except SplitError as error:
-                if error.kind is not UNSUPPORTED_NODE or not rest:
-                    raise
-                lines.append(f"numpy does not run it: {error}")
-                first, *rest = rest
-                expected = engines.run(source, inputs.feeds, engine=first, **self.limits)
-        judging = judged_by(source, self.rtol, self.atol) | self.limits
-        judging |= {"reference": expected, "reference_name": first}
-        is_verified = True
-        for engine in (first, *rest):
-            found = compare(made, inputs.feeds, [engine], **judging)
-            wrong = [f"NOT verified: {each}" for each in found if not each.is_allowed]
-            same = f"verified: on {inputs}, {engine} gives {same_as(found, expected)}"
-            lines += wrong or [same, *(f"  {each}" for each in found)]
-            is_verified &= not wrong
-            if engine != first:
-                before = compare(source, inputs.feeds, [engine], **judging)
-                lines += [f"the original model: {each}" for each in before if not each.is_allowed]
-        return lines + ([] if is_verified else inputs.failing()), is_verified
+            found = verify_on(
+                source,
+                made,
+                inputs.feeds,
+                engines=others,
+                tolerance=Tolerance(self.rtol, self.atol),
+                limits=self.limits,
+            )
+        lines = list(_lines(found, str(inputs)))
+        return lines + ([] if found else inputs.failing()), bool(found)
 
 
-def judged_by(
-    source: OnnxModel, rtol: float | None, atol: float | None, size: float | None = None
-) -> dict[str, Any]:
-    """Return how outputs are compared, as arguments of `compare`: what is only moved, bit for bit.
+def _lines(found: Verification, inputs: str) -> Iterator[str]:
+    """Yield what a verification found."""
+    yield from (f"{name} is not installed, and was not run" for name in found.missing)
+    if found.refusal is not None:
+        yield f"numpy does not run it: {found.refusal}"
+    for result in found.results:
+        if result.is_equal:
+            same = same_as(result.differences, found.outputs)
+            yield f"verified: on {inputs}, {result.engine} gives {same}"
+            yield from (f"  {each}" for each in result.differences)
+        else:
+            wrong = (each for each in result.differences if not each.is_allowed)
+            yield from (f"NOT verified: {each}" for each in wrong)
+        yield from (f"the original model: {each}" for each in result.before if not each.is_allowed)
 
-    Where a size is given, it is the largest difference in any output; 0 compares the bits of all.
-    """
-    from tensorsplit.engines.compare import Tolerance
-    from tensorsplit.model.exactness import moved_outputs
 
-    if size is not None:
-        return {"tolerance": Tolerance(0, size) if size else None}
-    return {"tolerance": Tolerance(rtol, atol), "moved": moved_outputs(source)}
-
-
-def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
+def same_as(found: Sequence[Difference], expected: Mapping[str, Any]) -> str:
     """Describe what is equal bit for bit, and what up to rounding, if no difference counts."""
     names = (difference.output for difference in found)
     rounded = {name if name in expected else name.rpartition("[")[0]: None for name in names}
@@ -191,18 +174,3 @@ def same_as(found: Sequence[Difference], expected: dict[str, Any]) -> str:
         return "the same bits"
     bits = f"the same bits of {listed(rest)}, and " if rest else ""
     return f"{bits}the same up to rounding of {listed(list(rounded))}"
-
-
-def missing(engines: Iterable[str]) -> list[str]:
-    """Return the engines that are not installed."""
-    from tensorsplit.engines import check_engine
-
-    found = []
-    for engine in engines:
-        try:
-            check_engine(engine)
-        except SplitError as error:
-            if error.kind is not ENGINE_MISSING:
-                raise
-            found.append(engine)
-    return found

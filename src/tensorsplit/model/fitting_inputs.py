@@ -118,6 +118,56 @@ def _random(
     return np.asarray(made).astype((kind or ir.DataType.FLOAT).numpy())
 
 
+@dataclass
+class CompletedInputs:
+    """What a model is fed where random values stand for the inputs that are not given.
+
+    Attributes:
+        feeds: By name, the given inputs and the random ones.
+        random: The shapes of the random ones; if nothing fits, shapes that would.
+        problem: Why nothing fits; None if something does.
+    """
+
+    feeds: dict[str, Any]
+    random: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    problem: SplitError | None = None
+
+
+def complete_inputs(
+    source: OnnxModel,
+    given: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
+) -> CompletedInputs:
+    """Add random values that fit the model, for the inputs that have neither value nor default.
+
+    Args:
+        source: The model, which is left as it is.
+        given: What is fed already, by name.
+        shapes: The shapes that some of the other inputs are to have, by name.
+        seed: Decides which values are taken.
+    """
+    others = [entry for entry in source.inputs if entry.name not in given]
+    wanted = [entry for entry in others if not entry.has_default or entry.name in shapes]
+    if not wanted:
+        return CompletedInputs(dict(given))
+    fit = fit_inputs(source, wanted, given, shapes, seed)
+    if fit.problem is not None:  # perhaps because of a default
+        both = [entry for entry in others if entry in wanted or is_whole(entry)]
+        other = fit_inputs(source, both, given, shapes, seed)
+        fit, wanted = (fit, wanted) if other.problem else (other, both)
+    made = CompletedInputs({**given, **fit.values(np.random.default_rng(seed))})
+    try:
+        check_feeds(source.inputs, made.feeds)
+    except SplitError as error:  # a shape that is given contradicts the declared one
+        fit.problem = error
+    made.random, made.problem = fit.shapes, fit.problem
+    if made.problem is not None:
+        other = fit_inputs(source, wanted, given, {}, seed)
+        made.random = made.random if other.problem else other.shapes
+    return made
+
+
 def fit_inputs(
     source: OnnxModel,
     wanted: Sequence[DeclaredInput],

@@ -1,0 +1,174 @@
+"""Verifying that two models give the same outputs, in our own engine and in others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
+from tensorsplit.engines import ENGINES, check_engine, run
+from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.model.exactness import moved_outputs
+from tensorsplit.model.fitting_inputs import complete_inputs
+from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
+
+OURS = ENGINES[0]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineResult:
+    """How an engine's outputs differ from those of the reference.
+
+    Attributes:
+        engine: The engine.
+        differences: Those of the other model; empty if every bit is the same.
+        before: Those of the first model in the same engine, where that is not the reference.
+    """
+
+    engine: str
+    differences: tuple[Difference, ...]
+    before: tuple[Difference, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the other model gives the same outputs, up to the rounding that is allowed."""
+        return all(each.is_allowed for each in self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What running two models on the same inputs has shown; true if they are equal.
+
+    Attributes:
+        reference: The engine that ran the first model: our own, or another where that can't.
+        inputs: By name, what both models were fed.
+        outputs: By name, what the reference gave.
+        results: How the outputs of each engine differ from these.
+        missing: The engines that are not installed.
+        refusal: Why our own engine does not run the first model; None if it does.
+    """
+
+    reference: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    results: tuple[EngineResult, ...]
+    missing: tuple[str, ...] = ()
+    refusal: SplitError | None = None
+
+    def __bool__(self) -> bool:
+        return all(each.is_equal for each in self.results)
+
+    def __str__(self) -> str:
+        lines = [f"{name} is not installed, and was not run" for name in self.missing]
+        if self.refusal is not None:
+            lines.append(f"{OURS} does not run it: {self.refusal}")
+        for result in self.results:
+            lines += [f"{result.engine}: the same"] if result.is_equal else []
+            lines += map(str, result.differences)
+        return "\n".join(lines)
+
+
+def verify(
+    model: Source,
+    other: Source,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    engines: Sequence[str] = (),
+    rtol: float | None = None,
+    atol: float | None = None,
+    memory: int | None = None,
+    timeout: float | None = None,
+) -> Verification:
+    """Verify that another model, such as a rewriting, gives the same outputs as a model.
+
+    Our own engine runs both, and each of `engines` runs the other one; all are compared with what
+    our own engine gives for the first. An output that is only moved, never computed, must match bit
+    for bit.
+
+    Args:
+        model: As `run` takes it.
+        other: A model with the same inputs and outputs, as `run` takes it.
+        inputs: By name, what to feed; the other inputs are random, of shapes and small values that
+            fit the model.
+        seed: Decides which random inputs are taken.
+        engines: Other engines to run both models in.
+        rtol: The relative difference allowed in outputs that are calculated; by default 1e-9 for
+            double, 1e-4 for float, 1e-2 for float16, 5e-2 for bfloat16 and 0 for integers.
+        atol: The absolute difference allowed beside it; by default `rtol` times a usual value of
+            the output.
+        memory: As for `run`.
+        timeout: As for `run`.
+
+    Returns:
+        The verification: true if the models are equal in every engine; ``.results`` has the
+        differences, ``.inputs`` what was fed. An engine that refuses the other model, or whose
+        process ends, is a difference; one that is not installed is in ``.missing``.
+
+    Raises:
+        SplitError: TS501 to TS504 for the models; TS505 to TS508 for `inputs`; TS1xx to TS3xx and
+            TS511 if no random inputs fit; TS601 for an engine that does not exist; TS510 if no
+            engine runs the first model.
+
+    Example:
+        >>> lowered = ts.lower("uneven.onnx", target="portable")
+        >>> bool(ts.verify("uneven.onnx", lowered))
+        True
+    """
+    source = read_model(model)
+    completed = complete_inputs(source, inputs or {}, {}, seed)
+    if completed.problem is not None:
+        raise completed.problem
+    return verify_on(
+        source,
+        read_model(other),
+        completed.feeds,
+        engines=engines,
+        tolerance=Tolerance(rtol, atol),
+        limits={"memory": memory, "timeout": timeout},
+    )
+
+
+def verify_on(
+    source: OnnxModel,
+    made: OnnxModel,
+    feeds: Mapping[str, Any],
+    *,
+    engines: Sequence[str],
+    tolerance: Tolerance,
+    limits: Mapping[str, Any],
+) -> Verification:
+    """Do as `verify`, on given inputs alone."""
+    absent = tuple(name for name in engines if not _is_installed(name))
+    first, *rest = dict.fromkeys([OURS, *(name for name in engines if name not in absent)])
+    refusal = None
+    try:
+        expected = run(source, feeds, **limits)
+    except SplitError as error:
+        if error.kind is not UNSUPPORTED_NODE or not rest:
+            raise
+        refusal, (first, *rest) = error, rest
+        expected = run(source, feeds, engine=first, **limits)
+    judging: dict[str, Any] = {
+        "tolerance": tolerance,
+        "moved": moved_outputs(source),
+        "reference": expected,
+        "reference_name": first,
+        **limits,
+    }
+    results = [EngineResult(first, tuple(compare(made, feeds, [first], **judging)))]
+    for engine in rest:
+        found, before = (compare(each, feeds, [engine], **judging) for each in (made, source))
+        results.append(EngineResult(engine, tuple(found), tuple(before)))
+    return Verification(first, dict(feeds), expected, tuple(results), absent, refusal)
+
+
+def _is_installed(engine: str) -> bool:
+    try:
+        check_engine(engine)
+    except SplitError as error:
+        if error.kind is not ENGINE_MISSING:
+            raise
+        return False
+    return True

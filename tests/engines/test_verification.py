@@ -1,0 +1,94 @@
+"""`verify`: whether another model gives the same outputs, on given and on random inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+import tensorsplit as ts
+from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, SplitError
+from tests.engines.models import model, node, tensor
+
+
+def scaled_part(factor: float, length: int = 4) -> onnx.ModelProto:
+    """A model whose output `y` is the first part of `x`, and `z` the second one times a factor."""
+    nodes = [
+        node("Split", "x", "y part", axis=0, split=[length, 7 - length]),
+        node("Mul", "part factor", "z"),
+    ]
+    outputs = [tensor("y", TensorProto.FLOAT, [length]), tensor("z", TensorProto.FLOAT, None)]
+    x = tensor("x", TensorProto.FLOAT, [7])
+    return model(nodes, [x], outputs, opset=12, factor=np.float32(factor))
+
+
+def test_a_rewriting_is_verified_bit_for_bit() -> None:
+    source = scaled_part(0.3)
+    found = ts.verify(source, ts.convert(source, opset=18))
+    assert found
+    assert found.reference == "numpy"
+    assert [(each.engine, each.differences) for each in found.results] == [("numpy", ())]
+    np.testing.assert_array_equal(found.outputs["y"], found.inputs["x"][:4])
+    assert str(found) == "numpy: the same"
+
+
+def test_other_lengths_are_found() -> None:
+    found = ts.verify(scaled_part(0.3), scaled_part(0.3, length=3))
+    assert not found
+    assert {each.aspect for each in found.results[0].differences} == {"shape"}
+    assert "output 'y': shape (3,), but numpy has (4,)" in str(found)
+
+
+def test_what_is_computed_may_be_rounded_and_what_is_moved_may_not() -> None:
+    x = {"x": np.linspace(1, 2, 7, dtype=np.float32)}
+    rounded = scaled_part(float(np.nextafter(np.float32(0.3), np.float32(1))))
+    found = ts.verify(scaled_part(0.3), rounded, inputs=x)
+    assert found
+    (difference,) = found.results[0].differences
+    assert (difference.output, difference.is_allowed) == ("z", True)
+    assert not ts.verify(scaled_part(0.3), scaled_part(0.31), inputs=x)
+    assert ts.verify(scaled_part(0.3), scaled_part(0.31), inputs=x, rtol=0.1)
+    moved = scaled_part(0.3)
+    moved.graph.node.append(node("Mul", "y0 one", "y"))
+    moved.graph.node.append(node("Constant", "", "one", value_float=1.00001))
+    moved.graph.node[0].output[0] = "y0"
+    moved.graph.node.insert(0, moved.graph.node.pop())
+    assert not ts.verify(scaled_part(0.3), moved, inputs=x)
+
+
+def test_random_inputs_are_those_of_the_seed() -> None:
+    one, again, other = (
+        ts.verify(scaled_part(2), scaled_part(2), seed=seed).inputs["x"] for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+def test_a_refusal_of_the_other_model_is_a_difference() -> None:
+    wrong = scaled_part(2)
+    wrong.graph.node[0].attribute[1].ints[:] = [4, 4]
+    found = ts.verify(scaled_part(2), wrong)
+    assert not found
+    assert [each.aspect for each in found.results[0].differences] == ["refused"]
+
+
+def test_what_can_not_be_fed_is_refused() -> None:
+    with pytest.raises(SplitError) as caught:
+        ts.verify(scaled_part(2), scaled_part(2), inputs={"x": np.ones(6, np.float32)})
+    assert caught.value.code == INPUT_SHAPE.code
+    with pytest.raises(SplitError) as caught:
+        ts.verify(scaled_part(2), scaled_part(2), engines=["onnxrumtime"])
+    assert caught.value.code == UNKNOWN_ENGINE.code
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_other_engines_run_both_models(engine: str) -> None:
+    pytest.importorskip(engine)
+    found = ts.verify(scaled_part(2), scaled_part(3), engines=[engine])
+    assert [each.engine for each in found.results] == ["numpy", engine]
+    ours, others = found.results
+    assert not ours.is_equal
+    assert not others.is_equal
+    assert not others.before
