@@ -20,7 +20,7 @@ def scaled_part(factor: float, length: int = 4) -> onnx.ModelProto:
     ]
     outputs = [tensor("y", TensorProto.FLOAT, [length]), tensor("z", TensorProto.FLOAT, None)]
     x = tensor("x", TensorProto.FLOAT, [7])
-    return model(nodes, [x], outputs, opset=12, factor=np.float32(factor))
+    return model(nodes, [x], outputs, opset=12, factor=np.array(factor, np.float32))
 
 
 def test_a_rewriting_is_verified_bit_for_bit() -> None:
