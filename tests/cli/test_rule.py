@@ -45,7 +45,7 @@ def test_what_is_no_code(refused: Callable[..., str]) -> None:
 
 def test_the_documentation_is_what_the_command_prints(tensorsplit: Command) -> None:
     page = PAGE.read_text("utf-8")
-    assert page == codes_page(), "run python -m tensorsplit.pages docs"
+    assert page == codes_page(), "run python scripts/pages.py docs"
     assert tensorsplit("rule", "TS304", "--format", "markdown").out in page
     for code in (*KINDS, *CHECKS):
         assert f"\n### {code}\n" in page

@@ -24,7 +24,6 @@ from tensorsplit.cli.screen import show
 from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
-from tensorsplit.conformance.report.__main__ import main
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -143,6 +142,11 @@ def test_a_lost_refusal_is_counted_and_shown_in_every_report() -> None:
     assert before(page, ".o-lost-refusal", 'id="i-lost-refusal"', "1 lost refusal")
 
 
+def write_page(run: Path, folder: Path) -> None:
+    script = DOCS.parent / "scripts" / "pages.py"
+    subprocess.run([sys.executable, script, folder, "--run", run], check=True)
+
+
 class TestMarkdown:
     def test_the_worst_come_first(self) -> None:
         text = markdown(documents.small())
@@ -179,10 +183,10 @@ class TestMarkdown:
         assert "\n# head" not in text
 
     def test_the_page_in_docs_is_what_is_generated(self, tmp_path: Path) -> None:
-        main(str(DOCS / "conformance.json.gz"), str(tmp_path))
+        write_page(DOCS / "conformance.json.gz", tmp_path)
         written = (tmp_path / "conformance.md").read_text(encoding="utf-8")
         published = (DOCS / "conformance.md").read_text(encoding="utf-8")
-        again = "python -m tensorsplit.conformance.report docs/conformance.json.gz docs"
+        again = "python scripts/pages.py docs --run docs/conformance.json.gz"
         assert published == written, f"run {again}"
 
     def test_the_fields_of_known_deviations_are_told(self) -> None:
@@ -193,8 +197,7 @@ class TestMarkdown:
         run = tmp_path / "run.json.gz"
         text = json.dumps(documents.small().to_json())
         run.write_bytes(gzip.compress(text.encode()))
-        command = [sys.executable, "-m", "tensorsplit.conformance.report", str(run), str(tmp_path)]
-        subprocess.run(command, check=True)
+        write_page(run, tmp_path)
         written = (tmp_path / "conformance.md").read_text(encoding="utf-8")
         assert before(written, "# Conformance", STRINGS.id, CHUNK.id)
 

@@ -21,12 +21,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_files_on_disk_are_what_is_generated() -> None:
     folder = DOCS / "operators"
     on_disk = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    assert on_disk == render_all(), "run python -m tensorsplit.pages docs"
+    assert on_disk == render_all(), "run python scripts/pages.py docs"
 
 
 def test_the_command_writes_them(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tensorsplit.pages", str(tmp_path / "new")]
-    subprocess.run(command, check=True)
+    command = [sys.executable, "scripts/pages.py", str(tmp_path / "new")]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
     assert {path.name for path in (tmp_path / "new" / "operators").iterdir()} == set(render_all())
 
 
