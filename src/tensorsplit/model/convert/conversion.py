@@ -16,8 +16,9 @@ from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
 from tensorsplit.model.convert.operator_versions import VersionStep
 from tensorsplit.model.exactness import is_exact
-from tensorsplit.model.graph.building import Edits, Names
+from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
 from tensorsplit.model.infer.analysis import analyse
@@ -111,8 +112,11 @@ class Conversion:
     def drop_constants(self) -> None:
         """Remove the constants that nothing reads any more."""
         # Once for each, and not for each node that stopped reading it: onnx-ir copies the readers
+        reserved = self.model.meta.get(RESERVED, ())
         for value in self._maybe_unused:
             if value.uses() or value.is_graph_output() or value.is_graph_input():
+                continue
+            if value.name in reserved:  # training reads it
                 continue
             producer = value.producer()
             if producer is None:
@@ -274,20 +278,22 @@ class NodeConversion:
         if self._before is None and self.op_type in became:
             became.remove(self.op_type)
         became += (node.op_type for node in self.make.nodes if node.op_type != "Constant")
-        self._insert_made()
+        self._insert_made(replaced)
         conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs([])
         conversion.edits.retire(self.node)
 
-    def _insert_made(self) -> None:
+    def _insert_made(self, replaced: Iterable[tuple[ir.Value, ir.Value]] = ()) -> None:
         """Insert what was made before the node; it is converted unless it is at the target.
 
-        What splits are made of is exact.
+        What splits are made of is exact. The outputs that are replaced are given with what takes
+        their place.
         """
         made, conversion, origin = self._made, self.conversion, self.origin
         if made is None:
             return
         self._made = None
+        inherit(made.nodes, self.node, replaced)
         self.ref.scope.insert_before(self.node, made.nodes)
         conversion.note(origin)
         is_done = made.opset == conversion.target >= FIRST_WITH_ANY_CONSTANT

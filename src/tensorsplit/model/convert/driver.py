@@ -21,6 +21,7 @@ from tensorsplit.model.convert.operator_versions import (
     next_step,
     wrong_type,
 )
+from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
@@ -83,7 +84,7 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
         return
     report.is_changed = True
-    functions = dict(model.functions)
+    functions, around = dict(model.functions), values_around(model)
     specialise(model, lambda ref: _needs_attributes(ref, target))
     dropped = (each for key, each in functions.items() if key not in model.functions)
     report.dropped += map(function_label, dropped)
@@ -95,6 +96,7 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     imported = [helper.make_opsetid("", target)]
     needed = helper.find_min_ir_version_for(imported, ignore_unknown=True)
     model.ir_version = max(model.ir_version, needed)
+    convert_training(model, around, lambda inner: to_opset(inner, target, ConversionReport()))
 
 
 def _convert_all(refs: list[NodeRef], conversion: Conversion) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import threading
 from collections import defaultdict
@@ -11,6 +12,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.nodes import bodies, change_inputs, scopes, scopes_in
 
 
@@ -18,7 +20,7 @@ class Names:
     """Names that no value or node of a model has, in whatever scope."""
 
     def __init__(self, model: ir.Model) -> None:
-        self._taken: set[str] = set()
+        self._taken: set[str] = set(model.meta.get(RESERVED, ()))
         self._next: dict[str, int] = {}
         for scope in scopes(model):
             names: list[str | None] = [value.name for value in scope.inputs]
@@ -36,6 +38,33 @@ class Names:
         self._next[stem] = number + 1
         self._taken.add(name)
         return name
+
+
+def inherit(
+    nodes: Iterable[ir.Node], origin: ir.Node, replaced: Iterable[tuple[ir.Value, ir.Value]] = ()
+) -> None:
+    """Have nodes that were made for another one keep what is noted of it.
+
+    Args:
+        nodes: The nodes; what they note already stays.
+        origin: The other node.
+        replaced: Its outputs, each with what takes its place.
+    """
+    stand_ins: dict[ir.Value | None, ir.Value] = dict(replaced)
+    for node in nodes:
+        node.doc_string = node.doc_string or origin.doc_string
+        for key, value in origin.metadata_props.items():
+            node.metadata_props.setdefault(key, value)
+        ends = {*node.inputs, *node.outputs}
+        kept = []
+        for placed in origin.device_configurations:
+            specs = (
+                dataclasses.replace(spec, value=stand_ins.get(spec.value, spec.value))
+                for spec in placed.sharding_specs
+            )
+            here = tuple(spec for spec in specs if spec.value in ends)
+            kept.append(dataclasses.replace(placed, sharding_specs=here))
+        node.device_configurations = node.device_configurations or tuple(kept)
 
 
 class Edits:
@@ -75,6 +104,7 @@ class Edits:
             new.type, new.doc_string = old.type or new.type, old.doc_string or new.doc_string
             new.shape = new.shape if old.shape is None else old.shape  # that of a scalar is false
             new.metadata_props.update(old.metadata_props)
+            new.meta.update(old.meta)  # its quantization annotation
         self.replace(pairs)
 
     def _listed(self, graph: ir.Graph, value: ir.Value) -> list[int]:

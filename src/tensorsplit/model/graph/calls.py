@@ -310,7 +310,7 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
 
     given = dict(zip_longest(function.inputs, call.inputs))
     made: dict[ir.Value, ir.Value | None] = dict(given)
-    nodes = _copied(function, passed, made, name)
+    nodes = _copied(function, passed, call.metadata_props, made, name)
     taken: set[ir.Value] = set()
     replaced: list[tuple[ir.Value, ir.Value]] = []
     for old, value in zip(call.outputs, function.outputs, strict=False):
@@ -333,6 +333,7 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
 def _copied(
     function: ir.Function,
     passed: Attributes,
+    noted: Mapping[str, str],
     values: dict[ir.Value, ir.Value | None],
     each: Callable[[ir.Node], None],
 ) -> list[ir.Node]:
@@ -341,6 +342,7 @@ def _copied(
     Args:
         function: The function.
         passed: The attributes.
+        noted: The properties of the call, for nodes that have no such property of their own.
         values: What stands for its inputs; what stands for its other values is added.
         each: What is done with each copy, also those in bodies.
     """
@@ -348,7 +350,7 @@ def _copied(
     cloner = Cloner(
         attr_map=passed,
         value_map=values,
-        metadata_props={},
+        metadata_props=dict(noted),
         post_process=each,
         resolve_ref_attrs=True,
     )

@@ -30,6 +30,13 @@ from onnx import (
 )
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
+from tensorsplit.model.graph.carried import (
+    TRAINING,
+    carry_over,
+    holds,
+    merge_doubled,
+    note_training,
+)
 from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
     Scope,
@@ -43,7 +50,6 @@ from tensorsplit.model.graph.nodes import (
     tensors,
 )
 from tensorsplit.model.graph.tensors import (
-    ELEMENT_TYPES,
     SparseTensor,
     check_tensor,
     element_type_of,
@@ -318,6 +324,7 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
         for tensor in chain(*map(tensors, scopes(made))):
             if isinstance(tensor, ir.ExternalTensor):
                 tensor.base_dir = folder or ""
+    note_training(model, made)
     return made
 
 
@@ -524,7 +531,7 @@ def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[],
     for sparse in graph.sparse_initializer:
         yield partial(graph.initializer.append, _placeholder(sparse))
     for value in (*graph.input, *graph.output, *graph.value_info):
-        if not _is_known(value.type):
+        if not holds(value.type):
             yield partial(value.ClearField, "type")
     for value in _given_from_around(listed):
         yield partial(_pass_on, value, listed)
@@ -568,17 +575,6 @@ def _sparse(node: NodeProto) -> SparseTensorProto | None:
 def _placeholder(sparse: SparseTensorProto) -> TensorProto:
     values = sparse.values
     return TensorProto(name=values.name, dims=sparse.dims, data_type=values.data_type)
-
-
-def _is_known(declared: TypeProto, *, inside: bool = False) -> bool:
-    """Whether onnx-ir has a type."""
-    kind = declared.WhichOneof("value")
-    if kind in ("tensor_type", "sparse_tensor_type"):
-        tensor = getattr(declared, kind)
-        return tensor.elem_type in ELEMENT_TYPES and (not inside or tensor.HasField("elem_type"))
-    if kind in ("sequence_type", "optional_type"):
-        return _is_known(getattr(declared, kind).elem_type, inside=True)
-    return kind is None and not inside
 
 
 def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
@@ -639,17 +635,14 @@ def _type_of(value: ir.Value) -> TypeProto:
 def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelProto:
     """A model, read from an original if one is given, as an ONNX message.
 
-    Here are the last outputs without a name, which onnx-ir leaves out, and the types that
-    `read_message` left out of inputs and outputs, but not the descriptions that onnx-ir adds to
-    initializers. Exceptions of many kinds tell what onnx-ir can't write.
+    Here are the last outputs without a name, which onnx-ir leaves out, and what it has no place for
+    (see `carry_over`), but not the descriptions that it adds to initializers. Exceptions of many
+    kinds tell what onnx-ir can't write.
     """
     made: ModelProto = ir.serde.serialize_model(model)
     described: set[str] = set()
-    types: dict[str, TypeProto] = {}
     if original is not None:
         described = {value.name for graph in graphs(original) for value in graph.value_info}
-        ends = (*original.graph.input, *original.graph.output)
-        types = {value.name: value.type for value in ends if value.type.WhichOneof("value")}
     for listed, scope in zip(node_lists(made), scopes(model), strict=True):
         for index, node in enumerate(scope):
             if node.outputs and not node.outputs[-1].name:
@@ -661,9 +654,12 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
             kept = [value for value in graph.value_info if value.name not in drop]
             del graph.value_info[:]
             graph.value_info.extend(kept)
-    for value in (*made.graph.input, *made.graph.output):
-        if value.name in types and not value.HasField("type"):
-            value.type.CopyFrom(types[value.name])
+        for _, held in listed.tensors:
+            if isinstance(held, TensorProto):
+                merge_doubled(held)
+    if original is not None:
+        made.training_info.extend(model.meta.get(TRAINING, ()))
+        carry_over(original, made)
     return made
 
 

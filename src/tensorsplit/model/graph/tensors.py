@@ -117,7 +117,15 @@ class SparseTensor(ir.LazyTensor):
             return ir.serde.deserialize_tensor(numpy_helper.from_array(dense, name))
 
         element = ir.DataType(tensor.values.data_type)
-        super().__init__(make, element, ir.Shape(shape), cache=True, name=name)
+        super().__init__(
+            make,
+            element,
+            ir.Shape(shape),
+            cache=True,
+            name=name,
+            doc_string=tensor.values.doc_string,
+            metadata_props={entry.key: entry.value for entry in tensor.values.metadata_props},
+        )
         self.kept = tensor if math.prod(shape) > _MAX_WRITTEN_DENSE else None
 
     def tobytes(self) -> bytes:
