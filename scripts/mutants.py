@@ -1,0 +1,311 @@
+"""Plants bugs one at a time and runs the tests that cover the line: what survives, no test notices.
+
+    python scripts/mutants.py map                      # once: which tests run which lines
+    python scripts/mutants.py run --count 100          # 100 fresh bugs; the seed is printed
+    python scripts/mutants.py run --since origin/main  # in the files that changed since then
+
+The map is in `build/mutants`. A bug is killed if a test fails, or does not end in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "tensorsplit"
+BUILD = ROOT / "build" / "mutants"
+MAP = BUILD / "map.json"
+
+MOST_SECONDS, MOST_TESTS = 60.0, 200
+"""Of the tests that cover a line the fastest are run, for so long and so many at most."""
+
+SWAPS: dict[type, type] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+}
+CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
+
+
+class Mutant(NamedTuple):
+    """A bug: a piece of a file, and what takes its place."""
+
+    path: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.before!r} -> {self.after!r}"
+
+    def source(self) -> str:
+        """Return the file's text with the bug in it."""
+        text = (ROOT / self.path).read_bytes()
+        made = text[: self.start] + self.after.encode() + text[self.end :]
+        return made.decode()
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """Yield every bug that the operators plant in a file."""
+    text = path.read_bytes()
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    name = str(path.relative_to(ROOT))
+    for node in _code(ast.parse(text)):
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
+        before = text[start:end].decode()
+        for after in _changed(node):
+            if after != before:
+                yield Mutant(name, node.lineno, start, end, before, after)
+
+
+def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+    """Yield the nodes that run: no annotations, docstrings, assertions or messages of errors."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns", "decorator_list", "type_params"):
+                continue
+            children = value if isinstance(value, list) else [value]
+            waiting += [child for child in children if isinstance(child, ast.AST)]
+        if isinstance(node, (ast.expr, ast.stmt)):
+            yield node
+
+
+def _changed(node: ast.AST) -> Iterator[str]:
+    """Yield the texts that stand for a node with a bug."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+        ops = [SWAPS[type(node.ops[0])](), *node.ops[1:]]
+        yield ast.unparse(ast.Compare(node.left, ops, node.comparators))
+    elif isinstance(node, ast.BinOp) and type(node.op) in SWAPS:
+        if not isinstance(node.left, ast.Constant) or not isinstance(node.left.value, str):
+            yield f"({ast.unparse(ast.BinOp(node.left, SWAPS[type(node.op)](), node.right))})"
+    elif isinstance(node, ast.BoolOp):
+        yield f"({ast.unparse(ast.BoolOp(SWAPS[type(node.op)](), node.values))})"
+        yield f"({ast.unparse(node.values[0])})"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield f"({ast.unparse(node.operand)})"
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield str(not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        yield str(node.value + 1)
+    elif isinstance(node, ast.IfExp):
+        yield f"({ast.unparse(ast.IfExp(node.test, node.orelse, node.body))})"
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
+        yield f"{CALLS[node.func.id]}({', '.join(map(ast.unparse, (*node.args, *node.keywords)))})"
+    elif isinstance(node, ast.stmt):
+        yield from _changed_statement(node)
+
+
+def _changed_statement(node: ast.stmt) -> Iterator[str]:
+    """Yield the texts that stand for a statement with a bug."""
+    if isinstance(node, (ast.Break, ast.Continue)):
+        yield "continue" if isinstance(node, ast.Break) else "break"
+    elif isinstance(node, ast.Return) and node.value is not None:
+        yield "return None"
+    elif isinstance(node, ast.Raise) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await))
+    ):
+        yield "pass"
+
+
+def make_map(paths: list[str]) -> None:
+    """Run the tests under coverage and write down which of them run which lines, and how long."""
+    from coverage import CoverageData
+
+    BUILD.mkdir(parents=True, exist_ok=True)
+    data, times = BUILD / "coverage", BUILD / "times.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile"]
+    options = ["--cov=tensorsplit", "--cov-context=test", "--cov-report=", f"--junitxml={times}"]
+    environment = {**os.environ, "COVERAGE_FILE": str(data)}
+    subprocess.run([*command, *options, *paths], cwd=ROOT, env=environment, check=False)
+    seconds = {
+        (case.get("classname", ""), case.get("name", "")): float(case.get("time", "0"))
+        for case in ET.parse(times).iter("testcase")  # noqa: S314 - pytest has just written it
+    }
+    found = CoverageData(str(data))
+    found.read()
+    lines: dict[str, dict[int, list[str]]] = {}
+    for file in found.measured_files():
+        name = str(Path(file).relative_to(ROOT))
+        for line, contexts in found.contexts_by_lineno(file).items():
+            tests = {context.partition("|")[0] for context in contexts if context}
+            lines.setdefault(name, {})[line] = sorted(tests, key=lambda t: _seconds(t, seconds))
+    durations = {
+        test: _seconds(test, seconds) for by in lines.values() for t in by.values() for test in t
+    }
+    MAP.write_text(json.dumps({"lines": lines, "seconds": durations}))
+
+
+def _seconds(test: str, seconds: dict[tuple[str, str], float]) -> float:
+    file, _, name = test.partition("::")
+    *classes, name = name.split("::")
+    module = ".".join([*Path(file).with_suffix("").parts, *classes])
+    return seconds.get((module, name), 1.0)
+
+
+def covering(
+    mutant: Mutant, lines: dict[str, dict[str, list[str]]], seconds: dict[str, float]
+) -> list[str]:
+    """Return the tests that cover a line, the fastest first; of one that imports run, any."""
+    by_line = lines.get(mutant.path, {})
+    tests = by_line.get(str(mutant.line)) or sorted(
+        {test for each in by_line.values() for test in each}, key=lambda test: seconds[test]
+    )
+    chosen, left = list[str](), MOST_SECONDS
+    for test in tests[:MOST_TESTS]:
+        left -= seconds[test]
+        if left < 0 and chosen:
+            break
+        chosen.append(test)
+    return chosen
+
+
+class Trial:
+    """One bug in a copy of the package, and the process that runs tests on it."""
+
+    def __init__(self, mutant: Mutant, tests: list[str], folder: Path) -> None:
+        self.mutant, self.folder = mutant, folder
+        self._target = folder / mutant.path
+        self._original = self._target.read_bytes()
+        self._target.write_text(mutant.source())
+        fork = multiprocessing.get_context("fork")
+        self._process = fork.Process(target=_test, args=(tests, folder))
+        self._process.start()
+        self._deadline = monotonic() + 3 * MOST_SECONDS
+
+    def verdict(self) -> str | None:
+        """Return what came of it, and put the file right; None while the tests run."""
+        found = "survived" if self._process.exitcode == 0 else "killed"
+        if self._process.is_alive():
+            if monotonic() < self._deadline:
+                return None
+            os.killpg(self._process.pid or 0, signal.SIGKILL)
+            found = "killed by time"
+        self._process.join()
+        self._target.write_bytes(self._original)
+        return found
+
+
+def _test(tests: list[str], folder: Path) -> None:
+    """Run tests in this process, a fork, with the package of a folder."""
+    import pytest
+
+    os.setpgid(0, 0)
+    source = str(folder / "src")
+    os.environ |= {"PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.path[:0] = [str(ROOT), source]
+    sys.dont_write_bytecode = True
+    os.chdir(ROOT)
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - a device, for its descriptor
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
+
+
+def run(chosen: list[Mutant], processes: int) -> Counter[str]:
+    """Judge each bug, print those that survive, and return how many came to what."""
+    import numpy  # noqa: F401 - what is loaded here is not loaded for each bug again
+    import onnx  # noqa: F401
+    import onnx_ir  # noqa: F401
+    import pytest  # noqa: F401
+
+    known = json.loads(MAP.read_text())
+    folders = [BUILD / f"copy-{number}" for number in range(processes)]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(SOURCE, folder / SOURCE.relative_to(ROOT))
+        subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
+
+    results, trials, waiting = Counter[str](), list[Trial](), list(chosen)
+    while waiting or trials:
+        while waiting and folders:
+            mutant = waiting.pop()
+            if tests := covering(mutant, known["lines"], known["seconds"]):
+                trials.append(Trial(mutant, tests, folders.pop()))
+            else:
+                results["not covered"] += 1
+                print(f"not covered: {mutant}", flush=True)
+        for trial in tuple(trials):
+            if found := trial.verdict():
+                trials.remove(trial)
+                folders.append(trial.folder)
+                results[found] += 1
+                if found != "killed":
+                    print(f"{found}: {trial.mutant}", flush=True)
+        sleep(0.05)
+    return results
+
+
+def main() -> int:
+    """Run the command line; exit with 1 if fewer are killed than are to be."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("action", choices=["map", "run"])
+    parser.add_argument("paths", nargs="*", help="map: tests; run: files or folders of the package")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--since", help="only files that changed since this revision")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--share", type=float, default=0.0, help="the share that is to be killed")
+    given = parser.parse_intermixed_args()
+    if given.action == "map":
+        make_map(given.paths)
+        return 0
+    roots = [Path(path).resolve() for path in given.paths] or [SOURCE]
+    files = [f for root in roots for f in (root.rglob("*.py") if root.is_dir() else [root])]
+    if given.since:
+        command = ["git", "diff", "--name-only", given.since, "--", "src"]
+        changed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        files = [file for file in files if str(file.relative_to(ROOT)) in changed.stdout.split()]
+    every = [mutant for file in sorted(files) for mutant in mutants(file)]
+    chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))  # noqa: S311
+    print(f"{len(chosen)} of {len(every)} bugs, --seed {given.seed}", flush=True)
+    found = run(chosen, given.processes)
+    print(", ".join(f"{count} {name}" for name, count in found.items()))
+    return int(found["killed"] + found["killed by time"] < given.share * len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
