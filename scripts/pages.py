@@ -8,9 +8,9 @@ from pathlib import Path
 from tensorsplit.conformance.document import read
 from tensorsplit.conformance.known import compare, load
 from tensorsplit.conformance.report.rendering import markdown
-from tensorsplit.core.outputs import Outputs
 from tensorsplit.pages.codes import codes_page
 from tensorsplit.pages.markdown import render_all
+from tensorsplit.storage.outputs import Outputs
 
 
 def write_pages(folder: Path) -> None:

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.core.outputs import Outputs
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.rule_files import chosen_rules
 from tensorsplit.files.split_job import plan_job
+from tensorsplit.storage.outputs import Outputs
 from tests.refusals import refused
 
 distributed = pytest.importorskip("distributed")

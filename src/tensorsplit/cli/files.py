@@ -21,7 +21,7 @@ from click.types import StringParamType
 
 from tensorsplit.cli.screen import is_terminal
 from tensorsplit.core.errors import UNWRITABLE, SplitError
-from tensorsplit.core.outputs import Brought, Content, Outputs
+from tensorsplit.storage.outputs import Brought, Content, Outputs
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto

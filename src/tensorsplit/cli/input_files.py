@@ -16,8 +16,8 @@ import numpy as np
 from tensorsplit.cli.files import Array, NamedFile
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
-from tensorsplit.core.documents import likeness, read_file
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, count_of, words_of
+from tensorsplit.storage.documents import likeness, read_file
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput

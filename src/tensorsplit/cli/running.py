@@ -34,7 +34,7 @@ from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.cli.words import ENGINE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
-from tensorsplit.core.outputs import Content
+from tensorsplit.storage.outputs import Content
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput

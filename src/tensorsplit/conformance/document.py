@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from tensorsplit.conformance.case import CaseInfo
-from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.storage.documents import read_json
 
 PASS = "pass"  # noqa: S105 - a verdict
 UNTESTED = "untested"

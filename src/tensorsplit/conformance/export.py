@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.core.errors import UNWRITABLE, SplitError
-from tensorsplit.core.outputs import drafts_in
+from tensorsplit.storage.outputs import drafts_in
 
 MANIFEST = "manifest.json"
 

@@ -22,8 +22,8 @@ from packaging.version import InvalidVersion
 
 from tensorsplit.conformance.document import SKIPPED, Document, Result
 from tensorsplit.conformance.patterns import covering, matching
-from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import USAGE, SplitError
+from tensorsplit.storage.documents import read_json
 
 FILE = "known.json"
 """The file of this package."""

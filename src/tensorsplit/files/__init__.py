@@ -70,10 +70,10 @@ def split(
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
     """
     from tensorsplit.core.errors import SplitWarning, show
-    from tensorsplit.core.outputs import Outputs
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.rule_files import chosen_rules
     from tensorsplit.files.split_job import plan_job
+    from tensorsplit.storage.outputs import Outputs
 
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
     job = plan_job(

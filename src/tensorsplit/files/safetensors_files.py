@@ -22,12 +22,12 @@ from tensorsplit.core.errors import (
     short_name,
     show,
 )
-from tensorsplit.core.outputs import is_draft
 from tensorsplit.files.byte_copies import RowTarget
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Move, move
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor
 from tensorsplit.files.sources import check_regular, refusing
+from tensorsplit.storage.outputs import is_draft
 
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"

@@ -18,7 +18,6 @@ from tensorsplit.core.errors import (
     show,
     show_int,
 )
-from tensorsplit.core.outputs import Outputs
 from tensorsplit.files.divisions import check_file_names, check_names
 from tensorsplit.files.formats import (
     Division,
@@ -30,6 +29,7 @@ from tensorsplit.files.formats import (
 from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import local_path
 from tensorsplit.files.threads import LocalThreads
+from tensorsplit.storage.outputs import Outputs
 
 _MOST_NAMES = 10
 _TOKEN = ".tensorsplit-token"  # noqa: S105 - it opens nothing

@@ -168,7 +168,7 @@ def test_paths_that_are_no_file_are_refused(
         read_model(tmp_path)
     with refused("TS501", "a device"):
         read_model(os.devnull)
-    monkeypatch.setattr("tensorsplit.core.documents._SECONDS", 0.1)
+    monkeypatch.setattr("tensorsplit.storage.documents._SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
     with refused("TS501", "nobody writes to this pipe"):
         read_model(tmp_path / "pipe")

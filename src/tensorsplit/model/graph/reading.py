@@ -20,7 +20,6 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # protobu
 )
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from tensorsplit.core.documents import likeness, read_file
 from tensorsplit.core.errors import (
     UNREADABLE_MODEL,
     UNSUPPORTED_NODE,
@@ -53,6 +52,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name, folder_of
 from tensorsplit.model.graph.weights import MAX_MESSAGE, FileWeights, parse_without_weights
+from tensorsplit.storage.documents import likeness, read_file
 
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.translation import IrFile

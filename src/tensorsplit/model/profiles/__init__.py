@@ -20,8 +20,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from tensorsplit.core.documents import read_json
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
+from tensorsplit.storage.documents import read_json
 
 Target: TypeAlias = Literal["onnxruntime", "openvino", "portable"] | str
 """What a model can be made for: a target that is known, or the path of a profile."""

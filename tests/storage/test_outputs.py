@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import pytest
 
-from tensorsplit.core.outputs import Brought, Outputs, drafts_in
+from tensorsplit.storage.outputs import Brought, Outputs, drafts_in
 from tests.refusals import refused
 
 

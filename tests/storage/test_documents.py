@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tensorsplit.core import documents
+from tensorsplit.storage import documents
 from tests.refusals import refused
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes here")
