@@ -276,7 +276,7 @@ def run_slowly(words: tuple[object, ...], stop: signal.Signals) -> int:
     """Stop a command with a signal while what it writes is half there; how it ended."""
     script = (
         "import sys, time\n"
-        "from tensorsplit.core import outputs\n"
+        "from tensorsplit.storage import outputs\n"
         "def half(file, draft, content):\n"
         "    file.write(b'half')\n"
         "    print('half', flush=True)\n"
@@ -319,7 +319,7 @@ def test_hang_ups_are_ignored_where_nohup_says_so(whole: Path, tmp_path: Path) -
     script = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from tensorsplit.core import outputs\n"
+        "from tensorsplit.storage import outputs\n"
         "fill = outputs._fill\n"
         "def hung_up(*given):\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"
