@@ -100,7 +100,7 @@ def test_a_pipe_that_is_written_to_in_pieces(tmp_path: Path) -> None:
 
 @needs_pipes
 def test_process_substitution() -> None:
-    code = "import sys; from tests.core.test_documents import *; print(read(Path(sys.argv[1])))"
+    code = "import sys; from tests.storage.test_documents import *; print(read(Path(sys.argv[1])))"
     command = f"\"$0\" -c '{code}' <(sleep 0.3; echo '[1,'; sleep 0.3; echo '2]')"
     root = Path(__file__).parents[2]
     done = subprocess.run(
