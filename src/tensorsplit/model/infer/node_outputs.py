@@ -35,7 +35,7 @@ from tensorsplit.model.graph.facts import (
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
-from tensorsplit.model.infer.shape_rules import followed_shape
+from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
 from tensorsplit.model.infer.well_formed import wrong_signature
 
 _FLOATS = ("float16", "float", "double")
@@ -219,11 +219,14 @@ def _ask(
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):
         if name in attributes and not least <= attributes[name].as_int() <= most:
             return {}
-    proto, opsets = _with_inference(proto, opsets)
+    names, imported = list(proto.input), {"": onnx.defs.onnx_opset_version()} | dict(opsets)
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
-    for domain, version in ({"": onnx.defs.onnx_opset_version()} | dict(opsets)).items():
+    if proto.domain == "":
+        proto, imported[""], constants = _with_inference(proto, imported[""])
+        model.graph.initializer.extend(constants)
+    for domain, version in imported.items():
         model.opset_import.add(domain=domain, version=version)
-    for name, fact in zip(proto.input, inputs, strict=True):
+    for name, fact in zip(names, inputs, strict=True):
         if fact is None:
             continue
         array, values = constant_array(fact), _in_part(fact)
@@ -254,13 +257,17 @@ def _may_be_absent(schema: onnx.defs.OpSchema, place: int) -> bool:
 
 
 def _with_inference(
-    proto: onnx.NodeProto, opsets: Mapping[str, int]
-) -> tuple[onnx.NodeProto, Mapping[str, int]]:
-    """A node as the first version says it that has inference; the oldest of some have none."""
-    opset = opsets.get("", 0)
-    newer = _first_inferred(proto.op_type, opset) if proto.domain == "" else opset
+    proto: onnx.NodeProto, opset: int
+) -> tuple[onnx.NodeProto, int, list[onnx.TensorProto]]:
+    """Write a node as the first version that is inferred, and inferred right.
+
+    Returns the node, its opset, and the attributes that are inputs there.
+    """
+    newer, operands = _RIGHT_SINCE.get(proto.op_type, (0, ()))
+    if opset >= newer:
+        newer, operands = _first_inferred(proto.op_type, opset), ()
     if newer == opset:
-        return proto, opsets
+        return proto, opset, []
     made = onnx.NodeProto.FromString(proto.SerializeToString())
     attributes = {entry.name: entry for entry in made.attribute}
     if proto.op_type == "Cast" and "to" in attributes:
@@ -268,7 +275,27 @@ def _with_inference(
         attributes["to"].CopyFrom(onnx.helper.make_attribute("to", kind))
     elif proto.op_type == "Concat" and "axis" not in attributes:
         made.attribute.append(onnx.helper.make_attribute("axis", 1))
-    return made, {**opsets, "": newer}
+    constants = []
+    for name in operands if len(proto.input) == 1 else ():
+        if name in attributes:
+            made.attribute.remove(attributes[name])
+            items = np.array(attributes[name].ints, np.int64)
+            constants.append(onnx.numpy_helper.from_array(items, name))
+        made.input.append(name if name in attributes else "")
+    return made, newer, constants
+
+
+_RIGHT_SINCE: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    # of a dimension with a name it takes the bounds for the length
+    "Slice": (11, ("starts", "ends", "axes")),
+    # axes have to be sorted, and counted from the front
+    "Squeeze": (13, ("axes",)),
+    "Unsqueeze": (13, ("axes",)),
+}
+"""Operators of which onnx infers wrong shapes in old versions, as `docs/errata.md` lists them.
+
+The first version that is inferred right and means the same, and the attributes that are its inputs.
+"""
 
 
 @lru_cache
@@ -342,8 +369,12 @@ def _renamed(shape: Shape | None, names: Mapping[str, Dim]) -> Shape | None:
 
 
 def _followed(node: Node, output: Fact) -> Fact:
-    """An output with the dimensions that onnx leaves open, where they follow."""
-    if not isinstance(output, Tensor) or (output.shape is not None and None not in output.shape):
+    """An output with the dimensions that onnx leaves open, or infers wrong, where they follow."""
+    if not isinstance(output, Tensor):
+        return output
+    if node.proto.op_type in ALONE:
+        output = replace(output, shape=None)
+    if output.shape is not None and None not in output.shape:
         return output
     found = followed_shape(node)
     if found is None or (output.shape is not None and len(found) != len(output.shape)):

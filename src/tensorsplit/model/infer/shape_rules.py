@@ -31,6 +31,7 @@ from tensorsplit.model.graph.facts import NotKnownError
 from tensorsplit.model.infer.elements import Node, elements_of
 
 _ShapeRule: TypeAlias = Callable[[Node], Shape]
+_Window: TypeAlias = tuple[Dim, int, int, int]
 
 _FAR = (1 << 31) - 1
 """Exporters write this, or more, for the end of an axis."""
@@ -221,34 +222,58 @@ def _scaled(dim: Dim, scale: Dim) -> Dim:
 def _window(node: Node, weights_at: int | None) -> Shape:
     """The shape after a convolution or pooling, which slides a window along the data."""
     data, padding = node.shape(0), node.attribute("auto_pad", "NOTSET")
-    if node.attribute("ceil_mode", 0):
-        raise NotKnownError
+    is_ceil = node.attribute("ceil_mode", 0) and padding == "NOTSET"
     weights = (data[1], None) if weights_at is None else node.shape(weights_at)
     made = [data[0], weights[0]]
-    for dim, (reach, stride, pads) in zip(data[2:], _windows(node, weights[2:]), strict=True):
+    for dim, window in zip(data[2:], _windows(node, weights[2:]), strict=True):
+        reach, stride, before, after = window
         if padding.startswith("SAME"):
             made.append(_rounded_up(dim, stride))
-        else:
-            spare = add(0 if padding == "VALID" else pads, times(-1, reach))
-            made.append(add(combine(operator.floordiv, add(dim, spare), stride), 1))
+            continue
+        spare = add(dim, add(0 if padding == "VALID" else before + after, times(-1, reach)))
+        count = add(combine(operator.floordiv, spare, stride), 1)
+        if is_ceil:
+            has_last = _has_last(node, spare, window)
+            count = None if has_last is None else add(count, int(has_last))
+        made.append(count)
     return tuple(made)
+
+
+def _has_last(node: Node, spare: Dim, window: _Window) -> bool | None:
+    """Whether one more window reaches beyond the end, if it starts before; None if not known.
+
+    One that starts beyond the data is left out since opset 22, and by onnxruntime before.
+    """
+    reach, stride, _, after = window
+    if not are_known((spare, reach)):
+        return None
+    missing = int(-spare % stride)
+    if missing and missing + after >= reach:
+        return False if node.opset >= 22 else None
+    return missing > 0
 
 
 def _transposed(node: Node) -> Shape:
-    """The shape after a transposed convolution with padding that is given."""
-    data, weights = node.shape(0), node.shape(1)
-    if node.attribute("output_shape") or node.attribute("auto_pad", "NOTSET") != "NOTSET":
-        raise NotKnownError
+    """The shape after a transposed convolution; not known where padding has to be negative."""
+    data, weights, padding = node.shape(0), node.shape(1), node.attribute("auto_pad", "NOTSET")
     sides, windows = data[2:], _windows(node, weights[2:])
     extra = node.attribute("output_padding") or (0,) * len(sides)
+    wanted = node.attribute("output_shape") or (None,) * len(sides)
     made = [data[0], times(weights[1], node.attribute("group", 1))]
-    for dim, more, (reach, stride, pads) in zip(sides, extra, windows, strict=True):
-        made.append(add(times(dim, stride), add(reach, more - pads - stride)))
+    for dim, more, asked, window in zip(sides, extra, wanted, windows, strict=True):
+        reach, stride, before, after = window
+        is_free = asked is None and not padding.startswith("SAME")
+        whole = add(times(dim, stride), add(reach, more - stride))
+        if is_free:
+            made.append(add(whole, 0 if padding == "VALID" else -before - after))
+        else:
+            same = times(dim, stride)
+            made.append(asked or (same if is_at_least(whole, same) else None))
     return tuple(made)
 
 
-def _windows(node: Node, sides: Shape) -> Iterator[tuple[Dim, int, int]]:
-    """The window on each axis: its reach, its stride, and the padding on both ends.
+def _windows(node: Node, sides: Shape) -> Iterator[_Window]:
+    """The window on each axis: its reach, its stride, and the padding before and after the data.
 
     The kernel has the sides that the weights have, if the node does not give them.
     """
@@ -258,7 +283,7 @@ def _windows(node: Node, sides: Shape) -> Iterator[tuple[Dim, int, int]]:
     pads = node.attribute("pads") or (0,) * 2 * count
     reaches = (add(times(add(size, -1), d), 1) for size, d in zip(kernel, dilations, strict=True))
     strides = node.attribute("strides") or (1,) * count
-    return zip(reaches, strides, map(operator.add, pads[:count], pads[count:]), strict=True)
+    return zip(reaches, strides, pads[:count], pads[count:], strict=True)
 
 
 def _blocks(node: Node, *, to_depth: bool) -> Shape:
@@ -274,6 +299,40 @@ def _top_k(node: Node) -> Shape:
     return tuple(made)
 
 
+def _fourier(node: Node) -> Shape:
+    """The shape after DFT; half the frequencies of a real signal are enough, and give it again."""
+    made = list(node.shape(0))
+    is_half, is_inverse = node.attribute("onesided", 0), node.attribute("inverse", 0)
+    if is_half or node.has(1):
+        axis = node.attribute("axis", 1) if node.opset < 20 else -2
+        axis = node.element(2) if node.has(2) else axis
+        if not is_known(axis):
+            return (*[None] * (len(made) - 1), 1 if is_half and is_inverse else 2)
+        length = times(2, add(made[axis], -1)) if is_half and is_inverse else made[axis]
+        length = node.element(1) if node.has(1) else length
+        made[axis] = _half(length) if is_half and not is_inverse else length
+    return (*made[:-1], 1 if is_half and is_inverse else 2)
+
+
+def _half(length: Dim) -> Dim:
+    """How many frequencies of a real signal are different."""
+    return add(combine(operator.floordiv, length, 2), 1)
+
+
+def _short_fourier(node: Node) -> Shape:
+    """The shape after STFT, whose frames are as long as its window."""
+    batch, whole, _ = node.shape(0)
+    length = whole
+    if node.has(3):
+        length = node.element(3)
+    elif node.has(2):
+        (length,) = node.shape(2)
+    step = node.element(1)
+    spare = add(whole, times(-1, length))
+    frames = add(combine(operator.floordiv, spare, step), 1) if is_known(step) and step else None
+    return batch, frames, _half(length) if node.attribute("onesided", 1) else length, 2
+
+
 def _one_hot(node: Node) -> Shape:
     shape, length = node.shape(0), node.element(1)
     axis = node.attribute("axis", -1) % (len(shape) + 1)
@@ -287,6 +346,7 @@ _RULES: Mapping[str, _ShapeRule] = {
     "Conv": partial(_window, weights_at=1),
     "ConvInteger": partial(_window, weights_at=1),
     "ConvTranspose": _transposed,
+    "DFT": _fourier,
     "DepthToSpace": partial(_blocks, to_depth=False),
     "Expand": _expand,
     "Flatten": _flatten,
@@ -299,6 +359,7 @@ _RULES: Mapping[str, _ShapeRule] = {
     "Reshape": _reshape,
     "Resize": _resize,
     "Slice": _slice,
+    "STFT": _short_fourier,
     "SpaceToDepth": partial(_blocks, to_depth=True),
     "Tile": _tile,
     "TopK": _top_k,
@@ -306,3 +367,14 @@ _RULES: Mapping[str, _ShapeRule] = {
     **dict.fromkeys(("Add", "Div", "Mul", "Pow", "Sub", "Where"), _elementwise),
 }
 """How the shape of an output follows, by operator."""
+
+ALONE = frozenset(
+    {
+        # a window longer than the data counts as one; one that starts beyond the data counts
+        *("AveragePool", "LpPool", "MaxPool", "Conv", "ConvInteger", "QLinearConv"),
+        "ConvTranspose",  # output_padding is added to what SAME gives
+        "DFT",  # a length that is not known is that of the data
+        "STFT",  # onesided is ignored where the window gives the length
+    }
+)
+"""Operators of which onnx infers wrong shapes in every version, as `docs/errata.md` lists them."""

@@ -1,0 +1,122 @@
+"""Where onnx's own inference is wrong (`docs/errata.md`), ours is right or leaves it open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tests.model.build import FLOAT, INT64, graph, model, node, tensor, value
+from tests.model.infer.test_infer_shapes import shapes
+
+
+def shape_after(opset: int, op: onnx.NodeProto, *dims: Any, **initializers: Any) -> Any:
+    """What is inferred of ``y``, which a node makes of ``x`` and of some constants."""
+    constants = [tensor(name, items) for name, items in initializers.items()]
+    return shapes(model(graph([op], [value("x", FLOAT, dims)], ["y"], constants), opset))["y"]
+
+
+@pytest.mark.parametrize("opset", [1, 9, 11, 12])
+@pytest.mark.parametrize("axes", [[2, 0], [0, 2], [-1, 0], [-1, -3], [0, -1]])
+def test_squeeze_takes_axes_in_any_order_and_from_the_back(opset: int, axes: list[int]) -> None:
+    assert shape_after(opset, node("Squeeze", "x", "y", axes=axes), 1, "N", 1) == ("N",)
+
+
+@pytest.mark.parametrize("opset", [1, 9, 11, 12])
+@pytest.mark.parametrize("axes", [[1, 0], [0, 1], [-2, 0], [-3, -2], [1, -3]])
+def test_unsqueeze_takes_axes_in_any_order_and_from_the_back(opset: int, axes: list[int]) -> None:
+    assert shape_after(opset, node("Unsqueeze", "x", "y", axes=axes), "N") == (1, 1, "N")
+
+
+@pytest.mark.parametrize("opset", [1, 10])
+def test_a_slice_of_a_dimension_with_a_name_may_be_shorter_than_its_bounds(opset: int) -> None:
+    """`x[-1:]` and `x[0:4]` are empty where there is nothing."""
+    bounds = {"starts": [0], "ends": [4]}
+    op = node("Slice", "x", "y", **bounds) if opset == 1 else node("Slice", "x starts ends", "y")
+    found = shape_after(opset, op, "M", **({} if opset == 1 else bounds))
+    assert found == ("Min(4, M)",)
+
+
+def test_windows_longer_than_the_data_do_not_count() -> None:
+    op = node("Conv", "x w", "y", strides=[3])
+    made = graph([op], [value("x", FLOAT, (1, 1, 2)), value("w", FLOAT, (1, 1, 3))], ["y"])
+    assert shapes(model(made))["y"] == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("opset", "windows"), [(12, None), (21, None), (22, 2)])
+def test_a_window_that_starts_beyond_the_data(opset: int, windows: int | None) -> None:
+    """Of 5 elements every third is 0 and 3; since opset 22 the text says that 6 does not count."""
+    op = node("MaxPool", "x", "y", kernel_shape=[1], strides=[3], ceil_mode=1)
+    assert shape_after(opset, op, 1, 1, 5) == (1, 1, windows)
+
+
+def test_the_last_window_of_ceil_mode_counts_if_it_starts_in_the_data() -> None:
+    op = node("MaxPool", "x", "y", kernel_shape=[2], strides=[2], ceil_mode=1)
+    assert shape_after(13, op, 1, 1, 5) == (1, 1, 3)
+    assert shape_after(13, op, 1, 1, "N") == (1, 1, None)
+
+
+@pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("side", "length"), [(3, 6), (1, None)])
+def test_a_transposed_convolution_with_padding_that_follows(
+    padding: str, side: int, length: int | None
+) -> None:
+    """Its output is the data times the strides; a kernel that is too short leaves that open."""
+    op = node("ConvTranspose", "x w", "y", auto_pad=padding, strides=[3], output_padding=[1])
+    inputs = [value("x", FLOAT, (4, 1, 2)), value("w", FLOAT, (1, 3, side))]
+    assert shapes(model(graph([op], inputs, ["y"])))["y"] == (4, 3, length)
+
+
+def test_a_length_of_dft_that_is_fed_is_not_that_of_the_data() -> None:
+    inputs = [value("x", FLOAT, ("N", 8, 1)), value("n", INT64, ())]
+    made = model(graph([node("DFT", "x n axis", "y")], inputs, ["y"], [tensor("axis", 1)]), 20)
+    assert shapes(made)["y"] == ("N", None, 2)
+    one_sided = node("DFT", "x _ axis", "y", onesided=1)
+    assert shape_after(20, one_sided, "N", 8, 1, axis=1) == ("N", 5, 2)
+
+
+def test_the_window_of_stft_gives_the_length_of_frames() -> None:
+    inputs = [value("x", FLOAT, ("N", 8, 1)), value("w", FLOAT, (4,))]
+    made = model(graph([node("STFT", "x step w", "y")], inputs, ["y"], [tensor("step", 2)]), 17)
+    assert shapes(made)["y"] == ("N", 3, 3, 2)
+
+
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_lengths_computed_from_a_slice_stay_computed(size: int) -> None:
+    """`y = x[:4]; z = x[:len(x) - len(y)]`: converted from opset 10 to 9 it gives the same."""
+    nodes = [
+        node("Slice", "x zero four", "y"),
+        node("Shape", "x", "m"),
+        node("Shape", "y", "n"),
+        node("Sub", "m n", "rest"),
+        node("Slice", "x zero rest", "z"),
+    ]
+    constants = [tensor("zero", [0]), tensor("four", [4])]
+    made = model(graph(nodes, [value("x", FLOAT, ("M",))], ["z"], constants), 10)
+    x = np.arange(1, size + 1, dtype=np.float32)
+    for each in (made, ts.convert(made, opset=11), ts.convert(made, opset=13)):
+        assert ts.run(each, {"x": x})["z"].tolist() == x[: max(0, size - 4)].tolist()
+    try:
+        older = ts.convert(made, opset=9)
+    except ts.SplitError:
+        return  # Slice-1 has no bounds that are computed
+    assert ts.run(older, {"x": x})["z"].tolist() == x[: max(0, size - 4)].tolist()
+
+
+def test_splits_behind_a_squeeze_with_axes_from_the_back_are_right() -> None:
+    """As torch exports `unbind(-1)` at opset 9."""
+    nodes = [
+        node("Split", "x", "a b", axis=2, split=[1, 1]),
+        node("Squeeze", "a", "c", axes=[-1]),
+        node("Split", "c", "d e", axis=1, split=[2, 1]),
+    ]
+    made = model(graph(nodes, [value("x", FLOAT, ("N", 3, 2))], ["d", "e", "b"]), 9)
+    assert [finding.code for finding in ts.check(made) if finding.severity == "error"] == []
+    assert shapes(made)["d"] == ("N", 2)
+    x = np.random.default_rng(0).random((4, 3, 2), np.float32)
+    for each in (made, ts.convert(made, opset=13)):
+        got = ts.run(each, {"x": x})
+        np.testing.assert_array_equal(got["e"], x[:, 2:, 0])
