@@ -34,6 +34,22 @@ def test_a_process_that_succeeds() -> None:
     assert "part 2  (1, 4)" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("option", "args"),
+    [
+        ("--for", ["check", str(EXAMPLE), "--for", "openvino", "--for=onnxruntime"]),
+        ("--quiet", ["check", str(EXAMPLE), "-q", "--quiet"]),
+        ("--axis", ["split", "x.npy", "-o", "out", "--axis", "0", "--axis", "1"]),
+        ("--num-outputs", ["explain", *DRAW[1:3], "--num-outputs", "2", "--num-outputs", "3"]),
+        ("--output", ["run", str(EXAMPLE), "-o", "a", "--output", "b"]),
+    ],
+)
+def test_an_option_that_takes_one_value_is_not_given_twice(
+    refused: Refused, option: str, args: list[str]
+) -> None:
+    assert f"{option} is given 2 times" in refused("TS703", *args)
+
+
 def test_a_process_that_refuses() -> None:
     ended = process("explain", "onnx.Split-18", "7,4", "split=2,6")
     assert (ended.status, ended.out) == (2, "")

@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,15 @@ class CommandLine(click.Group):
         found: click.Command = getattr(import_module(f"tensorsplit.cli.{module}"), cmd_name)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the arguments, none of whose options may be given twice."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _refuse_repeated(command, click.Context(command, ctx, name), rest)
+        return name, command, rest
+
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands of the help, none of which is loaded."""
         with formatter.section("Commands"):
@@ -112,6 +122,14 @@ class CommandLine(click.Group):
         """Run the command that was chosen."""
         with _spared_from_click():
             return super().invoke(ctx)
+
+
+def _refuse_repeated(command: click.Command, context: click.Context, args: Sequence[str]) -> None:
+    """Refuse an option that is given twice; click would take the last one without a word."""
+    _, _, order = command.make_parser(context).parse_args(list(args))
+    for option, count in Counter(order).items():
+        if count > 1 and isinstance(option, click.Option) and not option.multiple:
+            raise click.UsageError(f"{max(option.opts, key=len)} is given {count} times", context)
 
 
 @contextlib.contextmanager
