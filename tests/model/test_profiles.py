@@ -36,10 +36,24 @@ def test_there_is_a_profile_of_each_target() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "taken"),
-    [("1.31.1", "1.31.1"), ("1.40.0rc1", "1.31.1"), ("2.0", "1.31.1"), ("1.9.0", "1.31.1")],
+    [
+        ("1.9.0", "1.31.1"),
+        ("1.31.1", "1.31.1"),
+        ("1.31.2", "1.31.1"),
+        ("1.32.0rc1", "1.31.1"),
+        ("1.32.0", "1.32.0"),
+        ("2.0", "1.32.0"),
+    ],
 )
 def test_the_newest_profile_that_is_not_newer_is_taken(asked: str, taken: str) -> None:
     assert profiles.load("onnxruntime", asked).version == taken
+
+
+def test_what_a_release_fixed_is_no_limitation_of_it() -> None:
+    """D2: ONNX Runtime takes an empty last part, and a dimension of 0, from 1.32 on."""
+    features = {"operator": "Split", "count": True, "count_with_empty_part": True}
+    assert list(profiles.load("onnxruntime", "1.31.1").about(features))
+    assert not list(profiles.load("onnxruntime", "1.32.0").about(features))
 
 
 def test_an_engine_that_was_not_measured_is_refused() -> None:
