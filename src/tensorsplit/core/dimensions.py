@@ -11,8 +11,10 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import reduce
+from contextlib import suppress
+from functools import lru_cache, reduce
 from itertools import islice
+from math import prod
 from typing import Any, TypeAlias
 
 from tensorsplit.core.errors import (
@@ -45,6 +47,10 @@ _TRACED = (("torch", "SymInt"),)
 _NUMBER = re.compile("-?[0-9]{1,40}")
 _FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
 _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
+_OF_SYMPY = re.compile(r"\b(Max|Min)(?=\()")
+_IDENTIFIER = re.compile(r"([^\W\d][\w.]*)(\s*\()?")
+_OF_EXPRESSION = re.compile("dim_[0-9a-f]{12}")
+"""The names that stand for expressions, which may be below 0 where they are no dimensions."""
 _MOST_SHOWN = 12
 
 
@@ -153,8 +159,13 @@ def show_dim(dim: Dim) -> str:
         return "?"
     if is_known(dim):
         return show_int(dim)
+    return printable(_FLOOR_OF_NEGATIVE.sub(_as_ceil, text_of(dim)))
+
+
+def text_of(dim: Dim) -> str:
+    """Return a dimension as a model has it: ``max(0, N)`` where SymPy writes ``Max(0, N)``."""
     text = str(getattr(dim, "value", dim))
-    return printable(_FLOOR_OF_NEGATIVE.sub(_as_ceil, text))
+    return _OF_SYMPY.sub(lambda found: found[0].lower(), text)
 
 
 def _as_ceil(found: re.Match[str]) -> str:
@@ -203,7 +214,7 @@ def times(left: Dim, right: Dim) -> Dim:
 
 
 def quotient(dividends: Iterable[Dim], divisors: Iterable[Dim]) -> Dim:
-    """Return the product of some dimensions by that of others, which divides it.
+    """Return the product of some dimensions by that of others, which divides it and is not 0.
 
     None where either is unknown, or where the quotient still has a name in its divisor.
     """
@@ -250,14 +261,37 @@ def is_at_least(left: Dim, right: Dim) -> bool:
         return difference is not None and difference >= 0
     if _is_exported(difference):
         return _holds(difference)
+    found = _expression(difference)
+    natural = {symbol: _natural(symbol.name) for symbol in found.free_symbols}
+    return found.xreplace(natural).is_nonnegative is True
+
+
+def magnitude(dim: Dim, largest: int) -> int:
+    """Return what a dimension and its parts don't exceed, where its names stand for so much."""
+
+    def of(part: Any) -> int:
+        if part.is_Symbol:
+            return largest
+        if part.is_number:
+            return int(sympy.ceiling(abs(part)))
+        found: list[int] = list(map(of, part.args))
+        return prod(found) if part.is_Mul else sum(found)
+
+    if dim is None or is_known(dim):
+        return 0 if dim is None else int(abs(dim))
     import sympy
 
-    found = _expression(difference)
-    natural = {
-        symbol: sympy.Symbol(symbol.name, integer=True, nonnegative=True)
-        for symbol in found.free_symbols
-    }
-    return found.xreplace(natural).is_nonnegative is True
+    return of(_expression(dim))
+
+
+def divisor_of(dim: Dim) -> int:
+    """Return the number by which a whole expression is divided to give one; 1 for others."""
+    if dim is None or is_known(dim):
+        return 1
+    import sympy
+
+    found = sympy.denom(sympy.together(_expression(dim)))
+    return int(found) if found.is_Integer else 1
 
 
 def _holds(difference: Dim) -> bool:
@@ -301,20 +335,42 @@ def _short(dim: Dim) -> Dim:
     return onnx_ir.SymbolicDim(name) if _is_symbolic_dim(dim) else sympy.Symbol(name, integer=True)
 
 
+def _natural(name: str) -> Any:
+    """Return a name in SymPy: any number from 0 on, but that of an expression may be below."""
+    import sympy
+
+    sign = {} if _OF_EXPRESSION.fullmatch(name) else {"nonnegative": True}
+    return sympy.Symbol(name, integer=True, **sign)
+
+
 def _symbol(dim: Dim) -> Dim:
     """Make a symbol of a name; an opaque one if its text is not a usable expression."""
     import onnx_ir
-    import sympy
 
-    text = dim if isinstance(dim, str) else dim.value
+    made = getattr(dim, "_expr_cache", None)  # None where only a text was given
+    symbols = frozenset() if made is None else made.free_symbols
+    if symbols and symbols == {_natural(symbol.name) for symbol in symbols}:
+        return dim
+    return onnx_ir.SymbolicDim(_parsed(dim if isinstance(dim, str) else dim.value))
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Any:
+    """Return a name, or an expression of names, in SymPy.
+
+    onnx-ir takes each name for a number from 1 on, and simplifies by that. So it reads ``N - 1``
+    for N, and ``N + 1`` replaces N in what it made.
+    """
+    import onnx_ir
+
     if len(text) <= _MAX_EXPRESSION and "**" not in text:  # 9**9**9 would take for ever
-        symbol = onnx_ir.SymbolicDim(dim) if isinstance(dim, str) else dim
-        try:
-            if symbol.free_symbols():
-                return symbol
-        except Exception:  # noqa: BLE001, S110 - any text may be a name, such as "/x/y_dim_0"
-            pass
-    return onnx_ir.SymbolicDim(sympy.Symbol(text, integer=True))
+        with suppress(Exception):  # any text may be a name, such as "/x/y_dim_0"
+            less = _IDENTIFIER.sub(lambda name: name[0] if name[2] else f"({name[0]} - 1)", text)
+            read: Any = onnx_ir.SymbolicDim(less)._expr  # noqa: SLF001 - as above
+            names = {symbol: _natural(symbol.name) + 1 for symbol in read.free_symbols}
+            if names:
+                return read.xreplace(names)
+    return _natural(text)
 
 
 def _simplest(dim: Dim) -> Dim:

@@ -68,8 +68,8 @@ def lost(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> list[str]:
     inferred = ts.infer_shapes(made)
     assert isinstance(inferred, onnx.ModelProto)
     ours = dict(values(inferred.graph))
-    doubtful = after_loops(made, by_onnx)
-    is_told = comparison(made)
+    doubtful, reshaped = after_loops(made, by_onnx), after_reshapes(made)
+    is_told, is_numbered = comparison(made), comparison(made, numbers=True)
     found = []
     for path, kind in values(by_onnx.graph):
         theirs, got = shape_of(kind), ours.get(path)
@@ -78,7 +78,8 @@ def lost(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> list[str]:
         known = None if got is None else shape_of(got)
         wanted = kind.WhichOneof("value")
         is_kind = wanted is None or (got is not None and got.WhichOneof("value") == wanted)
-        is_shape = theirs is None or (known is not None and is_told(theirs, known))
+        is_same = is_numbered if path.rpartition("/")[2] in reshaped else is_told
+        is_shape = theirs is None or (known is not None and is_same(theirs, known))
         if not is_kind or not is_shape:
             found.append(f"{path}: {theirs}, not {known}")
     return found
@@ -91,6 +92,33 @@ def after_loops(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> set[str]:
     """
     entries = (*by_onnx.graph.value_info, *by_onnx.graph.output)
     known = {entry.name: entry.type for entry in entries}
+
+    def gives_sequence(node: onnx.NodeProto) -> bool:
+        kinds = [known[name] for name in node.output if name in known]
+        return node.op_type == "Loop" and any(kind.HasField("sequence_type") for kind in kinds)
+
+    return following(made, gives_sequence)
+
+
+def after_reshapes(made: onnx.ModelProto) -> set[str]:
+    """What follows from a Reshape to a shape that is calculated.
+
+    onnx takes what is asked for as a dimension. But a name may be 0, and a 0 is the dimension of
+    the data: ``[B, 4, S, 8]`` makes ``(0, 4, 1, 8)`` of ``(B, 4, 1, S, 8)`` where B and S are 0.
+    """
+    constants = {entry.name for entry in made.graph.initializer}
+    nodes = (node for node in made.graph.node if node.op_type == "Constant")
+    constants.update(name for node in nodes for name in node.output)
+    return following(
+        made,
+        lambda node: (
+            node.op_type == "Reshape" and len(node.input) > 1 and node.input[1] not in constants
+        ),
+    )
+
+
+def following(made: onnx.ModelProto, starts: Callable[[onnx.NodeProto], bool]) -> set[str]:
+    """The values that follow from what some nodes give."""
     found: set[str] = set()
     pending = list(made.graph.node)
     for node in pending:
@@ -100,21 +128,19 @@ def after_loops(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> set[str]:
             *node.input,
             *(name for body in bodies for inner in body.node for name in inner.input),
         }
-        for name in node.output:
-            is_sequence = name in known and known[name].HasField("sequence_type")
-            if (node.op_type == "Loop" and is_sequence) or read & found:
-                found.add(name)
+        if starts(node) or read & found:
+            found.update(node.output)
     return found
 
 
-def comparison(made: onnx.ModelProto) -> Callable[[Any, Any], bool]:
-    """Whether a shape says what one of onnx says.
+def comparison(made: onnx.ModelProto, *, numbers: bool = False) -> Callable[[Any, Any], bool]:
+    """Whether a shape says what one of onnx says; with ``numbers`` its names say nothing.
 
     A number is the same number, and the name of a dimension of an input is the same or a number. A
     name that is declared elsewhere is another name, expression or number of ours. What onnx
     invents says nothing.
     """
-    own, elsewhere = names(made), declared_names(made)
+    own, elsewhere = (set(), set()) if numbers else (names(made), declared_names(made))
 
     def same(theirs: Any, ours: Any) -> bool:
         if theirs is None or theirs == ours:

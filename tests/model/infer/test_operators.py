@@ -37,7 +37,7 @@ def test_a_slice_of_a_dimension_with_a_name_may_be_shorter_than_its_bounds(opset
     bounds = {"starts": [0], "ends": [4]}
     op = node("Slice", "x", "y", **bounds) if opset == 1 else node("Slice", "x starts ends", "y")
     found = shape_after(opset, op, "M", **({} if opset == 1 else bounds))
-    assert found == ("Min(4, M)",)
+    assert found == ("min(4, M)",)
 
 
 def test_windows_longer_than_the_data_do_not_count() -> None:

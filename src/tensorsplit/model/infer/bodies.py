@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.dimensions import Dim, Shape, is_known, larger
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
@@ -75,9 +75,7 @@ def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Cont
     carried, rest = _rounds(go_round, inputs[2 : len(body.inputs)], context)
     is_limited = bool(node.inputs) and node.inputs[0] is not None
     trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
-    if is_known(trips) and trips < 0:
-        trips = 0
-    return carried + [_stacked(fact, trips, 0) for fact in rest]
+    return carried + [_stacked(fact, larger(0, trips), 0) for fact in rest]
 
 
 def _rounds(

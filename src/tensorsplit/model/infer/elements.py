@@ -24,9 +24,11 @@ from tensorsplit.core.dimensions import (
     add,
     are_known,
     combine,
+    divisor_of,
     is_at_least,
     is_known,
     larger,
+    magnitude,
     smaller,
     times,
 )
@@ -149,33 +151,54 @@ _FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 _INTEGERS = {ir.DataType.INT32: 1 << 31, ir.DataType.INT64: 1 << 63}
 """The integers that are calculated with, and how far they go; in smaller ones lengths wrap."""
 
+WHOLE = frozenset(_INTEGERS)
+"""The types of the integers that are calculated with."""
+
+_LARGEST_NAMED = {ir.DataType.INT32: 1 << 24, ir.DataType.INT64: 1 << 15}
+"""What a name may stand for without an expression wrapping: one alone, or the product of four."""
+
 
 def _fitting(entry: Dim, kind: ir.DataType | None) -> Dim:
-    """What was calculated, if it is known to be an element of the type."""
+    """Return what was calculated, if it is known to be an element of the type."""
     if isinstance(entry, Fraction):
         return float(entry) if kind in _FLOATS else None
-    if kind in _FLOATS:  # counts up to 2^11 are exact in all of them
-        return entry if not isinstance(entry, int) or abs(entry) <= 2 * _EXACT else None
+    if kind in _FLOATS:  # counts up to 2^11 are exact in all of them, names up to 2^24 not in all
+        is_exact = abs(entry) <= 2 * _EXACT if isinstance(entry, int) else kind != _FLOATS[0]
+        return entry if is_exact else None
     if kind in _INTEGERS:
         limit = _INTEGERS[kind]
-        return entry if not isinstance(entry, int) or -limit <= entry < limit else None
+        if not isinstance(entry, int):
+            return entry if magnitude(entry, _LARGEST_NAMED[kind]) < limit else None
+        return entry if -limit <= entry < limit else None
     return entry if kind == ir.DataType.BOOL else None
+
+
+_ROUNDING = ("Cast", "Ceil", "Floor")
+"""The operators that take a quotient of names as floats give it, which is not exact."""
 
 
 def _elementwise(rule: Callable[..., Dim], node: Node, _: Tensor) -> list[Dim]:
     """Apply a rule to every element."""
-    arrays = [_objects(node.tensor(index)) for index in range(len(node.inputs))]
+    rounds = node.proto.op_type in _ROUNDING
+    arrays = [_objects(node.tensor(index), rounds=rounds) for index in range(len(node.inputs))]
     with np.errstate(all="ignore"):  # NumPy warns of flags that the arithmetic of a rule leaves
         made = np.frompyfunc(rule, len(arrays), 1)(*arrays)
     return np.ravel(np.asarray(made, object)).tolist()
 
 
-def _objects(known: Tensor) -> np.ndarray[Any, Any]:
+def _objects(known: Tensor, *, rounds: bool) -> np.ndarray[Any, Any]:
     """The elements as an array of objects, to calculate with."""
     elements = _known(elements_of(known))
+    if known.element_type in _FLOATS and not rounds:
+        elements = tuple(entry if _is_binary(entry) else None for entry in elements)
     found = np.empty(len(elements), object)
     found[:] = list(map(_exact, elements))
     return found.reshape(known.shape)
+
+
+def _is_binary(entry: Dim) -> bool:
+    """Whether floats give an expression exactly: its divisor is a power of two."""
+    return isinstance(entry, float) or divisor_of(entry).bit_count() == 1
 
 
 def _exact(entry: Dim) -> Dim:

@@ -10,7 +10,7 @@ from typing import overload
 import onnx
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, show_shape
+from tensorsplit.core.dimensions import Dim, show_shape, text_of
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor, declared
@@ -146,8 +146,8 @@ def _says(before: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
     return before is not None and [str(_dim(dim)) for dim in shape] == list(map(str, before))
 
 
-def _dim(dim: Dim) -> int | ir.SymbolicDim | str | None:
-    return dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)
+def _dim(dim: Dim) -> int | str | None:
+    return dim if dim is None or isinstance(dim, (int, str)) else text_of(dim)
 
 
 def described(values: Iterable[ir.Value]) -> list[str]:

@@ -34,7 +34,7 @@ from tensorsplit.model.graph.facts import (
 )
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
-from tensorsplit.model.infer.elements import Node, computed, constant_array, elements_of
+from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
 from tensorsplit.model.infer.well_formed import wrong_signature
 
@@ -204,8 +204,8 @@ def _ask(
 ) -> dict[str, onnx.TypeProto]:
     """The types of a node's outputs by onnx, which gets a model of that one node.
 
-    Constants are initializers of it. Elements that are known in part are the dimensions of an
-    input whose shape is taken, for onnx follows these through its operators.
+    Constants are initializers of it. It hears nothing of elements that are known in part: it takes
+    each of them for a dimension, which is not below 0.
     """
     opset = opsets[proto.domain]
     schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
@@ -229,13 +229,9 @@ def _ask(
     for name, fact in zip(names, inputs, strict=True):
         if fact is None:
             continue
-        array, values = constant_array(fact), _in_part(fact)
+        array = constant_array(fact)
         if array is not None:
             model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-        elif values is not None:
-            source = model.graph.input.add(name=f"of_{name}")
-            source.type.CopyFrom(_tensor_proto(ir.DataType.BOOL, values))
-            model.graph.node.add(op_type="Shape", input=[source.name], output=[name])
         else:
             model.graph.input.add(name=name, type=_type_proto(fact))
     model.graph.node.append(proto)
@@ -310,13 +306,6 @@ def _first_inferred(op_type: str, opset: int) -> int:
 
 _ALL_INFERRED = 10
 """From here on operators without inference have none in newer versions."""
-
-
-def _in_part(fact: Fact) -> Shape | None:
-    """The elements of a list of int64, as far as they are known."""
-    known = tensor_of(fact)
-    is_list = known.element_type == ir.DataType.INT64 and len(known.shape or ()) == 1
-    return elements_of(known) if is_list else None
 
 
 def _type_proto(fact: Fact) -> onnx.TypeProto:

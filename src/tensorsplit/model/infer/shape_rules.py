@@ -28,7 +28,7 @@ from tensorsplit.core.dimensions import (
     times,
 )
 from tensorsplit.model.graph.facts import NotKnownError
-from tensorsplit.model.infer.elements import Node, elements_of
+from tensorsplit.model.infer.elements import WHOLE, Node, elements_of
 
 _ShapeRule: TypeAlias = Callable[[Node], Shape]
 _Window: TypeAlias = tuple[Dim, int, int, int]
@@ -70,22 +70,44 @@ def _flatten(node: Node) -> Shape:
 
 def _reshape(node: Node) -> Shape:
     data, asked = node.tensor(0).shape, node.operand("shape", 1, 5)
-    keeps_zeros = node.attribute("allowzero", 0)
-    copied = [dim == 0 and not keeps_zeros for dim in asked]
+    keeps_zeros = bool(node.attribute("allowzero", 0))
     if data is None:
-        pairs = zip(asked, copied, strict=True)
-        return tuple(None if dim == -1 or is_copied else dim for dim, is_copied in pairs)
-    made = [data[at] if copied[at] else None if dim == -1 else dim for at, dim in enumerate(asked)]
-    open_places = [at for at, dim in enumerate(asked) if dim is None or dim == -1]
-    if len(open_places) == 1:
-        (place,) = open_places
-        same = {at for at, dims in enumerate(zip(made, data, strict=False)) if _is_same(*dims)}
-        same.update(at for at, is_copied in enumerate(copied) if is_copied)
-        others = [dim for at, dim in enumerate(made) if at != place and at not in same]
-        if 0 not in others:
-            rest = (dim for at, dim in enumerate(data) if at not in same)
-            made[place] = quotient(rest, others)
+        return tuple(dim if is_at_least(dim, 0 if keeps_zeros else 1) else None for dim in asked)
+    made = [_reshaped(at, asked, data, keeps_zeros=keeps_zeros) for at in range(len(asked))]
+    open_places = [at for at, dim in enumerate(made) if dim is None and asked[at] != 0]
+    if len(open_places) != 1:
+        return tuple(made)
+    (place,) = open_places
+    others = {at: dim for at, dim in enumerate(made) if at != place}
+    if asked[place] == -1:  # beside a 0 it is refused
+        same = {at for at in others if asked[at] == 0 or _is_same(made[at], _at(data, at))}
+        rest = (dim for at, dim in enumerate(data) if at not in same)
+        made[place] = quotient(rest, (dim for at, dim in others.items() if at not in same))
+    elif all(is_at_least(dim, 1) for dim in others.values()):
+        made[place] = quotient(data, others.values())
     return tuple(made)
+
+
+def _at(shape: Shape, place: int) -> Dim:
+    return shape[place] if place < len(shape) else None
+
+
+def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
+    """Return a dimension as a Reshape is asked for it; None if it may be -1, or a 0 for another."""
+    dim, held = asked[at], _at(data, at)
+    if dim == 0 and not keeps_zeros:
+        return held
+    if is_at_least(dim, 0 if keeps_zeros else 1):
+        return dim
+    if not is_at_least(dim, 0):
+        return None
+    # A 0 stands for what the data has there: that is not there, is 0 too, or does not fit
+    times_held = quotient([dim], [held])
+    is_multiple = is_known(times_held) and times_held > 0
+    is_zero_too = is_multiple or quotient([held], [dim]) is not None
+    others = (entry for place, entry in enumerate(asked) if place != at)
+    divides = all(is_at_least(other, 1) for other in others) and quotient(data, [dim]) is not None
+    return dim if at >= len(data) or is_zero_too or divides else None
 
 
 def _is_same(left: Dim, right: Dim) -> bool:
@@ -147,35 +169,43 @@ def _slice(node: Node) -> Shape:
 
 
 def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
-    """How many elements a slice has."""
+    """Return how many elements a slice has."""
     if not is_known(step) or step == 0:
         return None
     if step < 0:
         is_whole = are_known((start, end)) and end < -_FAR and (start == -1 or start >= _FAR)
         return _rounded_up(dim, -step) if is_whole else None
-    return _counted(_bound(start, dim), _bound(end, dim), step)
+    if start is not None and start == end:
+        return 0
+    last = _end(end, dim)
+    count = None if _is_open(start) else combine(operator.sub, last, start)
+    if is_known(start) and start < 0:  # from there, or from 0 where there are fewer
+        count = last if start <= -_FAR else smaller(last, combine(operator.sub, count, dim))
+    return _rounded_up(larger(0, count), step)
 
 
 def _counted(start: Dim, end: Dim, step: int) -> Dim:
-    """How many numbers there are from one to before another."""
+    """Return how many numbers there are from one to before another."""
     if start is not None and start == end:
         return 0
     return _rounded_up(larger(0, combine(operator.sub, end, start)), step)
 
 
-def _bound(bound: Dim, dim: Dim) -> Dim:
-    """A bound of a slice as a place in [0, dim]; None where it can't be told."""
-    if bound is None:
+def _end(bound: Dim, dim: Dim) -> Dim:
+    """Return the end of a slice as a place before which it ends, counted from the front.
+
+    It may be below 0 where that is before the start. None where it can't be known.
+    """
+    if _is_open(bound):
         return None
-    if not is_known(bound):
-        return smaller(bound, dim) if is_at_least(bound, 0) else None
-    if bound >= _FAR:
-        return dim
-    if bound > 0:
-        return smaller(bound, dim)
-    if bound == 0 or bound <= -_FAR:
-        return 0
-    return larger(0, add(dim, bound))
+    if is_known(bound) and bound < 0:
+        return 0 if bound <= -_FAR else add(dim, bound)
+    return dim if is_known(bound) and bound >= _FAR else smaller(bound, dim)
+
+
+def _is_open(bound: Dim) -> bool:
+    """Whether it can't be known of a bound of a slice from where it counts."""
+    return not is_known(bound) and not is_at_least(bound, 0)
 
 
 def _rounded_up(dim: Dim, divisor: int) -> Dim:
@@ -186,7 +216,7 @@ def _rounded_up(dim: Dim, divisor: int) -> Dim:
 
 def _range(node: Node) -> Shape:
     start, limit, step = map(node.element, range(3))
-    if not is_known(step) or step == 0 or isinstance(start, float) or isinstance(limit, float):
+    if not is_known(step) or step == 0 or node.tensor(0).element_type not in WHOLE:
         raise NotKnownError
     first, last = (start, limit) if step > 0 else (limit, start)
     return (_counted(first, last, abs(step)),)
