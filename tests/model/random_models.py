@@ -1,142 +1,210 @@
-"""Random legal models with split nodes, and what they give, worked out beside them by slicing.
-
-Each step of a model is written down as a node and as what it does to arrays; nothing here knows
-the package.
-"""
+"""Random legal models around split nodes, at every opset: a `Program` for each seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from tests.oracle import slices
+from tests.model.programs import (
+    BINARY,
+    COMPARED,
+    LOCAL,
+    REDUCED,
+    UNARY,
+    Apply,
+    Array,
+    Function,
+    Graph,
+    Parameter,
+    Program,
+    Scope,
+    Step,
+    arg_max,
+    average_pool,
+    call,
+    concat_from_sequence,
+    conv,
+    declaration,
+    dequantize,
+    divide,
+    equal,
+    evaluate,
+    expand,
+    gather,
+    if_,
+    ints,
+    is_exact,
+    loop,
+    max_pool,
+    nearest,
+    one,
+    pad,
+    quantize,
+    range_,
+    reduced,
+    reshape,
+    scan,
+    sequence_at,
+    sequence_erase,
+    sequence_insert,
+    slice_,
+    split,
+    split_to_sequence,
+    squeeze,
+    top_k,
+    unsqueeze,
+)
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Values = Mapping[str, Any]
+Choices = tuple[Callable[[], Any], ...]
 
-OPSETS = (11, 12, 13, 17, 18, 21, 24)
-DIMENSIONS = (0, 1, 2, 3, 4, 6, 7)
-LOCAL = "local"
+OPSETS = range(7, 28)
+SIZES = (0, 1, 2, 3, 4, 5, 6, 8)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+MOVED_ONLY = (
+    *(np.dtype(name) for name in ("O", "bool", "uint8", "int8", "uint16", "uint64", "complex64")),
+    *(BFLOAT16, np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.int4)),
+)
+"""Element types that nothing is calculated in."""
+CALCULATED = tuple(np.dtype(name) for name in ("float16", "double", "int32", "int64"))
+"""Element types besides float that something is calculated in."""
+MOST_ELEMENTS = 2048
+
+
+class Skip(Exception):  # noqa: N818 - no error
+    """A step that can't be here."""
+
+
+def version(op_type: str, opset: int) -> Version | None:
+    """What an operator takes and gives at an opset; None if there is none."""
+    try:
+        since = onnx.defs.get_schema(op_type, opset).since_version
+    except onnx.defs.SchemaError:
+        return None
+    return version_since(op_type, since)
+
+
+@cache
+def version_since(op_type: str, since: int) -> Version:
+    """What a version of an operator takes and gives."""
+    schema = onnx.defs.get_schema(op_type, since)
+    is_variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    ends = (schema.inputs, schema.outputs)
+    types = [[frozenset(entry.types) for entry in each] for each in ends]
+    repeats = [bool(each) and each[-1].option == is_variadic for each in ends]
+    return Version(schema.since_version, types, repeats)
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """An attribute of a function, where a node in it takes one."""
+class Version:
+    """The types of the inputs and outputs of an operator, and whether the last ones repeat."""
 
-    name: str
+    since: int
+    types: Sequence[Sequence[frozenset[str]]]
+    repeats: Sequence[bool]
 
-
-@dataclass
-class Step:
-    """A node; ``apply`` gives its outputs from its inputs, its attributes and all outer values."""
-
-    op_type: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, Any]
-    apply: Callable[[list[Any], dict[str, Any], Values], Sequence[Any]]
-    domain: str = ""
-
-    def node(self) -> onnx.NodeProto:
-        """The node, without a name, as many exporters leave it."""
-        plain = {k: v for k, v in self.attributes.items() if not isinstance(v, Parameter)}
-        made = helper.make_node(
-            self.op_type, self.inputs, self.outputs, domain=self.domain, **plain
+    def fits(self, side: int, values: Sequence[Any]) -> bool:
+        """Whether these may be inputs (0) or outputs (1); None is one that is left out."""
+        types, repeats = self.types[side], self.repeats[side]
+        if len(values) > len(types) and not repeats:
+            return False
+        return all(
+            value is None or type_of(value) in types[min(index, len(types) - 1)]
+            for index, value in enumerate(values)
         )
-        for name, value in self.attributes.items():
-            if isinstance(value, Parameter):
-                kind = onnx.AttributeProto.INT
-                made.attribute.add(name=name, ref_attr_name=value.name, type=kind)
-        return made
 
 
-def evaluate(steps: Sequence[Step], values: Values, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All values after the steps; ``given`` are the attributes of the function they are in."""
-    known = dict(values)
-    for step in steps:
-        attributes = {
-            name: given[value.name] if isinstance(value, Parameter) else value
-            for name, value in step.attributes.items()
-        }
-        inputs = [known[name] if name else None for name in step.inputs]
-        known.update(zip(step.outputs, step.apply(inputs, attributes, known), strict=True))
-    return known
-
-
-def equal(dimension: int, count: int) -> list[int]:
-    """Equal lengths; the last is smaller where they don't divide the dimension."""
-    length = -(-dimension // count)
-    return [length] * (count - 1) + [dimension - length * (count - 1)]
+def type_of(value: Any) -> str:
+    """The type as schemas write it; an empty sequence is one of float."""
+    if isinstance(value, list):
+        return f"seq({type_of(value[0]) if value else 'tensor(float)'})"
+    kind = TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(value.dtype)).lower()
+    return f"tensor({kind})"
 
 
 @dataclass
 class Body:
-    """The nodes of a graph or function, and the values that they can see with what they hold."""
+    """The nodes of a graph or function that is being made, and the values that they can see."""
 
+    opset: int
+    given: Mapping[str, int] = field(default_factory=dict)  # the attributes of a function
+    is_closed: bool = False  # whether new operands have to be constants of its own
     steps: list[Step] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
     own: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class RandomModel:
-    """A model, what to feed it, and what it gives."""
-
-    seed: int
-    model: onnx.ModelProto
-    feeds: dict[str, Any]
-    expected: dict[str, Any]
-
-
 class Generator:
-    """Makes one model from one seed."""
+    """Makes one program from one seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, nodes: tuple[int, int] = (5, 40)) -> None:
         self._random = np.random.default_rng(seed)
-        self._seed = seed
-        self._opset = int(self._random.choice(OPSETS))
+        self._nodes = nodes
+        opset = int(self._one(OPSETS))
         self._count = 0
-        self._inputs: list[onnx.ValueInfoProto] = []
-        self._initializers: list[onnx.TensorProto] = []
-        self._functions: list[onnx.FunctionProto] = []
+        self._symbols = {name: self._one(SIZES[1:]) for name in ("N", "M", "K")}
+        self._shapes: dict[str, list[Any]] = {}
+        self._initializers: dict[str, Array] = {}
+        self._functions: dict[str, Function] = {}
         self._feeds: dict[str, Any] = {}
-        self._top = self._body = Body()
-        self._closed = False  # whether lengths have to be constants of the body itself
+        self._operands: set[str] = set()  # inputs that are lengths, indices, conditions and so on
+        self._top = self._body = Body(opset)
+        self._types: tuple[Any, ...] = (np.dtype(np.float32),) * 3
+        if self._chance(0.5):
+            self._types += (self._one(CALCULATED), self._one(MOVED_ONLY))
 
-    def make(self) -> RandomModel:
-        """The model."""
-        for _ in range(self._pick(1, 2)):
-            self._input()
-        for _ in range(self._pick(3, 8)):
+    def make(self) -> Program:
+        """Make the program, with other data that fits its declared inputs."""
+        for _ in range(self._pick(1, 3)):
+            self._new_input()
+        wanted = self._pick(*self._nodes)
+        while len(self._top.steps) < wanted:
             self._add()
-        values, tensors_only = self._top.values, self._chance(0.5)
+        tensors_only = self._chance(0.5)
+        values = self._top.values
         results = [n for n in self._top.own if not (tensors_only and isinstance(values[n], list))]
-        outputs = self._some(results, 4) or [
-            self._step("Identity", [self._tensor()], 1, lambda v, *_: [v[0]])[0]
-        ]
-        graph = helper.make_graph(
-            [step.node() for step in self._top.steps],
-            "random",
-            self._inputs,
-            [self._declare(name, shaped=False) for name in outputs],
-            self._initializers,
+        outputs = self._some(results, 4) or [self._identity(self._tensor())]
+        declared = {name: declaration(name, values[name]) for name in outputs}
+        for name, shape in self._shapes.items():
+            declared[name] = declaration(name, values[name], shape)
+        graph = Graph(
+            self._top.steps, list(self._shapes), outputs, declared, values, self._initializers
         )
-        imports = [helper.make_opsetid("", self._opset), helper.make_opsetid(LOCAL, 1)]
-        model = helper.make_model(
-            graph,
-            opset_imports=imports,
-            functions=self._functions,
-            ir_version=max(8, helper.find_min_ir_version_for(imports, ignore_unknown=True)),
-        )
-        expected = evaluate(self._top.steps, self._start, {})
-        return RandomModel(
-            self._seed, model, self._feeds, {name: expected[name] for name in outputs}
-        )
+        imports = [helper.make_opsetid("", self._top.opset)]
+        least = helper.find_min_ir_version_for(imports)
+        feeds = [self._feeds, *(self._other_feeds() for _ in range(2))]
+        return Program(graph, self._functions, self._top.opset, max(8, least), feeds)
+
+    def _other_feeds(self) -> dict[str, Any]:
+        """Data of other sizes where the declaration leaves them open, or other lengths."""
+        sizes = {name: self._one(SIZES) for name in self._symbols}
+        if self._chance(0.5):  # one of them only
+            kept = self._one(list(sizes))
+            sizes = {**self._symbols, kept: sizes[kept]}
+        change = self._chance(0.5)
+        feeds = {}
+        for name, declared in self._shapes.items():
+            old = self._feeds[name]
+            shape = [
+                sizes.get(size, size) if size is not None else old.shape[axis]
+                for axis, size in enumerate(declared)
+            ]
+            feeds[name] = old if tuple(shape) == old.shape else self._data(old.dtype, shape)
+            if name not in self._operands:
+                continue
+            feeds[name] = old
+            if old.size and change and self._chance(0.5):
+                index = tuple(self._pick(0, size - 1) for size in old.shape)
+                feeds[name] = old.copy()
+                feeds[name][index] += self._one((-2, -1, 1, 40))
+        return feeds
 
     # choices
 
@@ -149,7 +217,7 @@ class Generator:
     def _one(self, items: Sequence[Any]) -> Any:
         return items[self._pick(0, len(items) - 1)]
 
-    def _some(self, items: Sequence[str], most: int) -> list[str]:
+    def _some(self, items: Sequence[Any], most: int) -> list[Any]:
         number = min(len(items), most)
         return [items[index] for index in self._random.permutation(len(items))[:number]]
 
@@ -157,426 +225,807 @@ class Generator:
         self._count += 1
         return f"v{self._count}"
 
-    def _find(self, want: Callable[[Any], bool]) -> str | None:
-        found = [name for name, value in self._body.values.items() if want(value)]
-        return self._one(found) if found else None
+    def _find(self, want: Callable[[Any], bool]) -> str:
+        """Choose a value, of the body itself rather than from outside; Skip without one."""
+        body = self._body
+        own = [name for name in body.own if want(body.values[name])]
+        if own and self._chance(0.6):
+            return str(self._one(own[-4:]))
+        found = [name for name, value in body.values.items() if want(value)]
+        if not found:
+            raise Skip
+        return str(self._one(found))
 
-    def _tensor(self) -> str:
-        name = self._find(
-            lambda v: isinstance(v, np.ndarray) and v.ndim > 0 and v.dtype.kind == "f"
-        )
-        return name if name is not None else self._constant(self._data((2, 3)))
+    def _tensor(self, rank: int = 1, calculated: bool = False) -> str:
+        """Choose a tensor of at least this rank; one that is calculated with is exact."""
+        kinds = (np.dtype(np.float32), *CALCULATED)
+
+        def fits(value: Any) -> bool:
+            is_tensor = isinstance(value, np.ndarray) and value.ndim >= rank
+            return is_tensor and (not calculated or (value.dtype in kinds and is_exact(value)))
+
+        return self._find(fits)
 
     def _sequence(self) -> str:
-        name = self._find(lambda value: isinstance(value, list))
-        if name is None:
+        try:
+            return self._find(lambda value: isinstance(value, list))
+        except Skip:
             self._split_to_sequence()
-            name = self._body.own[-1]
-        return name
+            return self._body.own[-1]
 
-    def _data(self, shape: Sequence[int]) -> Array:
-        return self._random.standard_normal(shape).astype(np.float32)
+    def _value(self, name: str) -> Any:
+        return self._body.values[name]
+
+    def _data(self, dtype: np.dtype[Any], shape: Sequence[int]) -> Array:
+        """Random elements; few bits each, so that sums of them are exact."""
+        if dtype.kind == "O":
+            words = np.array(["", "a", "split", "é", "longer than the others"], object)
+            return words[self._random.integers(0, 5, shape)]
+        low = 0 if dtype.kind in "ub" else -4
+        made = self._random.integers(low, 5, shape) / (2 if dtype.kind == "f" else 1)
+        return np.asarray(made.astype(np.int64) if dtype.kind not in "fcV" else made).astype(dtype)
 
     def _lengths(self, dimension: int, count: int) -> list[int]:
         cuts = sorted(self._pick(0, dimension) for _ in range(count - 1))
         return [b - a for a, b in zip([0, *cuts], [*cuts, dimension], strict=True)]
 
-    # graphs
+    # ends of graphs
 
-    @property
-    def _start(self) -> dict[str, Any]:
-        constants = {made.name: numpy_helper.to_array(made) for made in self._initializers}
-        return {**constants, **self._feeds}
+    def _new_input(self) -> str:
+        """Add an input whose dimensions are named, numbers or open."""
+        rank = self._one((1, 2, 2, 3, 3, 4))
+        named = dict(self._symbols)
+        declared = [
+            self._one(list(named)) if self._chance(0.5) else self._one((*SIZES, 4, 6))
+            for _ in range(rank)
+        ]
+        value = self._data(self._one(self._types), [named.get(size, size) for size in declared])
+        return self._add_input(value, [None if self._chance(0.1) else size for size in declared])
 
-    def _declare(self, name: str, shaped: bool = True) -> onnx.ValueInfoProto:
-        value = self._body.values[name]
-        if isinstance(value, list):
-            return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None)
-        shape: list[Any] = [None] * value.ndim
-        if shaped:
-            named = {size: f"{name}_{axis}" for axis, size in enumerate(value.shape)}
-            shape = [named[size] if self._chance(0.4) else size for size in value.shape]
-        return helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(value.dtype), shape
-        )
-
-    def _input(self, value: Any = None, shaped: bool = True) -> str:
+    def _add_input(self, value: Array, declared: Sequence[Any]) -> str:
         name = self._name()
-        if value is None:
-            rank = self._pick(1, 3)
-            value = self._data([self._one(DIMENSIONS) for _ in range(rank)])
-        self._feeds[name] = self._top.values[name] = value
-        body, self._body = self._body, self._top
-        self._inputs.append(self._declare(name, shaped))
-        self._body = body
-        body.values[name] = value
+        self._feeds[name] = self._top.values[name] = self._body.values[name] = value
+        self._shapes[name] = list(declared)
         return name
 
     def _initializer(self, value: Array) -> str:
+        if self._body.is_closed:
+            return self._constant(value)
         name = self._name()
-        self._initializers.append(numpy_helper.from_array(value, name))
+        self._initializers[name] = value
         self._body.values[name] = self._top.values[name] = value
         return name
 
     def _constant(self, value: Any) -> str:
         array = np.asarray(value)
-        tensor = numpy_helper.from_array(array)
-        return self._step("Constant", [], 1, lambda *_: [array], value=tensor)[0]
+        return self._step("Constant", [], 1, lambda *_: [array], value=array)[0]
+
+    def _identity(self, name: str) -> str:
+        return self._step("Identity", [name], 1, lambda v, *_: [v[0]])[0]
 
     def _step(
         self,
         op_type: str,
-        inputs: list[str],
+        inputs: Sequence[str],
         count: int,
-        apply: Callable[[list[Any], dict[str, Any], Values], Sequence[Any]],
+        apply: Apply,
         domain: str = "",
-        given: Mapping[str, Any] | None = None,
-        unused: int = 0,
+        calculated: bool = False,
         **attributes: Any,
     ) -> list[str]:
-        """Add a node, whose last outputs may go unused; ``given`` is what the caller gives."""
+        """Add a node, whose outputs without a value may not be used; Skip if it can't be here."""
+        body = self._body
         outputs = [self._name() for _ in range(count)]
-        step = Step(op_type, inputs, outputs, attributes, apply, domain)
-        self._body.values = evaluate([step], self._body.values, given or {})
-        for name in outputs[count - unused :]:
-            del self._body.values[name]
-        self._body.steps.append(step)
-        if op_type != "Constant":  # OpenVINO gives a number for an output that is an empty constant
-            self._body.own += outputs[: count - unused]
+        step = Step(op_type, inputs, outputs, attributes, apply, domain, calculated)
+        scope = Scope(dict(body.values), self._functions, body.given)
+        try:
+            evaluate([step], scope)
+        except Exception as error:  # whatever NumPy raises, it is no legal node here
+            raise Skip from error
+        results = {name: scope.values[name] for name in outputs}
+        is_float = all(
+            type_of(body.values[name]).endswith("(float)") for name in inputs[:1] if name
+        )
+        if any(isinstance(each, list) and not each for each in results.values()) and not is_float:
+            raise Skip  # the type of an empty sequence can't be seen here
+        sizes = [each.size for each in results.values() if isinstance(each, np.ndarray)]
+        if max(sizes, default=0) > MOST_ELEMENTS:
+            raise Skip
+        if not domain:
+            here, there = version(op_type, body.opset), version(op_type, self._top.opset)
+            fed = [body.values[name] if name else None for name in inputs]
+            if here is None or here is not there:  # onnx's checker wants the same in functions
+                raise Skip
+            if not (here.fits(0, fed) and here.fits(1, list(results.values()))):
+                raise Skip
+        known = {name: value for name, value in results.items() if value is not None}
+        body.values.update(known)
+        body.steps.append(step)
+        if op_type != "Constant":
+            body.own += known
         return outputs
-
-    def _inner(self, fill: Callable[[], list[str]], **values: Any) -> tuple[Body, list[str]]:
-        """A body made by a function that gives its outputs; it sees what is outside."""
-        outer, self._body = self._body, Body([], {**self._body.values, **values})
-        outputs = fill()
-        inner, self._body = self._body, outer
-        return inner, outputs
-
-    def _graph(self, body: Body, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.GraphProto:
-        outer, self._body = self._body, body
-        declared = [self._declare(name, shaped=self._chance(0.5)) for name in inputs]
-        results = [self._declare(name, shaped=False) for name in outputs]
-        self._body = outer
-        return helper.make_graph([step.node() for step in body.steps], "body", declared, results)
 
     # nodes
 
     def _add(self, depth: int = 0) -> None:
-        plain = (self._split, self._split, self._split_to_sequence, self._arithmetic)
-        of_sequences = (self._at, self._insert, self._erase, self._concatenate, self._length)
-        nested: tuple[Callable[[], None], ...] = ()
-        if depth == 0 and not self._closed:
-            nested = (self._if, self._loop, self._scan, self._call)
-        self._one((*plain, *of_sequences, *nested, *nested))()
+        """Add some nodes, of one kind; what was begun and can't be here stays behind."""
+        moves: Choices = (
+            self._transpose,
+            self._reshape,
+            self._slice,
+            self._squeeze,
+            self._unsqueeze,
+        )
+        moves += (self._concat, self._gather, self._pad, self._expand, self._tile, self._flatten)
+        moves += (self._cast, self._where, lambda: self._identity(self._tensor()), self._range)
+        numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
+        numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
+        numbers += (self._non_zero, self._shape_of)
+        images: Choices = (self._conv, self._pool, self._resize)
+        splits: Choices = (self._split, self._split, self._split_to_sequence)
+        sequences: Choices = (
+            self._at,
+            self._insert,
+            self._erase,
+            self._join,
+            self._length,
+            self._construct,
+        )
+        kinds: list[Choices] = [splits, splits, moves, moves, numbers]
+        kinds += [self._one((images, moves, sequences))]
+        if depth == 0 or (depth == 1 and self._chance(0.2)):
+            kinds += [
+                (partial(self._if, depth), partial(self._loop, depth), self._scan, self._call)
+            ]
+        with suppress(Skip):
+            self._one(self._one(kinds))()
 
-    def _operand(self, value: list[int] | int) -> str:
-        """Lengths: a constant, an initializer, an input with or without a default, or computed."""
+    def _axis(self, rank: int, since: int = 11) -> int:
+        """Choose an axis; a negative one where the version of the operator has them."""
+        axis = self._pick(0, rank - 1)
+        return axis - rank if self._body.opset >= since and self._chance(0.3) else axis
+
+    def _operand(self, value: Any) -> str:
+        """Integers as a constant, an initializer, an input, one with a default, or calculated."""
         array = np.asarray(value, np.int64)
-        if self._closed:
+        choice = self._pick(0, 5)
+        if choice >= 4 and array.ndim < 2:
+            return self._calculated(array)
+        if self._body.is_closed or choice == 0:
             return self._constant(array)
-        match self._pick(0, 4):
-            case 0:
-                return self._constant(array)
-            case 1:
-                return self._initializer(array)
-            case 2:
-                return self._input(array)
-            case 3:  # the default is another division; what is fed counts
-                name = self._input(array)
-                default = np.roll(array, 1) if array.ndim else array
-                self._initializers.append(numpy_helper.from_array(default, name))
-                return name
-        one = self._constant(np.ones_like(array))
-        less = self._constant(array - 1)
-        return self._step("Add", [one, less], 1, lambda v, *_: [v[0] + v[1]])[0]
+        if choice == 1:
+            return self._initializer(array)
+        name = self._add_input(array, array.shape)
+        self._operands.add(name)
+        if choice == 2:  # the default is another value; what is fed counts
+            self._initializers[name] = np.roll(array, 1)
+        return name
+
+    def _calculated(self, array: Array) -> str:
+        """Integers from the shapes of values, one by one."""
+        parts = [self._from_shape(int(number)) for number in array.reshape(-1)]
+        if not array.ndim:
+            return self._with_axes("Squeeze", parts[0], squeeze, [0], 1)[0]
+        if not parts:
+            return self._constant(array)
+        return self._step("Concat", parts, 1, lambda v, *_: [np.concatenate(v)], axis=0)[0]
+
+    def _from_shape(self, number: int) -> str:
+        """A vector of one number: a dimension, a difference of two, a half, or a constant."""
+        if self._chance(0.3):
+            return self._constant([number])
+        name = self._tensor(1)
+        index = self._pick(0, self._value(name).ndim - 1)
+        size = self._value(name).shape[index]
+        made = self._dimension(name, index)
+        if size and size // 2 == number and self._chance(0.5):
+            return self._step("Div", [made, self._constant([2])], 1, divide, calculated=True)[0]
+        if size == number:
+            return made
+        rest = self._constant([size - number])
+        if self._chance(0.5):
+            for other, value in self._body.values.items():
+                if isinstance(value, np.ndarray) and size - number in value.shape:
+                    rest = self._dimension(other, value.shape.index(size - number))
+                    break
+        return self._step("Sub", [made, rest], 1, one(np.subtract), calculated=True)[0]
+
+    def _dimension(self, name: str, index: int) -> str:
+        """A dimension of a value, as a vector."""
+        if self._body.opset >= 15 and self._chance(0.3):
+            attributes: dict[str, Any] = {"start": index, "end": index + 1}
+            apply = one(lambda x: np.array(x.shape[index : index + 1], np.int64))
+            return self._step("Shape", [name], 1, apply, **attributes)[0]
+        shape = self._step("Shape", [name], 1, one(lambda x: np.array(x.shape, np.int64)))[0]
+        return self._step("Gather", [shape, self._constant([index])], 1, gather, axis=0)[0]
+
+    # nodes that move elements
 
     def _split(self) -> None:
-        data = self._tensor()
-        shape = self._body.values[data].shape
-        axis = self._pick(0, len(shape) - 1)
-        count, dimension = self._pick(1, 4), shape[axis]
-        given = axis - len(shape) if self._chance(0.3) else axis
-        even = self._opset >= 18 or dimension % count == 0
-        if (
-            even
-            and self._chance(0.5)
-            and (self._opset < 18 or dimension > (count - 1) * -(-dimension // count))
-        ):
-            lengths, inputs = equal(dimension, count), [data]
-            attributes: dict[str, Any] = {"num_outputs": count} if self._opset >= 18 else {}
-            if self._opset >= 13 and self._chance(0.3):
+        data, opset = self._tensor(), self._body.opset
+        shape = self._value(data).shape
+        axis, count = self._axis(len(shape)), self._pick(1, 4)
+        dimension = shape[axis]
+        inputs = [data]
+        attributes: dict[str, Any] = {"axis": axis}
+        if self._chance(0.5) and min(equal(dimension, count)) >= 0:
+            if opset >= 18:
+                attributes["num_outputs"] = count
+            if opset >= 13 and self._chance(0.3):
                 inputs.append("")
+        elif opset < 13:
+            attributes["split"] = self._lengths(dimension, count)
         else:
-            lengths = self._lengths(dimension, count)
-            attributes = {"split": lengths} if self._opset < 13 else {}
-            inputs = [data] if self._opset < 13 else [data, self._operand(lengths)]
-        self._step(
-            "Split",
-            inputs,
-            count,
-            lambda values, *_: slices(values[0], axis, lengths),
-            axis=given,
-            **attributes,
-        )
+            inputs.append(self._operand(self._lengths(dimension, count)))
+        if inputs[1:] != [""] and self._body.given and axis >= 0:
+            at = self._body.given["at"]
+            attributes["axis"] = Parameter("at", at) if at == axis else axis
+        self._step("Split", inputs, count, partial(split, count), **attributes)
 
     def _split_to_sequence(self) -> None:
         data = self._tensor()
-        shape = self._body.values[data].shape
-        axis = self._pick(0, len(shape) - 1)
-        dimension, keepdims, inputs = shape[axis], True, [data]
+        shape = self._value(data).shape
+        axis = self._axis(len(shape))
+        inputs = [data]
         attributes: dict[str, Any] = {"axis": axis}
         match self._pick(0, 2):
             case 0:
-                lengths = [1] * dimension
                 if len(shape) > 1 and self._chance(0.5):
-                    keepdims, attributes["keepdims"] = False, 0
+                    attributes["keepdims"] = 0
             case 1:
-                chunk = self._pick(1, 4)
-                lengths = [min(chunk, dimension - at) for at in range(0, dimension, chunk)]
-                inputs.append(self._operand(chunk))
+                inputs.append(self._operand(self._pick(1, 4)))
             case _:
-                lengths = self._lengths(dimension, self._pick(1, 3))
-                inputs.append(self._operand(lengths))
-        self._step(
-            "SplitToSequence",
-            inputs,
-            1,
-            lambda values, *_: [slices(values[0], axis, lengths, keepdims)],
-            **attributes,
-        )
+                inputs.append(self._operand(self._lengths(shape[axis], self._pick(1, 3))))
+        self._step("SplitToSequence", inputs, 1, split_to_sequence, **attributes)
 
-    def _arithmetic(self) -> None:
+    def _transpose(self) -> None:
         data = self._tensor()
-        match self._pick(0, 3):
-            case 0:
-                self._step("Add", [data, data], 1, lambda v, *_: [v[0] + v[1]])
-            case 1:
-                self._step("Transpose", [data], 1, lambda v, *_: [np.transpose(v[0])])
-            case 2:
-                self._step("Concat", [data, data], 1, lambda v, *_: [np.concatenate(v)], axis=0)
-            case _:
-                self._step("Identity", [data], 1, lambda v, *_: [v[0]])
+        perm = [int(axis) for axis in self._random.permutation(self._value(data).ndim)]
+        self._step("Transpose", [data], 1, one(lambda x: np.transpose(x, perm)), perm=perm)
 
-    def _position(self, length: int) -> tuple[str, int]:
-        index = self._pick(-length, length - 1)
-        return self._operand(index), index
+    def _reshape(self) -> None:
+        data = self._tensor()
+        shape = list(self._value(data).shape)
+        if self._chance(0.3):
+            shape = [int(np.prod(shape))]
+        elif len(shape) > 1 and self._chance(0.5):
+            at = self._pick(0, len(shape) - 2)
+            shape[at : at + 2] = [shape[at] * shape[at + 1]]
+        else:
+            at = self._pick(0, len(shape) - 1)
+            divisor = self._one([n for n in (1, 2, 3, 4) if shape[at] % n == 0])
+            shape[at : at + 1] = self._some([divisor, shape[at] // divisor], 2)
+        index = self._pick(0, len(shape) - 1)
+        if self._chance(0.3):
+            shape[index] = -1
+        elif shape[index : index + 1] == list(self._value(data).shape[index : index + 1]):
+            shape[index] = self._one((0, shape[index]))
+        self._step("Reshape", [data, self._operand(shape)], 1, reshape)
+
+    def _slice(self) -> None:
+        data = self._tensor()
+        shape = self._value(data).shape
+        axes = sorted(self._some(range(len(shape)), self._pick(1, 2)))
+        starts = [self._pick(-shape[axis], shape[axis]) for axis in axes]
+        ends = [self._one((self._pick(-shape[a], shape[a]), (1 << 31) - 1, -1)) for a in axes]
+        if self._body.opset < 10:
+            self._step("Slice", [data], 1, slice_, axes=axes, starts=starts, ends=ends)
+            return
+        inputs = [data, self._operand(starts), self._operand(ends)]
+        if axes != list(range(len(axes))) or self._chance(0.7):
+            inputs.append(self._operand(axes))
+            if self._chance(0.3):
+                inputs.append(self._operand([self._one((1, 2, -1)) for _ in axes]))
+        self._step("Slice", inputs, 1, slice_)
+
+    def _with_axes(
+        self,
+        op_type: str,
+        data: str,
+        apply: Apply,
+        axes: Sequence[int],
+        rank: int,
+        since: int = 13,
+        **options: Any,
+    ) -> list[str]:
+        """Add a node with axes, in any order, as an attribute or since an opset as an input."""
+        if self._body.opset >= 11:
+            axes = [axis - rank if self._chance(0.3) else axis for axis in axes]
+        if self._body.opset < since:
+            return self._step(op_type, [data], 1, apply, axes=axes, **options)
+        return self._step(op_type, [data, self._operand(axes)], 1, apply, **options)
+
+    def _squeeze(self) -> None:
+        data = self._find(lambda v: isinstance(v, np.ndarray) and 1 in v.shape)
+        shape = self._value(data).shape
+        ones = [axis for axis, size in enumerate(shape) if size == 1]
+        self._with_axes("Squeeze", data, squeeze, self._some(ones, self._pick(1, 2)), len(shape))
+
+    def _unsqueeze(self) -> None:
+        data = self._find(lambda v: isinstance(v, np.ndarray) and v.ndim < 4)
+        rank = self._value(data).ndim
+        count = self._pick(1, 2)
+        axes = self._some(range(rank + count), count)
+        self._with_axes("Unsqueeze", data, unsqueeze, axes, rank + count)
+
+    def _alike(self, name: str, axis: int | None = None) -> list[str]:
+        """All values of the type and shape of one, but for the size along an axis."""
+        value = self._value(name)
+
+        def outline(shape: Sequence[int]) -> list[int]:
+            return [size for at, size in enumerate(shape) if at != axis]
+
+        return [
+            other
+            for other, each in self._body.values.items()
+            if isinstance(each, np.ndarray) and each.dtype == value.dtype
+            if each.ndim == value.ndim and outline(each.shape) == outline(value.shape)
+        ]
+
+    def _concat(self) -> None:
+        data = self._tensor()
+        axis = self._pick(0, self._value(data).ndim - 1)
+        others = self._alike(data, axis)
+        inputs = [data, *(self._one(others) for _ in range(self._pick(0, 2)))]
+        if self._body.opset >= 11 and self._chance(0.3):
+            axis -= self._value(data).ndim
+        apply = one(lambda *parts: np.concatenate(parts, axis))
+        self._step("Concat", self._some(inputs, 3), 1, apply, axis=axis)
+
+    def _gather(self) -> None:
+        data = self._tensor()
+        shape = self._value(data).shape
+        axis = self._axis(len(shape))
+        low = -shape[axis] if self._body.opset >= 11 else 0
+        if not shape[axis]:
+            raise Skip
+        wanted = [self._pick(low, shape[axis] - 1) for _ in range(self._pick(0, 3))]
+        index = self._operand(self._one((wanted, self._pick(low, shape[axis] - 1))))
+        self._step("Gather", [data, index], 1, gather, axis=axis)
+
+    def _pad(self) -> None:
+        data = self._tensor()
+        pads = [self._pick(0, 2) for _ in range(2 * self._value(data).ndim)]
+        mode = self._one(("constant", "constant", "edge"))
+        if self._body.opset < 11:
+            self._step("Pad", [data], 1, pad, mode=mode, pads=pads)
+        else:
+            self._step("Pad", [data, self._operand(pads)], 1, pad, mode=mode)
+
+    def _expand(self) -> None:
+        data = self._tensor()
+        shape = [self._pick(1, 3) if size == 1 else size for size in self._value(data).shape]
+        if self._chance(0.3):
+            shape = [2, *shape]
+        self._step("Expand", [data, self._operand(shape)], 1, expand)
+
+    def _tile(self) -> None:
+        data = self._tensor()
+        repeats = [self._one((1, 1, 2, 0)) for _ in self._value(data).shape]
+        apply = one(lambda x, counts: np.tile(x, ints(counts)))
+        self._step("Tile", [data, self._operand(repeats)], 1, apply)
+
+    def _flatten(self) -> None:
+        data = self._tensor()
+        axis = self._pick(0, self._value(data).ndim)
+
+        def apply(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
+            shape = v[0].shape
+            return [
+                v[0].reshape(np.prod(shape[:axis], dtype=int), np.prod(shape[axis:], dtype=int))
+            ]
+
+        self._step("Flatten", [data], 1, apply, axis=axis)
+
+    def _cast(self) -> None:
+        data = self._tensor(1, calculated=True)
+        dtype = np.dtype(self._one(("float32", "float32", "int64", "int32", "float64", BFLOAT16)))
+        kind = helper.np_dtype_to_tensor_dtype(dtype)
+        apply = one(lambda x: x.astype(dtype))
+        self._step("Cast", [data], 1, apply, calculated=True, to=kind)
+
+    def _where(self) -> None:
+        data = self._tensor()
+        wanted = self._value(data).shape
+        condition = self._find(
+            lambda v: (
+                isinstance(v, np.ndarray) and v.dtype == bool and v.shape in (wanted, (), (1,))
+            )
+        )
+        inputs = [condition, data, self._one(self._alike(data))]
+        self._step("Where", inputs, 1, one(np.where))
+
+    def _range(self) -> None:
+        start, step = self._pick(0, 2), self._pick(1, 2)
+        inputs = [self._operand(n) for n in (start, self._pick(start, 6), step)]
+        self._step("Range", inputs, 1, range_)
+
+    # nodes that calculate
+
+    def _binary(self) -> None:
+        left = self._tensor(0, calculated=True)
+        fitting = self._alike(left)
+        if self._chance(0.2):
+            fitting = [n for n in self._body.values if self._is_broadcast(n, left)] or fitting
+        op_type = self._one(list(BINARY))
+        inputs = self._some([left, self._one(fitting)], 2)
+        self._step(op_type, inputs, 1, one(BINARY[op_type]), calculated=True)
+
+    def _is_broadcast(self, name: str, other: str) -> bool:
+        value, shape = self._value(name), self._value(other).shape
+        if not isinstance(value, np.ndarray) or value.dtype != self._value(other).dtype:
+            return False
+        pairs = zip(reversed(value.shape), reversed(shape), strict=False)
+        return all(1 in pair or pair[0] == pair[1] for pair in pairs)
+
+    def _unary(self) -> None:
+        op_type = self._one(list(UNARY))
+        data = self._tensor(0, calculated=True)
+        self._step(op_type, [data], 1, one(UNARY[op_type]), calculated=True)
+
+    def _compare(self) -> None:
+        left = self._tensor(0, calculated=True)
+        op_type = self._one(list(COMPARED))
+        self._step(op_type, [left, self._one(self._alike(left))], 1, one(COMPARED[op_type]))
+
+    def _reduce(self) -> None:
+        op_type = self._one(list(REDUCED))
+        data = self._tensor(1, calculated=True)
+        rank = self._value(data).ndim
+        axes = self._some(range(rank), self._pick(1, rank))
+        since = 13 if op_type == "ReduceSum" else 18
+        keepdims, apply = self._pick(0, 1), reduced(REDUCED[op_type])
+        options = {"since": since, "keepdims": keepdims, "calculated": True}
+        self._with_axes(op_type, data, apply, axes, rank, **options)
+
+    def _arg_max(self) -> None:
+        data = self._tensor(1, calculated=True)
+        axis = self._axis(self._value(data).ndim)
+        self._step("ArgMax", [data], 1, arg_max, axis=axis, keepdims=self._pick(0, 1))
+
+    def _top_k(self) -> None:
+        data = self._tensor(1, calculated=True)
+        axis = self._axis(self._value(data).ndim)
+        count = self._pick(0, self._value(data).shape[axis])
+        if self._body.opset < 10:
+            self._step("TopK", [data], 2, top_k, axis=axis, k=count)
+        else:
+            self._step("TopK", [data, self._operand([count])], 2, top_k, axis=axis)
+
+    def _mat_mul(self) -> None:
+        left = self._tensor(2, calculated=True)
+        value = self._value(left)
+        columns = self._pick(1, 4)
+        weights = self._initializer(self._data(value.dtype, [value.shape[-1], columns]))
+        self._step("MatMul", [left, weights], 1, one(np.matmul), calculated=True)
+
+    def _gemm(self) -> None:
+        left = self._find(
+            lambda v: isinstance(v, np.ndarray) and v.ndim == 2 and v.dtype.kind == "f"
+        )
+        value = self._value(left)
+        columns = self._pick(1, 4)
+        weights = self._initializer(self._data(value.dtype, [columns, value.shape[1]]))
+        bias = self._initializer(self._data(value.dtype, [columns]))
+        apply = one(lambda x, w, b: x @ w.T + b)
+        self._step("Gemm", [left, weights, bias], 1, apply, calculated=True, transB=1)
+
+    def _quantize(self) -> None:
+        data = self._tensor(1, calculated=True)
+        scale = self._initializer(np.array(self._one((0.5, 1, 2)), np.float32))
+        dtype = self._one((np.int8, np.uint8))
+        zero = self._initializer(np.array(self._one((0, 3)), dtype))
+        made = self._step("QuantizeLinear", [data, scale, zero], 1, quantize)[0]
+        if self._chance(0.5):
+            made = self._identity(made)
+        self._step("DequantizeLinear", [made, scale, zero], 1, dequantize, calculated=True)
+
+    def _non_zero(self) -> None:
+        data = self._tensor(1, calculated=True)
+        self._step("NonZero", [data], 1, one(lambda x: np.array(np.nonzero(x), np.int64)))
+
+    def _shape_of(self) -> None:
+        """A value made of a dimension, that only its shape comes from."""
+        op_type = self._one(("Shape", "Size", "ConstantOfShape"))
+        if op_type == "ConstantOfShape":
+            size = self._operand([self._pick(0, 4) for _ in range(self._pick(1, 2))])
+            fill = np.array([2], np.float32)
+            apply = one(lambda shape: np.full(ints(shape), 2, np.float32))
+            self._step(op_type, [size], 1, apply, value=fill)
+        else:
+            apply = one(lambda x: np.array(x.shape if op_type == "Shape" else x.size, np.int64))
+            self._step(op_type, [self._tensor(0)], 1, apply)
+
+    # nodes for images
+
+    def _image(self) -> str:
+        def fits(value: Any) -> bool:
+            return isinstance(value, np.ndarray) and value.ndim == 4 and value.dtype == np.float32
+
+        try:
+            return self._find(fits)
+        except Skip:
+            if self._body.is_closed:
+                raise
+        channels = self._pick(1, 4)
+        batch = self._one(("N", 1, 2))
+        shape = [self._symbols.get(batch, batch), channels, 4, 6]
+        return self._add_input(self._data(np.dtype(np.float32), shape), [batch, channels, 4, 6])
+
+    def _conv(self) -> None:
+        data = self._image()
+        kernel = self._one(([1, 1], [3, 3], [2, 2]))
+        shape = [self._pick(1, 3), self._value(data).shape[1], *kernel]
+        weights = self._initializer(self._data(np.dtype(np.float32), shape))
+        self._step("Conv", [data, weights], 1, conv, calculated=True, kernel_shape=kernel)
+
+    def _pool(self) -> None:
+        op_type, apply = self._one((("MaxPool", max_pool), ("AveragePool", average_pool)))
+        data = self._image()
+        self._step(op_type, [data], 1, apply, calculated=True, kernel_shape=[2, 2])
+
+    def _resize(self) -> None:
+        data, opset = self._image(), self._body.opset
+        scales = np.array([1, 1, 2, 2], np.float32)
+        if opset < 9:
+            self._step("Upsample", [data], 1, nearest, mode="nearest", scales=[1.0, 1.0, 2.0, 2.0])
+            return
+        given = self._initializer(scales)
+        if opset < 11:
+            op_type = "Upsample" if opset < 10 else "Resize"
+            self._step(op_type, [data, given], 1, nearest, mode="nearest")
+            return
+        options: dict[str, Any] = {
+            "coordinate_transformation_mode": "asymmetric",
+            "nearest_mode": "floor",
+        }
+        empty = self._initializer(np.zeros(0, np.float32)) if opset < 13 else ""
+        self._step("Resize", [data, empty, given], 1, nearest, "", False, mode="nearest", **options)
+
+    # sequences
 
     def _at(self) -> None:
         name = self._sequence()
-        length = len(self._body.values[name])
+        length = len(self._value(name))
         if length:
-            position, index = self._position(length)
-            self._step("SequenceAt", [name, position], 1, lambda v, *_: [v[0][index]])
+            index = self._operand(self._pick(-length, length - 1))
+            self._step("SequenceAt", [name, index], 1, sequence_at)
 
     def _insert(self) -> None:
         name, part = self._sequence(), self._tensor()
-        self._step("SequenceInsert", [name, part], 1, lambda v, *_: [[*v[0], v[1]]])
+        parts = self._value(name)
+        if type_of([self._value(part)]) != type_of(parts):
+            raise Skip
+        inputs = [name, part]
+        if self._chance(0.4):
+            inputs.append(self._operand(self._pick(-len(parts), len(parts))))
+        self._step("SequenceInsert", inputs, 1, sequence_insert)
 
     def _erase(self) -> None:
         name = self._sequence()
-        length = len(self._body.values[name])
+        length = len(self._value(name))
         if length:
-            position, index = self._position(length)
-            index %= length
-            self._step(
-                "SequenceErase",
-                [name, position],
-                1,
-                lambda v, *_: [v[0][:index] + v[0][index + 1 :]],
-            )
+            more = [self._operand(self._pick(-length, length - 1))] if self._chance(0.7) else []
+            self._step("SequenceErase", [name, *more], 1, sequence_erase)
 
     def _length(self) -> None:
+        apply = one(lambda parts: np.array(len(parts), np.int64))
+        self._step("SequenceLength", [self._sequence()], 1, apply)
+
+    def _join(self) -> None:
         name = self._sequence()
-        self._step("SequenceLength", [name], 1, lambda v, *_: [np.array(len(v[0]), np.int64)])
+        parts = self._value(name)
+        if not parts or not parts[0].ndim:
+            raise Skip
+        axis = self._axis(parts[0].ndim)
+        options: dict[str, Any] = {"new_axis": 1} if self._chance(0.2) else {}
+        self._step("ConcatFromSequence", [name], 1, concat_from_sequence, axis=axis, **options)
 
-    def _concatenate(self) -> None:
-        def joins(value: Any) -> bool:
-            return (
-                isinstance(value, list)
-                and bool(value)
-                and all(part.ndim and part.shape[1:] == value[0].shape[1:] for part in value)
-            )
-
-        name = self._find(joins)
-        if name is not None:
-            self._step(
-                "ConcatFromSequence", [name], 1, lambda v, *_: [np.concatenate(v[0])], axis=0
-            )
+    def _construct(self) -> None:
+        data = self._tensor()
+        inputs = [data, *self._some(self._alike(data, 0), 2)]
+        self._step("SequenceConstruct", inputs, 1, lambda v, *_: [list(v)])
 
     # bodies
 
-    def _if(self) -> None:
-        choice = self._chance(0.5)
-        condition = self._input(np.array(choice)) if self._chance(0.7) else self._constant(choice)
-        wants_sequence = self._opset >= 13 and self._chance(0.4)
+    def _inner(
+        self, fill: Callable[[], list[str]], fed: Mapping[str, Any], is_closed: bool = False
+    ) -> Graph:
+        """Make a body by a function that gives its outputs; it sees what is outside."""
+        outer = self._body
+        closed = is_closed or outer.is_closed
+        self._body = Body(outer.opset, outer.given, closed, [], {**outer.values, **fed}, [*fed])
+        try:
+            outputs = fill()
+            body = self._body
+        finally:
+            self._body = outer
+        ends = [*fed, *outputs]
+        declared = {name: declaration(name, body.values[name]) for name in ends}
+        return Graph(body.steps, list(fed), outputs, declared, body.values)
+
+    def _some_steps(self, most: int, depth: int) -> None:
+        for _ in range(self._pick(0, most)):
+            self._add(depth)
+
+    def _bool(self, value: bool) -> str:
+        if self._body.is_closed or self._chance(0.4):
+            return self._constant(value)
+        name = self._add_input(np.array(value), [])
+        self._operands.add(name)
+        return name
+
+    def _if(self, depth: int) -> None:
+        condition = self._bool(self._chance(0.5))
+        wants_list = self._body.opset >= 13 and self._chance(0.3)
+        dtype, count = np.dtype(np.float32), self._pick(1, 2)
 
         def fill() -> list[str]:
-            for _ in range(self._pick(0, 2)):
-                self._add(depth=1)
-            kind = list if wants_sequence else np.ndarray
-            fitting = [
-                name
-                for name in self._body.own
-                if isinstance(self._body.values[name], kind)
-                and (wants_sequence or self._body.values[name].dtype.kind == "f")
-            ]
-            if fitting:
-                return [self._one(fitting)]
-            if wants_sequence:
-                self._split_to_sequence()
-            else:
-                self._step("Identity", [self._tensor()], 1, lambda v, *_: [v[0]])
-            return [self._body.own[-1]]
+            self._some_steps(3, depth + 1)
+            outputs = [self._one_of(dtype) for _ in range(count)]
+            if wants_list:
+                sequence = self._sequence()
+                outputs[0] = sequence if sequence in self._body.own else self._identity(sequence)
+            return outputs
 
-        self._closed = same_names = self._chance(0.5)
-        start = self._count
-        then_body, then_out = self._inner(fill)
+        start, same_names = self._count, self._chance(0.3)
+        branches = [self._inner(fill, {}, same_names)]
         end = self._count
         if same_names:
             self._count = start
-        else_body, else_out = self._inner(fill)
-        self._count, self._closed = max(end, self._count), False
+        branches.append(self._inner(fill, {}, same_names))
+        self._count = max(end, self._count)
+        types = [[type_of(body.samples[name]) for name in body.outputs] for body in branches]
+        if types[0] != types[1]:
+            raise Skip
+        options: dict[str, Any] = dict(zip(("then_branch", "else_branch"), branches, strict=True))
+        self._step("If", [condition], count, if_, **options)
 
-        def apply(inputs: list[Any], _: Any, outer: Values) -> list[Any]:
-            body, outputs = (then_body, then_out) if inputs[0] else (else_body, else_out)
-            return [evaluate(body.steps, outer, {})[outputs[0]]]
+    def _one_of(self, dtype: np.dtype[Any]) -> str:
+        """Choose a tensor of a type that the body has made itself, for its outputs."""
+        own = [
+            name
+            for name in self._body.own
+            if isinstance(self._value(name), np.ndarray) and self._value(name).dtype == dtype
+        ]
+        outside = self._find(lambda v: isinstance(v, np.ndarray) and v.dtype == dtype)
+        return str(self._one(own)) if own and self._chance(0.8) else self._identity(outside)
 
-        self._step(
-            "If",
-            [condition],
-            1,
-            apply,
-            then_branch=self._graph(then_body, [], then_out),
-            else_branch=self._graph(else_body, [], else_out),
-        )
-
-    def _loop(self) -> None:
-        if self._opset < 13:  # the first Loop that carries sequences
-            return
-        trips = self._pick(0, 3)
-        data, sequence = self._tensor(), self._sequence()
-        values = self._body.values
-        number, condition, tensor, parts = (self._name() for _ in range(4))
-        inside = {
-            number: np.array(0, np.int64),
-            condition: np.array(True),
-            tensor: values[data],
-            parts: values[sequence],
-        }
+    def _loop(self, depth: int) -> None:
+        trips, data = self._pick(0, 3), self._tensor(1, calculated=True)
+        fed = {self._name(): value for value in (np.array(0), np.array(True), self._value(data))}
+        number, condition, state = fed
+        inputs = [self._operand(trips), "" if self._chance(0.6) else self._bool(True), data]
+        parts = None
+        if self._body.opset >= 13 and self._chance(0.3):
+            inputs.append(self._sequence())
+            parts = self._name()
+            fed[parts] = self._value(inputs[-1])
 
         def fill() -> list[str]:
-            go = self._step("Identity", [condition], 1, lambda v, *_: [v[0]])[0]
-            for _ in range(self._pick(0, 2)):
-                self._one((self._split, self._arithmetic))()
-            changed = self._step("Add", [tensor, tensor], 1, lambda v, *_: [v[0] + v[1]])[0]
-            part = tensor  # of the rank of the others, as onnx's inference takes for granted
-            if any(each.ndim != values[data].ndim for each in values[sequence]):
-                part = self._constant(values[sequence][0])
-            longer = self._step("SequenceInsert", [parts, part], 1, lambda v, *_: [[*v[0], v[1]]])
-            kept = self._step("Identity", [tensor], 1, lambda v, *_: [v[0]])
-            return [go, changed, *longer, *kept]
+            self._some_steps(3, depth + 1)
+            go = self._identity(condition)
+            if self._chance(0.2):
+                two = self._constant(np.array(1))
+                go = self._step("Less", [number, two], 1, one(np.less))[0]
+            changed = self._changed(state)
+            if parts is None:
+                return [go, changed, self._identity(self._tensor())]
+            part = state
+            if any(each.ndim != self._value(state).ndim for each in fed[parts]):
+                part = self._constant(fed[parts][0])
+            if type_of([self._value(part)]) != type_of(fed[parts]):
+                raise Skip
+            longer = self._step("SequenceInsert", [parts, part], 1, sequence_insert)[0]
+            return [go, changed, longer, self._identity(state)]
 
-        body, outputs = self._inner(fill, **inside)
+        body = self._inner(fill, fed)
+        self._step("Loop", inputs, len(body.outputs) - 1, loop, body=body)
 
-        def apply(inputs: list[Any], _: Any, outer: Values) -> list[Any]:
-            state, scanned = inputs[2:], []
-            for trip in range(trips):
-                names = zip(
-                    (number, condition, tensor, parts), (np.array(trip), True, *state), strict=True
-                )
-                after = evaluate(body.steps, {**outer, **dict(names)}, {})
-                _, *state, row = (after[name] for name in outputs)
-                scanned.append(row)
-            return [*state, np.stack(scanned) if scanned else None]
-
-        limit = self._operand(trips)
-        names = [number, condition, tensor, parts]
-        graph = self._graph(body, names, outputs)
-        # nothing says what the shape of no rows is
-        self._step("Loop", [limit, "", data, sequence], 3, apply, unused=int(not trips), body=graph)
+    def _changed(self, state: str) -> str:
+        """What a Loop carries on: other numbers, or of another size."""
+        match self._pick(0, 3):
+            case 0:
+                apply = one(lambda *parts: np.concatenate(parts))
+                return self._step("Concat", [state, state], 1, apply, axis=0)[0]
+            case 1:
+                first = partial(split, 2)
+                size = self._value(state).shape[0]
+                if self._body.opset >= 18 and size:
+                    return self._step("Split", [state], 2, first, num_outputs=2)[0]
+            case 2:
+                return self._identity(state)
+        return self._step("Add", [state, state], 1, one(np.add), calculated=True)[0]
 
     def _scan(self) -> None:
-        data = self._tensor()
-        array = self._body.values[data]
+        data = self._tensor(2, calculated=True)
+        value = self._value(data)
+        if not len(value):
+            raise Skip
         state, row = self._name(), self._name()
-        if array.ndim < 2 or not len(array):
-            return
+        start = self._constant(np.zeros_like(value[0]))
 
         def fill() -> list[str]:
-            total = self._step("Add", [state, row], 1, lambda v, *_: [v[0] + v[1]])[0]
-            lengths = self._lengths(array.shape[1], 2)
-            inputs = [row] if self._opset < 13 else [row, self._constant(np.array(lengths))]
-            attributes: dict[str, Any] = {"split": lengths} if self._opset < 13 else {}
-            parts = self._step(
-                "Split", inputs, 2, lambda v, *_: slices(v[0], 0, lengths), axis=0, **attributes
-            )
-            return [total, *parts]
+            total = self._step("Add", [state, row], 1, one(np.add), calculated=True)[0]
+            self._split()
+            return [total, *self._some([n for n in self._body.own[2:] if n != total], 2)]
 
-        body, outputs = self._inner(fill, **{state: array[0], row: array[0]})
-        start = self._constant(array[0] * 0)
-
-        def apply(inputs: list[Any], _: Any, outer: Values) -> list[Any]:
-            total, scanned = inputs[0], []
-            for item in inputs[1]:
-                after = evaluate(body.steps, {**outer, state: total, row: item}, {})
-                total = after[outputs[0]]
-                scanned.append([after[name] for name in outputs[1:]])
-            return [total, *(np.stack(each) for each in zip(*scanned, strict=True))]
-
-        self._step(
-            "Scan",
-            [start, data],
-            3,
-            apply,
-            body=self._graph(body, [state, row], outputs),
-            num_scan_inputs=1,
-        )
+        body = self._inner(fill, {state: value[0], row: value[0]}, is_closed=True)
+        count = len(body.outputs)
+        self._step("Scan", [start, data], count, scan, body=body, num_scan_inputs=1)
 
     def _call(self) -> None:
-        """A function whose values have the names of the caller's, called with an attribute."""
+        """A function whose values may have the names of the caller's, called with an attribute."""
         data = self._tensor()
-        array = self._body.values[data]
-        axis, name = self._pick(0, array.ndim - 1), f"F{len(self._functions)}"
+        value, name = self._value(data), f"F{len(self._functions)}"
+        at = self._pick(0, value.ndim - 1)
+        opset = self._body.opset if self._chance(0.8) else self._pick(13, 21)
         inner = "v1" if self._chance(0.5) else self._name()
-        outer, self._body, self._closed = self._body, Body([], {inner: array}), True
-        count = self._one([n for n in (1, 2, 3) if array.shape[axis] % n == 0])
-        default = self._chance(0.3)
-        uneven: dict[str, Any] = {"num_outputs": count} if self._opset >= 18 else {}
-        parts = self._step(
-            "Split",
-            [inner],
-            count,
-            lambda v, a, _: slices(v[0], a["axis"], equal(v[0].shape[a["axis"]], count)),
-            given={"at": axis},
-            axis=Parameter("at"),
-            **uneven,
-        )
-        for _ in range(self._pick(0, 2)):
-            self._add(depth=1)
-        made, self._body, self._closed = self._body, outer, False
-        floats = [n for n in made.own if isinstance(made.values[n], np.ndarray)]
-        outputs = list(dict.fromkeys([parts[-1], self._one(floats)]))
-        self._functions.append(
-            helper.make_function(
-                LOCAL,
-                name,
-                [inner],
-                outputs,
-                [step.node() for step in made.steps],
-                [helper.make_opsetid("", self._opset)],
-                [] if default else ["at"],
-                [helper.make_attribute("at", axis)] if default else [],
-            )
+        outer, caller = self._body, self._body.given.get("at")
+        self._body = Body(opset, {"at": at}, True, [], {inner: value}, [inner])
+        try:
+            self._split_at(inner, at)
+            self._some_steps(4, 1)
+            if self._functions and self._chance(0.3):
+                self._call_another()
+            outputs = self._some([n for n in self._body.own if n != inner], 2)
+            body = self._body
+        finally:
+            self._body = outer
+        graph = Graph(body.steps, [inner], outputs, {}, body.values)
+        made = Function(graph, opset, self._chance(0.3), at)
+        self._functions[name] = made
+        attributes: dict[str, Any] = {} if made.has_default else {"at": at}
+        if caller == at:
+            attributes = {"at": Parameter("at", at)}
+        try:
+            self._step(name, [data], len(outputs), partial(call, name), LOCAL, **attributes)
+        except Skip:
+            del self._functions[name]
+            raise
+
+    def _split_at(self, name: str, axis: int) -> None:
+        """Split along the axis that is the attribute of the function."""
+        size = self._value(name).shape[axis]
+        count = self._one([n for n in (1, 2, 3) if size % n == 0])
+        options: dict[str, Any] = {"num_outputs": count} if self._body.opset >= 18 else {}
+        self._step(
+            "Split", [name], count, partial(split, count), axis=Parameter("at", axis), **options
         )
 
-        def apply(inputs: list[Any], _: Any, __: Any) -> list[Any]:
-            after = evaluate(made.steps, {inner: inputs[0]}, {"at": axis})
-            return [after[name] for name in outputs]
+    def _call_another(self) -> None:
+        name = self._one(list(self._functions))
+        made = self._functions[name]
+        data = self._tensor()
+        self._step(
+            name,
+            [data],
+            len(made.graph.outputs),
+            partial(call, name),
+            LOCAL,
+            at=Parameter("at", self._body.given["at"]),
+        )
 
-        attributes: dict[str, Any] = {} if default else {"at": axis}
-        self._step(name, [data], len(outputs), apply, domain=LOCAL, **attributes)
+
+@dataclass(frozen=True)
+class RandomModel:
+    """A model, what to feed it, and what it gives."""
+
+    seed: int
+    program: Program
+    model: onnx.ModelProto
+    feeds: dict[str, Any]
+    expected: dict[str, Any]
+
+
+def random_program(seed: int) -> Program:
+    """Make the program of a seed."""
+    return Generator(seed).make()
 
 
 def random_model(seed: int) -> RandomModel:
-    """The model of a seed."""
-    return Generator(seed).make()
+    """Make the model of a seed, small enough to be put through many tools."""
+    program = Generator(seed, nodes=(3, 12)).make()
+    values = program.values(program.feeds[0])
+    expected = {name: values[name] for name in program.graph.outputs}
+    return RandomModel(seed, program, program.model(), dict(program.feeds[0]), expected)

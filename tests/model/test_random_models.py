@@ -1,148 +1,247 @@
-"""Random legal models through every tool: each gives what slicing gives, or refuses.
+"""Random legal models through every tool; ``--seed N`` tries others, from that seed on.
 
-``--seed N`` tries other models, from that seed on.
+``python -m tests.fuzz.graphs`` puts thousands of larger ones through the same, and the engines.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Container
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 import tensorsplit as ts
-from tensorsplit import SplitError
-from tests.model.random_models import RandomModel, random_model
-from tests.oracle import same
+from tests.fuzz import graphs
+from tests.model.programs import Program, Refused
+from tests.model.random_checks import Case, Wrong, case_of, checks, failure
+from tests.model.random_models import Generator, random_program
+from tests.model.shrinking import shrunk
 
-TARGETS = ("onnxruntime", "openvino", "portable")
-OPSETS = (7, 10, 11, 13, 18, 24)
-ENGINES = ("onnxruntime", "openvino")
-LACKING = {
-    "openvino": (
-        "Model wasn't fully converted",  # it has no such operator
-        "shape.rank().is_dynamic()",  # it asks for a rank that nobody knows
-        # Plain tensors do the same: what a Loop carries is taken to keep its shape where nothing
-        # uses what comes out, or where there are no rounds
-        "'getShape().isCompatible(dims)' failed",
-        "of type Loop object is not initialized",
-        # Rows of a Scan, or of a Loop's further outputs, without elements
-        "to_shape was called on a dynamic shape",
-        "of type TensorIterator",
-        "Zero count of iteration not supported",
-    ),
-    "onnxruntime": (),
-}
-"""What an engine says of models that it can't run, whatever they split."""
+HOLD = ("run", "check", "values")
+OURS = list(checks(()))
+OUTSIDE = [name for name in checks() if name not in OURS]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test for each seed."""
+    """Make a test for each seed."""
     if "seed" in metafunc.fixturenames:
         first = metafunc.config.getoption("seed")
-        metafunc.parametrize("seed", range(first, first + 80))
+        metafunc.parametrize("seed", range(first, first + 30))
 
 
 @pytest.fixture
-def random(seed: int) -> RandomModel:
-    """The model of a seed."""
-    return random_model(seed)
+def case(seed: int) -> Case:
+    """The model of a seed, with data."""
+    return case_of(Generator(seed, nodes=(5, 15)).make(), seed)
 
 
-def is_same(got: Any, want: Any) -> bool:
-    """Whether tensors or sequences are the same in every bit."""
-    if not isinstance(want, list):
-        return same(got, want)
-    return isinstance(got, list) and len(got) == len(want) and all(map(is_same, got, want))
-
-
-def check_run(random: RandomModel, model: onnx.ModelProto, engine: str = "numpy") -> None:
-    """The model gives what is expected."""
-    got = ts.run(model, random.feeds, engine=engine)
-    wrong = [name for name, value in random.expected.items() if not is_same(got[name], value)]
-    if engine == "openvino":  # it loses the shape of empty rows of a Scan, and of empty constants
-        wrong = [name for name in wrong if random.expected[name].size or got[name].size > 1]
-    assert not wrong
-
-
-def check_rewritten(random: RandomModel, model: onnx.ModelProto) -> None:
-    """The model gives the same, and onnx takes it if it took the original.
-
-    onnx infers wrong shapes inside functions where lengths have a default that is not what is fed.
-    """
-    if is_taken(random.model):
-        onnx.checker.check_model(model, full_check=True)
-    check_run(random, model)
-
-
-def is_taken(model: onnx.ModelProto) -> bool:
-    """Whether onnx's checker with its shape inference takes a model."""
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except onnx.shape_inference.InferenceError:
-        return False
-    return True
-
-
-REFUSALS = {"TS101", "TS310", "TS512", "TS513"}
-"""What a tool says that can't express a model."""
-
-
-def unless_refused(
-    tool: Callable[..., Any], *arguments: Any, allowed: Container[str] = REFUSALS, **options: Any
-) -> Any:
-    """What a tool makes of a model; None where it says that it can't."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return tool(*arguments, **options)
-    except SplitError as error:
-        if error.code not in allowed:
-            raise
-        return None
-
-
-def test_it_is_right_as_it_stands(random: RandomModel) -> None:
-    before = random.model.SerializeToString(deterministic=True)
-    assert [f for f in ts.check(random.model) if f.severity == "error"] == []
-    check_run(random, random.model)
-    inferred = ts.infer_shapes(random.model)
-    assert isinstance(inferred, onnx.ModelProto)
-    check_rewritten(random, inferred)
-    assert random.model.SerializeToString(deterministic=True) == before
-
-
-def test_it_gives_the_same_at_other_opsets(random: RandomModel) -> None:
-    before = random.model.SerializeToString(deterministic=True)
-    for opset in OPSETS:
-        allowed = REFUSALS - {"TS310"} if opset > 9 else REFUSALS  # Slice has its bounds as inputs
-        made = unless_refused(ts.convert, random.model, opset=opset, allowed=allowed)
-        if made is not None:
-            check_rewritten(random, made)
-        assert made is not None or opset < 13
-    assert random.model.SerializeToString(deterministic=True) == before
-
-
-def test_it_gives_the_same_lowered(random: RandomModel) -> None:
-    before = random.model.SerializeToString(deterministic=True)
-    for target in TARGETS:
-        made = unless_refused(ts.lower, random.model, target=target)
-        if made is not None:
-            check_rewritten(random, made)
-        assert made is not None or target != "onnxruntime"
-    assert random.model.SerializeToString(deterministic=True) == before
+@pytest.mark.parametrize("name", [name for name in OURS if name in HOLD])
+def test_a_tool_is_right(case: Case, name: str) -> None:
+    checks(())[name](case)
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_engine_gives_the_same(random: RandomModel, engine: str) -> None:
-    pytest.importorskip(engine)
-    made = unless_refused(ts.lower, random.model, target=engine)
-    if made is None:
-        return
-    try:
-        check_run(random, made, engine)
-    except SplitError as error:
-        if not any(words in str(error) for words in LACKING[engine]):
-            raise
+@pytest.mark.parametrize(
+    "name", [name for name in checks() if name in HOLD and name not in checks(())]
+)
+def test_an_engine_gives_the_same(case: Case, name: str) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("openvino")
+    checks()[name](case)
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[Program]:
+    """Some programs."""
+    return [random_program(seed) for seed in range(60)]
+
+
+class TestPrograms:
+    """What is generated: many operators, at all opsets, legal and illegal data."""
+
+    def test_they_are_well_formed(self, programs: list[Program]) -> None:
+        for program in programs:
+            onnx.checker.check_model(program.model())
+
+    def test_they_have_everything(self, programs: list[Program]) -> None:
+        text = " ".join(onnx.printer.to_text(program.model()) for program in programs)
+        for word in ("SequenceAt", "If (", "Loop (", "Scan (", "local.F0", "Resize", "TopK"):
+            assert word in text
+        for word in ("MatMul", "QuantizeLinear", "NonZero", "bfloat16[", "string[", "float[N"):
+            assert word in text
+        assert len({program.opset for program in programs}) > 15
+        assert any(program.functions for program in programs)
+
+    def test_some_data_is_illegal(self, programs: list[Program]) -> None:
+        legal = refused = 0
+        for program in programs:
+            case = case_of(program)
+            assert len(case.legal) > 0
+            legal, refused = legal + len(case.legal), refused + len(case.illegal)
+        assert legal > 90
+        assert refused > 10
+
+
+SPLIT = """
+<ir_version: 8, opset_import: ["": 13]>
+g (float[N] x, int64[2] l) => (float[?] b) { a, b = Split(x, l) }
+"""
+
+
+def case_of_split() -> Case:
+    """A split with lengths that are fed, and what it must refuse."""
+    x = np.arange(5, dtype=np.float32)
+    legal = {"x": x, "l": np.array([2, 3])}
+    return Case(
+        onnx.parser.parse_model(SPLIT),
+        legal=[(legal, {**legal, "a": x[:2], "b": x[2:]})],
+        illegal=[{"x": x, "l": np.array([2, 2])}],
+        opsets=[18],
+    )
+
+
+class TestChecks:
+    """Each check sees a tool that is wrong."""
+
+    def test_all_is_well(self) -> None:
+        for name, check in checks(()).items():
+            check(case_of_split())
+            assert name
+
+    def other(self, *_: object, **__: object) -> onnx.ModelProto:
+        """The parts exchanged."""
+        made = onnx.parser.parse_model(SPLIT)
+        made.graph.node[0].output[:] = ["b", "a"]
+        return made
+
+    def unguarded(self, *_: object, **__: object) -> onnx.ModelProto:
+        """Slices, which refuse nothing."""
+        return onnx.parser.parse_model("""
+            <ir_version: 8, opset_import: ["": 13]>
+            g (float[N] x, int64[2] l) => (float[?] b) {
+                o = Constant<value_ints = [1]>()
+                i = Constant<value = int64[1] {0}>()
+                n = Gather(l, i)
+                s = Shape(x)
+                b = Slice(x, n, s)
+            }""")
+
+    @pytest.mark.parametrize(
+        ("name", "tool"),
+        [("convert", "convert"), ("lower portable", "lower"), ("infer", "infer_shapes")],
+    )
+    def test_other_values(self, name: str, tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ts, tool, self.other)
+        with pytest.raises(Wrong, match="values: b is"):
+            checks(())[name](case_of_split())
+
+    @pytest.mark.parametrize(
+        ("name", "tool"), [("convert", "convert"), ("lower portable", "lower")]
+    )
+    def test_a_lost_refusal(self, name: str, tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ts, tool, self.unguarded)
+        with pytest.raises(Wrong, match="not refused"):
+            checks(())[name](case_of_split())
+
+    @pytest.mark.engine
+    @pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+    def test_a_lost_refusal_in_an_engine(
+        self, engine: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip(engine)
+        case = case_of_split()
+        case.plain = []
+        monkeypatch.setattr(ts, "lower", self.unguarded)
+        with pytest.raises(Wrong, match="not refused"):
+            checks()[f"run {engine}"](case)
+
+    @pytest.mark.parametrize("shape", [[3], ["N"], [None, None], ["N - 3"]])
+    def test_a_shape_that_is_not_so(
+        self, shape: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+            made = onnx.ModelProto()
+            made.CopyFrom(model)
+            made.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, shape))
+            return made
+
+        monkeypatch.setattr(ts, "infer_shapes", inferred)
+        if shape == ["N - 3"]:  # which is right
+            checks(())["infer"](case_of_split())
+            return
+        with pytest.raises(Wrong, match="inferred"):
+            checks(())["infer"](case_of_split())
+
+    def test_a_model_that_was_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def changed(model: onnx.ModelProto, **_: object) -> list[Any]:
+            model.graph.name = "another"
+            return []
+
+        monkeypatch.setattr(ts, "check", changed)
+        error = failure(checks(())["check"], case_of_split())
+        assert "no longer the same" in str(error)
+
+
+class TestShrinking:
+    """What fails is found in as few nodes as can be."""
+
+    @pytest.mark.parametrize("op_type", ["Split", "Transpose", "Scan", "TopK"])
+    def test_one_node_stays(self, op_type: str) -> None:
+        def fails(program: Program) -> bool:
+            case = case_of(program)  # which has to be a model
+            return any(
+                f" {op_type} " in line for line in onnx.printer.to_text(case.model).split("\n")
+            )
+
+        program = next(each for each in map(random_program, range(60)) if fails(each))
+        smallest = shrunk(program, fails)
+        assert len(program.graph.steps) > 5
+        assert len([step for step in smallest.graph.steps if step.op_type != "Constant"]) == 1
+        assert len(smallest.feeds) == 1
+        onnx.checker.check_model(smallest.model())
+
+    def test_what_is_refused_stays_refused(self) -> None:
+        def fails(program: Program) -> bool:
+            return bool(case_of(program).illegal)
+
+        program = next(each for each in map(random_program, range(60)) if fails(each))
+        smallest = shrunk(program, fails)
+        with pytest.raises(Refused):
+            smallest.values(smallest.feeds[0])
+        assert len(smallest.graph.steps) < 4
+
+
+class TestRunner:
+    def test_a_run(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        arguments = ["--models", "2", "--processes", "1", "--engines", "--keep", str(tmp_path)]
+        graphs.main([*arguments, "--seed", "7"])
+        text = capsys.readouterr().out
+        assert text.startswith("random models from --seed 7\n")
+        assert "2 models in " in text
+        graphs.main([*arguments[:1], "0"])
+        assert "--seed 7\n" not in capsys.readouterr().out
+
+    def test_a_failure_can_be_checked_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        infer_shapes = ts.infer_shapes
+
+        def wrong(model: onnx.ModelProto) -> Any:
+            if any(node.op_type == "Transpose" for node in model.graph.node):
+                raise KeyError("x")
+            return infer_shapes(model)
+
+        monkeypatch.setattr(ts, "infer_shapes", wrong)
+        seed = next(
+            n for n in range(60) if " Transpose " in onnx.printer.to_text(random_program(n).model())
+        )
+        outcome = graphs.check_seed(seed, (), tmp_path)
+        assert "infer" in [name for name, *_ in outcome.failures]
+        folder = tmp_path / f"{seed}-infer"
+        assert len(onnx.load(folder / "model.onnx").graph.node) == 1
+        assert graphs.main(["--again", str(folder)]) == 1
+        assert "KeyError" in capsys.readouterr().out
+        monkeypatch.undo()
+        assert graphs.main(["--again", str(folder)]) == 0

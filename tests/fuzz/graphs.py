@@ -1,0 +1,214 @@
+"""``python -m tests.fuzz.graphs``: random models through every tool and engine, in some processes.
+
+A model that fails is shrunk and stays in a folder, with what is fed; a command that is printed
+checks it again. A process that ends or hangs is one more failure, of the model that it was at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import multiprocessing
+import pickle
+import secrets
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from tests.model.programs import Program
+from tests.model.random_checks import ENGINES, Case, case_of, checks, failure, kind_of, plain_cases
+from tests.model.random_models import random_program
+from tests.model.shrinking import shrunk
+
+MOST_SECONDS = 300
+"""Of one model, shrinking it included; a process that takes longer is ended, and counts."""
+
+_SHRUNK: set[tuple[str, str]] = set()
+"""The failures, as check and kind, that this process has a small model of."""
+
+
+@dataclass
+class Outcome:
+    """What came of the model of a seed."""
+
+    seed: int
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[str, str, str]] = field(default_factory=list)  # check, kind, message
+
+
+def check_seed(
+    seed: int, engines: Sequence[str], folder: Path | None, is_careful: bool = False
+) -> Outcome:
+    """Put the model of a seed through all checks; with a folder, shrink it where one fails."""
+    outcome = Outcome(seed)
+    program = random_program(seed)
+    case = case_of(program, seed, is_careful=is_careful)
+    for name, check in checks(engines).items():
+        error = failure(check, case)
+        if error is None:
+            continue
+        kind = kind_of(error)
+        outcome.failures.append((name, kind, describe(error)))
+        if folder is not None and (name, kind) not in _SHRUNK:
+            _SHRUNK.add((name, kind))
+            smallest = shrunk(program, fails_alike(check, kind, seed, is_careful))
+            small_case = case_of(smallest, seed)
+            last = failure(check, case_of(smallest, seed, is_careful=is_careful)) or error
+            save(small_case, name, describe(last), folder / f"{seed}-{name.replace(' ', '-')}")
+    outcome.counts.update({"data": len(case.legal), "illegal data": len(case.illegal)})
+    outcome.counts.update(case.taken)
+    return outcome
+
+
+def fails_alike(
+    check: Callable[[Case], None], kind: str, seed: int, is_careful: bool
+) -> Callable[[Program], bool]:
+    """Make what tells whether a smaller program fails in the same way."""
+
+    def fails(program: Program) -> bool:
+        try:
+            case = case_of(program, seed, is_careful=is_careful)
+        except Exception:  # noqa: BLE001 - what is left may be no model
+            return False
+        error = failure(check, case)
+        return error is not None and kind_of(error) == kind
+
+    return fails
+
+
+def describe(error: Exception) -> str:
+    """The message, and for what is no refusal where it comes from."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+
+
+def save(case: Case, check: str, message: str, folder: Path) -> None:
+    """Write a model that fails, with its data, and how to check it again."""
+    assert case.program is not None
+    case.plain = case.plain or plain_cases(case.program)
+    for each in (case, *case.plain):
+        each.program = None  # it holds functions, which can't be pickled
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model, folder / "model.onnx")
+    (folder / "case.pickle").write_bytes(pickle.dumps((check, case)))
+    text = f"{check}: {message}\n\npython -m tests.fuzz.graphs --again {folder}\n\n"
+    (folder / "README.txt").write_text(text + onnx.printer.to_text(case.model), encoding="utf-8")
+
+
+def check_again(folder: Path) -> int:
+    """Check a model that `save` wrote."""
+    name, case = pickle.loads((folder / "case.pickle").read_bytes())
+    case.model = onnx.load(folder / "model.onnx")
+    error = failure(checks()[name], case)
+    print(f"{name}: {'it holds' if error is None else describe(error)}")
+    return error is not None
+
+
+def work(pipe: Connection, engines: Sequence[str], folder: Path | None) -> None:
+    """Check the seeds that come, in a process of their own."""
+    warnings.simplefilter("ignore")
+    while (task := pipe.recv()) is not None:
+        faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+        pipe.send(check_seed(task[0], engines, folder, is_careful=task[1]))
+        faulthandler.cancel_dump_traceback_later()
+
+
+def outcomes(seeds: Iterator[int], options: argparse.Namespace) -> Iterator[Outcome]:
+    """Check seeds in processes; where one ends, the seed again with engines in children."""
+    context = multiprocessing.get_context("spawn")
+    at: dict[Connection, tuple[Any, tuple[int, bool] | None]] = {}
+
+    def start(task: tuple[int, bool] | None) -> None:
+        if task is None:
+            return
+        ours, theirs = context.Pipe()
+        arguments = (theirs, options.engines, options.keep)
+        process = context.Process(target=work, args=arguments, daemon=True)
+        process.start()
+        theirs.close()
+        ours.send(task)
+        at[ours] = process, task
+
+    def following() -> tuple[int, bool] | None:
+        seed = next(seeds, None)
+        return None if seed is None else (seed, False)
+
+    for _ in range(options.processes):
+        start(following())
+    while at:
+        for pipe in wait(list(at)):
+            assert isinstance(pipe, Connection)
+            process, task = at.pop(pipe)
+            assert task is not None
+            seed, is_careful = task
+            try:
+                outcome = pipe.recv()
+            except EOFError:
+                process.join()
+                if not is_careful:
+                    start((seed, True))
+                    continue
+                status = f"the process ended with status {process.exitcode}"
+                outcome = Outcome(seed, failures=[("process", status, status)])
+            yield outcome
+            task = following()
+            if process.is_alive():
+                pipe.send(task)
+                if task is not None:
+                    at[pipe] = process, task
+            else:
+                start(task)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.graphs", description=__doc__)
+    parser.add_argument("--models", type=int, default=1000, help="how many")
+    parser.add_argument("--seed", type=int, help="the first seed; by default a new one")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--engines", nargs="*", default=ENGINES, choices=ENGINES)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--keep", type=Path, default=Path("build/graphs"))
+    parser.add_argument("--again", type=Path, metavar="FOLDER", help="check a model that failed")
+    parser.add_argument("--whole", action="store_true", help="do not shrink what fails")
+    options = parser.parse_args(arguments)
+    if options.again is not None:
+        return check_again(options.again)
+    first = secrets.randbelow(1 << 32) if options.seed is None else options.seed
+    print(f"random models from --seed {first}", flush=True)
+    if options.whole:
+        options.keep = None
+    started = time.monotonic()
+
+    def seeds() -> Iterator[int]:
+        for seed in range(first, first + options.models):
+            if time.monotonic() - started < options.seconds:
+                yield seed
+
+    counts: Counter[str] = Counter()
+    failed: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    for outcome in outcomes(seeds(), options):
+        counts.update(outcome.counts, models=1)
+        for check, kind, message in outcome.failures:
+            if (check, kind) not in failed:
+                print(f"{check} fails, seed {outcome.seed}: {message[:600]}", flush=True)
+            failed[check, kind].append((outcome.seed, message))
+    for (check, kind), found in sorted(failed.items(), key=lambda each: -len(each[1])):
+        print(f"{len(found)} of {check}: {kind}; seeds {[seed for seed, _ in found[:6]]}")
+    broken = {seed for found in failed.values() for seed, _ in found}
+    print(f"{counts['models']} models in {time.monotonic() - started:.0f} s, {len(broken)} failed")
+    print(", ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
