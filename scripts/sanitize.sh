@@ -16,9 +16,13 @@ if [ "${1:-}" = threads ]; then
 fi
 build=build/sanitize-$kind
 case $kind in
-memory) flag=TENSORSPLIT_SANITIZE library=libasan.so name='ASan, UBSan' ;;
+memory)
+    flag=TENSORSPLIT_SANITIZE library=libasan.so name='ASan, UBSan'
+    flags="-fsanitize=address,undefined -fno-sanitize-recover=all"
+    ;;
 threads)
     flag=TENSORSPLIT_SANITIZE_THREADS library=libtsan.so name=TSan
+    flags=-fsanitize=thread
     set -- -k "not fork" "$@" # after which it lets no new threads start
     ;;
 esac
@@ -40,6 +44,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1
 export PYTHONPATH="$build" TENSORSPLIT_NATIVE=1 PYTHONMALLOC=malloc
+export CXXFLAGS="$flags" # of the programs that the tests compile
 "$python" -m pytest tests/native tests/arrays/test_cache.py tests/arrays/test_pool.py \
     tests/arrays/test_out.py -p no:cacheprovider "$@"
 exec "$python" -m tests.fuzz arrays --threads 4 --cases "${FUZZ_CASES:-250}" --sanitized "$name"

@@ -24,9 +24,10 @@ LARGE = (3000, 1001)
 def python() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a program in an interpreter of its own."""
 
-    def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        start = "import numpy as np, tensorsplit as ts\n"
         return subprocess.run(
-            [sys.executable, "-c", "import numpy as np, tensorsplit as ts\n" + program],
+            [sys.executable, "-c", start + program, *arguments],
             env={**os.environ, "TENSORSPLIT_THREADS": "4", **environment},
             capture_output=True,
             text=True,
@@ -146,6 +147,34 @@ print("fine")
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
+@pytest.mark.parametrize("call", ["split(x, lengths)", "split.__call__(x, split=lengths)"])
+def test_an_interpreter_that_ends_while_a_call_runs_python(python: Any, call: str) -> None:
+    done = python(
+        f"""
+import sys, threading, time
+class Slow:
+    "A number that takes its time, during which the main thread ends."
+    def __index__(self):
+        started.set()
+        time.sleep(0.2)
+        return 1
+class Last:
+    "What keeps the end waiting, so that threads wake before it is over."
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+started = threading.Event()
+def work():
+    x, lengths = np.zeros(3), [Slow(), 2]
+    ts.{call}
+sys.last_of_all = Last()
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+print("fine")
+"""
+    )
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 def test_interrupted_calls_leave_no_thread_behind(python: Any) -> None:
     done = python(
@@ -169,26 +198,42 @@ print("fine")
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
-def test_a_second_interpreter_does_no_harm(python: Any) -> None:
+def test_a_second_interpreter_does_not_get_the_kernel(python: Any) -> None:
+    if native.kernel is None:
+        pytest.skip("copies go through NumPy here")
+    load = f"""
+from importlib import machinery, util
+name, path = "tensorsplit.native._kernel", {native.kernel.__file__!r}
+loader = machinery.ExtensionFileLoader(name, path)
+try:
+    module = util.module_from_spec(util.spec_from_file_location(name, path, loader=loader))
+    loader.exec_module(module)
+except ImportError as error:
+    print(error, flush=True)
+"""
     done = python(
         """
+import sys
 try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
 x = np.zeros((3000, 1000), np.float32)
+pool = ts.BufferPool(1 << 24)
+parts = ts.split(x, [400, 600], axis=1, out=pool)
 other = interpreters.create()
-try:
-    interpreters.run_string(other, "import tensorsplit.native._kernel")
-except Exception as error:
-    print("refused", type(error).__name__)
+interpreters.run_string(other, sys.argv[1])  # it loads no NumPy, which may refuse by itself
 interpreters.destroy(other)
-assert len(ts.split(x, [400, 600], axis=1, copy=True)) == 2
+assert pool.in_use_bytes > 0
+kept, parts = pool.in_use_bytes, None
+parts = ts.split(x, [400, 600], axis=1, out=pool)
+assert pool.in_use_bytes == kept
 print("fine")
-"""
+""",
+        load,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("fine\n")
+    refusal = "only the main interpreter can have the kernel\n"
+    assert (done.returncode, done.stdout) == (0, refusal + "fine\n"), done.stderr
 
 
 COPY = """

@@ -1,6 +1,7 @@
 #include "blocks.hpp"
 
 #include <cstring>
+#include <exception>
 #include <new>
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -85,7 +86,7 @@ void Blocks::give_back(const Block& block) noexcept {
     in_use_ -= block.size;
     try {
         by_size_[block.size].push_back({clock_++, block});
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
         return release(block);
     }
     idle_ += block.size;

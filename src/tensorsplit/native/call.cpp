@@ -89,7 +89,9 @@ PyObject* call_with(PyObject* self, PyObject* arguments, PyObject* named) {
             if (values.back() == nullptr) return nullptr;
         }
         const auto count = static_cast<std::size_t>(PyTuple_Size(arguments));
-        return vectorcall(self, values.data(), count, names.get());
+        PyObject *given = names.get(), *answer = nullptr;
+        names.keep_during([&] { answer = vectorcall(self, values.data(), count, given); });
+        return answer;
     });
 }
 

@@ -106,8 +106,7 @@ std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
     // Where rows are long, a piece is some columns of some rows: enough rows for narrow columns to
     // be copied in tiles.
     const std::size_t rows = units();
-    const std::size_t part_of_row =
-        std::max(bytes / std::min<std::size_t>(rows, 32), bytes / 16);
+    const std::size_t part_of_row = std::max(bytes / std::min<std::size_t>(rows, 32), bytes / 16);
     std::vector<Piece> pieces;
     for (std::size_t first = 0; first < columns_.size();) {
         std::size_t last = first, width = 0;
@@ -129,17 +128,21 @@ std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
 }
 
 void RowsJob::run(const Mode& mode, const Piece& piece) const {
-    if (leaps_.empty()) return run_rows(mode, source_, piece, columns_.data());
-    std::vector<Column> columns(columns_);
+    const Column* first = columns_.data() + piece.first_column;
+    if (leaps_.empty()) return run_rows(mode, source_, piece, first);
+    Column columns[most_columns];
+    const std::size_t count = piece.last_column - piece.first_column;
+    std::copy_n(first, count, columns);
     for (std::size_t begin = piece.begin; begin < piece.end;) {
         const std::size_t index = begin / rows_;
         const std::size_t start = index * rows_;
         const std::size_t end = std::min(start + rows_, piece.end);
-        for (std::size_t i = piece.first_column; i < piece.last_column; ++i) {
-            columns[i].to = columns_[i].to + static_cast<std::ptrdiff_t>(index) * leaps_[i];
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::ptrdiff_t leap = leaps_[piece.first_column + i];
+            columns[i].to = first[i].to + static_cast<std::ptrdiff_t>(index) * leap;
         }
         const Piece rows{begin - start, end - start, piece.first_column, piece.last_column};
-        run_rows(mode, source_ + offset_of(leading_, index), rows, columns.data());
+        run_rows(mode, source_ + offset_of(leading_, index), rows, columns);
         begin = end;
     }
 }
@@ -152,9 +155,8 @@ void RowsJob::run_rows(const Mode& mode, const char* source, const Piece& piece,
         const std::size_t end = std::min(begin - skipped + row_.extent, piece.end);
         const char* first =
             source + offset_of(outer_, index) + static_cast<std::ptrdiff_t>(skipped) * row_.stride;
-        mode.kernels.copy_rows({first, row_.stride, end - begin, begin},
-                               columns + piece.first_column, piece.last_column - piece.first_column,
-                               mode.stores);
+        mode.kernels.copy_rows({first, row_.stride, end - begin, begin}, columns,
+                               piece.last_column - piece.first_column, mode.stores);
         begin = end;
     }
 }

@@ -62,16 +62,20 @@ std::size_t read_count(PyObject* count, Py_ssize_t least) {
 PyObject* use_threads(PyObject*, PyObject* argument) {
     const std::size_t count = read_count(argument, 1);
     if (count == SIZE_MAX) return nullptr;
-    set_threads(count);
-    forget_choices();
-    Py_RETURN_NONE;
+    return guarded([&] {
+        set_threads(count);
+        forget_choices();
+        return new_reference(Py_None);
+    });
 }
 
 PyObject* use_non_temporal_from(PyObject*, PyObject* argument) {
     const std::size_t bytes = read_count(argument, 0);
     if (bytes == SIZE_MAX) return nullptr;
-    set_non_temporal_from(bytes);
-    Py_RETURN_NONE;
+    return guarded([&] {
+        set_non_temporal_from(bytes);
+        return new_reference(Py_None);
+    });
 }
 
 PyObject* cache(PyObject*, PyObject*) {
@@ -137,10 +141,19 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// The types, names and what torch gave are those of one interpreter; another one would replace
+// them. So only the main one, whose number is 0, may have the module: Python's own slot for that
+// came with 3.12, and does not bind interpreters that are made the old way.
+bool is_main_interpreter() {
+    const bool is_main = PyInterpreterState_GetID(PyInterpreterState_Get()) == 0;
+    return is_main || refuse(PyExc_ImportError, "only the main interpreter can have the kernel");
+}
+
 int execute(PyObject* module) {
-    const bool done = PyArray_ImportNumPyAPI() == 0 && add_blocks_type(module) &&
-                      add_plans_type(module) && add_prepared_type(module) &&
-                      add_call_type(module) && add_tensor_functions(module);
+    const bool done = is_main_interpreter() && PyArray_ImportNumPyAPI() == 0 &&
+                      add_blocks_type(module) && add_plans_type(module) &&
+                      add_prepared_type(module) && add_call_type(module) &&
+                      add_tensor_functions(module);
     return done ? 0 : -1;
 }
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <new>
+#include <exception>
 #include <vector>
 
 #include "copy.hpp"
@@ -60,7 +60,7 @@ void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
     PyThreadState* state = PyEval_SaveThread();
     try {
         copy_parts(*in_use.load(), split);
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
         PyEval_RestoreThread(state);
         throw;
     }
@@ -89,11 +89,12 @@ bool fill(PyObject* list, const Request& request, Make make) {
 bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) {
     Owned views(list_views(request));
     for (std::size_t i = 0; views && i < parts.size(); ++i) {
-        PyObject* view = PyList_GetItem(views.get(), static_cast<Py_ssize_t>(i));
-        if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(parts[i]),
-                             reinterpret_cast<PyArrayObject*>(view)) < 0) {
-            return false;
-        }
+        auto* view = reinterpret_cast<PyArrayObject*>(
+            PyList_GetItem(views.get(), static_cast<Py_ssize_t>(i)));
+        auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
+        int failed = 0;
+        views.keep_during([&] { failed = PyArray_CopyInto(part, view); });
+        if (failed < 0) return false;
     }
     return static_cast<bool>(views);
 }

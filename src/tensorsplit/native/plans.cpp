@@ -357,7 +357,10 @@ class LastCall {
             return;
         }
         std::vector<npy_intp> shape(PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array));
-        std::vector<PyObject*> objects{new_reference(plan), new_reference(type_of(array))};
+        std::vector<PyObject*> objects;
+        objects.reserve(static_cast<std::size_t>(count) + 2);
+        objects.push_back(new_reference(plan));  // no exception from here on: these are owned
+        objects.push_back(new_reference(type_of(array)));
         for (Py_ssize_t i = 0; objects.back() != nullptr && i < count; ++i) {
             objects.push_back(unchanging(arguments[i]));
         }

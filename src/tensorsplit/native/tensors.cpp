@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -136,18 +137,25 @@ PyObject* array_of(PyObject* tensor, const Watching& watching, DLDataType& type)
 
 // The memory of an array for a tensor, and the shape that it has there.
 struct Lent {
+    Lent() = default;
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() {
+        if (Py_IsInitialized() == 0) return;
+        const PyGILState_STATE state = PyGILState_Ensure();
+        Py_XDECREF(array);
+        PyGILState_Release(state);
+    }
+
     DLManagedTensorVersioned managed{};
     std::vector<std::int64_t> shape, strides;
-    PyObject* array;  // owned
+    PyObject* array = nullptr;       // owned
+    std::shared_ptr<Lent> of_torch;  // itself, until torch gives it back
 };
 
 // Called when the tensor and all views of it are gone, by any thread.
 void give_back(DLManagedTensorVersioned* managed) {
-    const std::unique_ptr<Lent> lent(static_cast<Lent*>(managed->manager_ctx));
-    if (Py_IsInitialized() == 0) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
-    Py_DECREF(lent->array);
-    PyGILState_Release(state);
+    const auto lent = std::move(static_cast<Lent*>(managed->manager_ctx)->of_torch);
 }
 
 // A tensor in the memory of an array, whose elements are of the same size; null with an exception
@@ -155,7 +163,7 @@ void give_back(DLManagedTensorVersioned* managed) {
 PyObject* tensor_of(PyObject* owner, const DLDataType& type) {
     auto* array = reinterpret_cast<PyArrayObject*>(owner);
     const int rank = PyArray_NDIM(array);
-    auto lent = std::make_unique<Lent>();
+    const auto lent = std::make_shared<Lent>();
     lent->shape.assign(PyArray_DIMS(array), PyArray_DIMS(array) + rank);
     for (int i = 0; i < rank; ++i) {
         lent->strides.push_back(PyArray_STRIDE(array, i) / PyArray_ITEMSIZE(array));
@@ -167,10 +175,13 @@ PyObject* tensor_of(PyObject* owner, const DLDataType& type) {
     managed->deleter = give_back;
     managed->dl_tensor = {PyArray_DATA(array),  cpu, 0, rank, type, lent->shape.data(),
                           lent->strides.data(), 0};
+    lent->of_torch = lent;
     void* tensor = nullptr;
-    static_cast<void>(lent.release());
-    if (torch.memory->managed_tensor_to_py_object_no_sync(managed, &tensor) != 0) return nullptr;
-    return static_cast<PyObject*>(tensor);
+    if (torch.memory->managed_tensor_to_py_object_no_sync(managed, &tensor) == 0) {
+        return static_cast<PyObject*>(tensor);
+    }
+    lent->of_torch.reset();  // unless torch gave it back while it failed
+    return nullptr;
 }
 
 bool is_large(PyObject* tensor) {
@@ -196,7 +207,8 @@ bool read_interface(PyObject* capsule) {
     const void* pointer = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     const auto* interface = static_cast<const DLPackExchangeAPI*>(pointer);
     while (interface != nullptr && interface->major != 1) interface = interface->previous;
-    if (interface != nullptr && interface->dltensor_from_py_object_no_sync != nullptr) {
+    if (interface != nullptr && interface->dltensor_from_py_object_no_sync != nullptr &&
+        interface->managed_tensor_to_py_object_no_sync != nullptr) {
         torch.memory = interface;
     }
     return pointer != nullptr;
@@ -304,10 +316,12 @@ bool copy_to_own(const TensorRequest& request, PyObject* list) {
     }
     PyObject* buffers = arrays.get();
     bool done = false;
-    array.keep_during([&] {
-        arrays.keep_during([&] { done = copy_to_own(Request{memory, ready.division}, buffers); });
-    });
-    return done && Owned(PyObject_CallFunctionObjArgs(torch.increment_version, list, nullptr));
+    const auto copy = [&] {
+        done = copy_to_own(Request{memory, ready.division}, buffers) &&
+               Owned(PyObject_CallFunctionObjArgs(torch.increment_version, list, nullptr));
+    };
+    keep_all_during(copy, array, arrays);
+    return done;
 }
 
 bool add_tensor_functions(PyObject* module) {

@@ -26,10 +26,10 @@ inline Py_ssize_t positional_of(std::size_t flags) {
 // be null with an exception set; it is released.
 inline PyObject* call_python(PyObject* function, PyObject* self, PyObject* const* arguments,
                              Py_ssize_t count, PyObject* names) {
-    const Owned called(function);
+    Owned called(function);
     const Py_ssize_t first = self == nullptr ? 0 : 1;
-    const Owned positional(called ? PyTuple_New(first + count) : nullptr);
-    const Owned named(names == nullptr ? nullptr : PyDict_New());
+    Owned positional(called ? PyTuple_New(first + count) : nullptr);
+    Owned named(names == nullptr ? nullptr : PyDict_New());
     if (!positional || (names != nullptr && !named)) return nullptr;
     if (self != nullptr) PyTuple_SetItem(positional.get(), 0, new_reference(self));
     for (Py_ssize_t i = 0; i < count; ++i) {
@@ -39,7 +39,10 @@ inline PyObject* call_python(PyObject* function, PyObject* self, PyObject* const
         PyObject* value = arguments[count + i];
         if (PyDict_SetItem(named.get(), PyTuple_GetItem(names, i), value) < 0) return nullptr;
     }
-    return PyObject_Call(called.get(), positional.get(), named.get());
+    PyObject *ready = positional.get(), *by_name = named.get(), *answer = nullptr;
+    keep_all_during([&] { answer = PyObject_Call(function, ready, by_name); }, called, positional,
+                    named);
+    return answer;
 }
 
 }  // namespace tensorsplit
