@@ -26,7 +26,9 @@ from tensorsplit.model.graph.nodes import (
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
+    passed_from,
     scopes_in,
+    tensor_of,
     walk,
 )
 from tensorsplit.model.infer.analysis import Facts
@@ -63,6 +65,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "runtime_lengths": "has lengths that are known only at run time",
         "checked_lengths": "has lengths that nodes made by lowering check",
         "uncounted_lengths": "has lengths that are known only at run time, and not how many",
+        "external_lengths": "has lengths that are external data",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
         "runtime_axis": "has an axis that is known only at run time",
         "negative_axis": "counts the axis from the back",
@@ -212,7 +215,22 @@ def _of_split(ref: NodeRef, facts: Facts) -> Features:
     if split.intent is not None:  # what is wrong with the node itself is for others to say
         found["version"] = split.intent.operator.id
         found.update(_of_intent(split.intent, split.plan, node, facts))
+        if _has_external_lengths(ref, split.plan):
+            found["external_lengths"] = True
     return found
+
+
+def _has_external_lengths(ref: NodeRef, plan: SplitPlan | UncountedPlan | None) -> bool:
+    """Whether what infers shapes has to read the lengths of a node, and they are external data."""
+    held = passed_from(ref.input(1))
+    if held is None or held.is_graph_input() or not isinstance(tensor_of(held), ir.ExternalTensor):
+        return False
+    return ref.op_type in SEQUENCE_OPERATORS or is_known(split_length(plan))
+
+
+def split_length(plan: SplitPlan | UncountedPlan | None) -> Dim:
+    """Return the length of the axis that is split; None if it is not known."""
+    return None if plan is None else plan.input_shape[plan.axis]
 
 
 def known_lengths(intent: Intent) -> tuple[int, ...] | None:

@@ -6,11 +6,13 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto
 
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import (
     EXTERNAL_DATA,
     MALFORMED_MODEL,
@@ -37,6 +39,7 @@ from tensorsplit.model.features import (
     layer_features,
     model_features,
     seen_feature,
+    split_length,
 )
 from tensorsplit.model.feeds import fits
 from tensorsplit.model.graph.building import collector_paused
@@ -125,13 +128,15 @@ def _examine(
     for error in facts.errors:
         refused[error.node or "graph"].append(error)
     findings: list[Finding] = []
+    blocked = ""
     if profile is not None and is_layer and profile.engine != "openvino":
         problem = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
         findings.append(of_check(TARGET_REFUSES, "model", problem, "start from the ONNX model"))
         profile = None
     if profile is not None and not is_layer:
         features = model_features(model, facts.uncalled)
-        findings += of_features(profile, features, "graph", _fix)
+        blocked = _before_any(profile, features)
+        findings += of_features(profile, features, "graph", partial(_fix, first=blocked))
     findings += map(of_error, broken)
     findings += (of_error(each) for each in contradictions(read) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
@@ -152,7 +157,8 @@ def _examine(
         if is_layer:  # which can't be lowered
             findings += of_features(profile, layer_features(ref, facts), ref.path)
         else:
-            findings += of_features(profile, features_of(ref, facts), ref.path, _fix)
+            fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
+            findings += of_features(profile, features_of(ref, facts), ref.path, fix)
     if profile is not None:
         findings += _of_data(profile, model, facts, findings)
     findings += map(of_error, chain.from_iterable(refused.values()))
@@ -218,6 +224,25 @@ def _not_called(function: onnx_ir.Function) -> Finding:
 
 
 _LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine} -o OUT"
+_CONVERT = (
+    "convert it to opset 13, as before 10 lengths can't be computed (tensorsplit convert MODEL"
+    " --opset 13 -o OUT)"
+)
+_COMPUTES = 10
+"""The first opset where the bounds of Slice are inputs."""
+
+
+def _before_any(profile: Profile, features: Mapping[str, Any]) -> str:
+    """Say what has to be done before a model can be lowered; empty for most."""
+    names = {entry.feature for entry in profile.about(features)}
+    return next((_REFUSED[name] for name in _ENDS if name in names), "")
+
+
+def _before_lowering(ref: NodeRef, facts: Facts) -> str:
+    """Say what has to be done before a node can be lowered; empty for most."""
+    is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
+    return "" if ref.opset >= _COMPUTES or is_known_at_all else _CONVERT
+
 
 _REFUSED = {
     "sequence_input": "have the model take tensors, and make the sequence in it",
@@ -225,6 +250,9 @@ _REFUSED = {
     "strings_in_loop": "keep the strings out of the loop",
 }
 """What to do about features for which lowering refuses a model."""
+
+_ENDS = ("sequence_input", "sequence_output")
+"""Features of a model that can't be lowered as long as it has them."""
 
 _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
@@ -234,12 +262,16 @@ _LEFT = {
 """What to do about features where lowering leaves them as they are."""
 
 
-def _fix(profile: Profile, entry: Limitation) -> str:
-    """What to do about a limitation: only what lowering mends is for lowering."""
+def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
+    """What to do about a limitation: only what lowering mends is for lowering.
+
+    What has to be done before comes first.
+    """
     is_about_type = entry.feature == "element_type" and not entry.operators
     is_lowered = entry.feature not in _REFUSED and not is_about_type
     if must_go(entry) and is_lowered:
-        return _LOWER.format(engine=profile.engine)
+        lower = _LOWER.format(engine=profile.engine)
+        return f"{first}, then {lower}" if first else lower
     return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
 
 

@@ -13,7 +13,7 @@ from tensorsplit.core.emit import AtRunTime, Emission, Source, emit, takes_integ
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent, check_element_type
+from tensorsplit.core.resolve import Intent, check_count, check_element_type
 from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.adapters_operands import count_from_front
@@ -119,6 +119,8 @@ def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numb
     assert intent.rule is not None  # noqa: S101 - the version has one rule for its lengths
     sizes = intent.rule(dim, given)
     assert not isinstance(sizes, Chunks)  # noqa: S101 - a sequence stays a sequence
+    if isinstance(sizes, tuple):
+        check_count(len(sizes), intent)
     return sizes
 
 

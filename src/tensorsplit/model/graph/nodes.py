@@ -317,13 +317,23 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> np.ndarray
     An initializer that is also a graph input is a default and not a constant (D20). See
     `read_tensor` for what is refused; the data of one with more elements is not read.
     """
-    tensor = None if value is None or value.is_graph_input() else _tensor_of(value)
+    tensor = None if value is None or value.is_graph_input() else tensor_of(value)
     if value is None or tensor is None or tensor.size > most:
         return None
     return read_tensor(tensor, value.name or "")
 
 
-def _tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
+def passed_from(value: ir.Value | None) -> ir.Value | None:
+    """Return the value that Identity nodes pass on."""
+    while value is not None and (producer := value.producer()) is not None:
+        if (producer.domain, producer.op_type) != ("", "Identity") or not producer.inputs:
+            break
+        value = producer.inputs[0]
+    return value
+
+
+def tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
+    """Return what an initializer or the output of a Constant node holds, without reading it."""
     producer = value.producer()
     if value.const_value is not None or producer is None:
         return value.const_value

@@ -11,11 +11,15 @@ from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
+    constant,
     malformed,
+    passed_from,
     scopes,
 )
 from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_signature, wrong_types
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+
+_CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
 
 
 def check_sequence_nodes(lowering: Lowering) -> None:
@@ -26,7 +30,7 @@ def check_sequence_nodes(lowering: Lowering) -> None:
             continue
         inside = [value for _, body in bodies(node) for value in (*body.inputs, *body.outputs)]
         ends = (*node.inputs, *node.outputs, *inside)
-        if node.op_type in SEQUENCE_OPERATORS or any(end in lowering.reasons for end in ends):
+        if node.op_type in _CHECKED or any(end in lowering.reasons for end in ends):
             with at(ref):
                 _check_node(lowering, ref)
 
@@ -57,6 +61,31 @@ def rename_duplicates(lowering: Lowering) -> None:
                 lowering.changed(lowering.refs[node], "the same with another name", entry)
                 node.name = lowering.names.fresh(node.name)
             seen.add(node.name or "")
+
+
+def inline_lengths(lowering: Lowering) -> bool:
+    """Write lengths that are external data into the model, where the target can't read them.
+
+    Returns whether there were any.
+    """
+    wanted = [
+        (ref, entry)
+        for node, ref in lowering.refs.items()
+        for entry in lowering.limitations.get(node, ())
+        if entry.feature == "external_lengths"
+    ]
+    for ref, entry in wanted:
+        with at(ref):
+            source = passed_from(ref.input(1))
+            lengths = constant(source)
+            assert source is not None and lengths is not None  # noqa: S101, PT018 - see the feature
+            producer, inside = source.producer(), ir.tensor(lengths, name=source.name)
+            if producer is None:
+                source.const_value = inside
+            else:
+                producer.attributes["value"] = ir.AttrTensor("value", inside)
+            lowering.changed(ref, "the same, with its lengths in the model", entry)
+    return bool(wanted)
 
 
 def take_branches(lowering: Lowering) -> bool:

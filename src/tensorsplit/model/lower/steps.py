@@ -40,6 +40,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 )
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
+    inline_lengths,
     rename_duplicates,
     take_branches,
     unwrap_optionals,
@@ -92,7 +93,8 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    while any(step(lowering) for step in (inline, take_branches, expand_maps, unwrap_optionals)):
+    steps = (inline_lengths, inline, take_branches, expand_maps, unwrap_optionals)
+    while any(step(lowering) for step in steps):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
