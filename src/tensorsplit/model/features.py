@@ -17,7 +17,6 @@ from tensorsplit.core.dimensions import Dim, Shape, is_known
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
-from tensorsplit.model.graph.calculation import are_checked
 from tensorsplit.model.graph.facts import Fact, Other, Sequence
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -32,6 +31,7 @@ from tensorsplit.model.graph.nodes import (
     walk,
 )
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
 Features: TypeAlias = dict[str, Any]
@@ -249,6 +249,8 @@ def _of_intent(
         yield "negative_axis", True
     if known_lengths(intent) is None:
         yield from _of_run_time(intent, dim, node, facts)
+    if _are_checked(intent, dim, node, facts):
+        yield "checked_lengths", True
     if intent.rule is ceil:
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
         yield from _of_count(intent, dim, sizes, len(node.inputs) > 1)
@@ -270,10 +272,17 @@ def _of_run_time(
     yield "runtime_lengths", True
     if intent.operator.is_sequence:
         return
-    if intent.axis is not None and len(node.inputs) > 1 and are_checked(node, intent.axis, dim):
-        yield "checked_lengths", True
     if not _has_known_count(intent, dim, node, facts):
         yield "uncounted_lengths", True
+
+
+def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
+    """Whether nodes before a Split stop the model where the lengths do not fit."""
+    data, lengths = (*node.inputs, None)[:2]
+    if intent.operator.is_sequence or intent.axis is None or data is None or lengths is None:
+        return False
+    is_open = not is_known(dim) or known_lengths(intent) is None
+    return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
 
 
 def _of_parts(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:

@@ -91,6 +91,22 @@ def _variadic_down(node: NodeConversion) -> None:
         )
 
 
+def _integer_extremes(node: NodeConversion) -> None:
+    """Before opset 12 Max and Min take floats only; of integers the operands are compared."""
+    kind = node.dtype()
+    if kind is None or not kind.is_integer() or node.opset < _FIRST_WITH_INTEGERS_TO_COMPARE:
+        return
+    make, (first, *others) = node.make, [each for each in node.node.inputs if each is not None]
+    found = first if others else make.op("Identity", [first])
+    for other in others:
+        pair = [found, other] if node.op_type == "Min" else [other, found]
+        found = make.op("Where", [make.op("Less", pair), found, other])
+    node.replace(found)
+
+
+_FIRST_WITH_INTEGERS_TO_COMPARE = 9
+
+
 def _prelu_up(node: NodeConversion) -> None:
     """Before opset 7 the slope was one number, or one for each channel."""
     slope, rank = node.shape(1), node.rank()
@@ -381,6 +397,7 @@ _SHIFTED = ("coordinate_transformation_mode", "output_half_pixel")
 ADAPTERS = table(
     (_BINARY, 7, _binary_up, _binary_down),
     ("Sum Max Min Mean", 8, None, _variadic_down),
+    ("Max Min", 12, None, _integer_extremes),
     ("PRelu", 7, _prelu_up, _prelu_down),
     ("Gemm", 7, dropped("broadcast"), stated("broadcast", 1)),
     ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),

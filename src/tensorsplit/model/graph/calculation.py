@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -22,10 +21,9 @@ from tensorsplit.core.arithmetic import (
     pick,
     value,
 )
-from tensorsplit.core.dimensions import Dim, are_known, is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.model.graph.building import Names
-from tensorsplit.model.graph.nodes import constant
 
 FIRST_WITH_LENGTHS_AS_INPUT = 13
 """From here on Split takes its lengths as an input."""
@@ -54,65 +52,6 @@ _NODES = {
     "pick": "Gather",
 }
 """The operations that are one node."""
-
-
-_IN_GUARDS = {
-    **{name: _NODES[name] for name in ("add", "less", "equal", "choose")},
-    "total": "ReduceSum",
-    "head": "Slice",
-    "shaped": "Reshape",
-}
-"""The nodes of the operations that `fitting` takes."""
-
-
-def are_checked(node: ir.Node, axis: int, dim: Dim) -> bool:
-    """Whether the lengths of a Split come from the guard of `fitting`, for its axis.
-
-    What is recognised are the very nodes that `Calculation` makes from opset 13 on.
-    """
-    data, lengths = node.inputs[:2]
-    given = lengths
-    for op_type, place in (("Where", 1), ("Reshape", 0), ("Slice", 0)):
-        made = None if given is None else given.producer()
-        if made is None or made.op_type != op_type or len(made.inputs) <= place:
-            return False
-        given = made.inputs[place]
-    if given is None:
-        return False
-    known = constant(given)
-    numbers = value(given) if known is None else tuple(known.tolist())
-    guard = partial(fitting, lengths=numbers, count=len(node.outputs), checks_sum=False)
-    dims: list[Number] = [dimension(data, axis), *([dim] if is_known(dim) else [])]
-    return any(_is_made(lengths, guard(each)) for each in dims)
-
-
-def _is_made(held: ir.Value | None, number: Number) -> bool:
-    """Whether a value is calculated as `Calculation` calculates a number."""
-    if isinstance(number, Formula) and number.operation == "numbers":
-        number = number.operands[0]
-    if not isinstance(number, Formula):
-        found = constant(held)
-        wanted = list(number) if isinstance(number, tuple) else [number]
-        return found is not None and found.tolist() == wanted
-    operation, operands = number.operation, number.operands
-    node = None if held is None else held.producer()
-    if operation == "value":
-        return held is operands[0]
-    if node is None or node.domain:
-        return False
-    inputs = node.inputs
-    if operation == "dimension":
-        source, index = inputs if node.op_type == "Gather" and len(inputs) == 2 else (None, None)
-        shape = None if source is None else source.producer()
-        if shape is None or (shape.domain, shape.op_type) != ("", "Shape") or shape.attributes:
-            return False
-        return tuple(shape.inputs) == operands[:1] and _is_made(index, operands[1])
-    if operation == "head":
-        operands = (operands[0], 0, operands[1])
-    if operation == "total":
-        operands = (operands[0], 0)
-    is_alike = node.op_type == _IN_GUARDS[operation] and len(inputs) == len(operands)
-    return is_alike and all(map(_is_made, inputs, operands))
 
 
 class Calculation(Maker[ir.Value]):

@@ -103,7 +103,7 @@ def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> ir.Value:
 
 def fill(model: ir.Model, facts: Facts) -> list[ir.Value]:
     """Write the facts into the values of the main graph and its bodies; those that got any."""
-    return [value for value in _values(model.graph) if _fill_value(value, facts)]
+    return [value for value in _values(model.graph) if fill_value(value, facts)]
 
 
 def _values(scope: Scope) -> Iterator[ir.Value]:
@@ -116,7 +116,8 @@ def _values(scope: Scope) -> Iterator[ir.Value]:
             yield from _values(body)
 
 
-def _fill_value(value: ir.Value, facts: Facts) -> bool:
+def fill_value(value: ir.Value, facts: Facts) -> bool:
+    """Write what is known of a value into it; returns whether it got a type or shape."""
     fact, kind, said = facts.of(value), value.type, value.shape
     if isinstance(fact, Tensor):
         found, shape = fact.element_type, fact.shape

@@ -25,6 +25,7 @@ from tensorsplit.model.graph.nodes import (
     walk,
 )
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.profiles import Limitation, Profile, must_go
 
 _OPSET, _IR_VERSION = 18, 8
@@ -132,11 +133,16 @@ class Lowering:
         return next(filter(must_go, self.limitations.get(node, ())), None)
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
-        """Have values that were newly made take the name, type and place of others: old, new."""
+        """Have values that were newly made take the name, type and place of others: old, new.
+
+        What is known of them is declared: it can't be inferred from everything that is written.
+        """
         for old, new in pairs:
             self.fresh.discard(new)
             self.facts.set(new, self.facts.of(old))
         self.edits.stand_in(pairs)
+        for _, new in pairs:
+            fill_value(new, self.facts)
 
     def note(self, entry: Limitation) -> None:
         """Note what the target may do wrongly of the lowered model; warn of values it changes."""

@@ -1,0 +1,526 @@
+"""What a model calculates for a split, found by calculating it for many dimensions and lists.
+
+Lengths that lowering guards are known again by what their nodes do, and not by how these look, so
+that other tools may fold and merge them (ADR 25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, reduce
+from itertools import chain
+from random import Random
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, is_known
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.rules import Rule, apply, equal, explicit
+from tensorsplit.model.graph.nodes import constant
+from tensorsplit.model.infer.analysis import Facts
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+_MOST_NODES = 512
+"""Lengths that more nodes than this calculate are not looked at."""
+
+_MOST_PARTS = 1 << 14
+"""More lengths than this are not calculated again and again."""
+
+_DIMENSION = 0
+"""The place of the dimension that is split among the variables."""
+
+
+class _StopsError(Exception):
+    """The running model stops at a node, on every engine; it is of that shape otherwise."""
+
+
+class _NotKnownError(Exception):
+    """What a node does differs from engine to engine, or is not known here."""
+
+
+class Step(NamedTuple):
+    """A constant, what is sampled, or a node.
+
+    Attributes:
+        operator: Of a node; else ``constant``, ``shape`` or ``sampled``.
+        held: The attributes of a node; the shape and elements of a constant; the entries of a
+            shape, each a number, or the place of a variable in a tuple; the place of a variable.
+        inputs: The steps that a node reads; None for one that it leaves out.
+    """
+
+    operator: str
+    held: tuple[Any, ...]
+    inputs: tuple[int | None, ...] = ()
+
+
+class Program(NamedTuple):
+    """The nodes that lead to some values, in order; programs of nodes that are alike are equal.
+
+    Attributes:
+        results: The steps whose results are wanted.
+        variables: How many elements each variable has: an integer for a list, None for a list of
+            any length, ``()`` for a number and ``"dimension"`` for a number that is >= 0. The first
+            is the dimension that is split.
+        dim: That dimension, if it is known.
+    """
+
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+    variables: tuple[Any, ...]
+    dim: int | None
+
+
+class _Reader:
+    """Reads the nodes that lead to values; what they do not calculate is a variable."""
+
+    def __init__(self, data: ir.Value, axis: int, facts: Facts) -> None:
+        self._facts, self._data = facts, data
+        shape = facts.tensor(data).shape
+        rank = len(shape) if shape is not None else axis + 1 if axis >= 0 else -axis
+        self._shape: tuple[Dim, ...] = (None,) * rank if shape is None else shape
+        self._axis = axis % rank if rank else 0
+        self.dim = self._shape[self._axis] if rank else None
+        self.steps: list[Step] = []
+        self._places: dict[ir.Value, int] = {}
+        self.variables: list[Any] = ["dimension"]
+        self._named: dict[Any, int] = {}
+
+    def read(self, value: ir.Value) -> int:
+        """The step of a value; the steps before it are read first."""
+        waiting = [value]
+        while waiting:
+            if len(self.steps) + len(waiting) > _MOST_NODES:
+                raise _NotKnownError
+            now = waiting[-1]
+            before = [
+                each for each in self._read_by(now) if each is not None and each not in self._places
+            ]
+            waiting += before
+            if not before:
+                waiting.pop()
+                if now not in self._places:
+                    self._places[now] = self._added(now)
+        return self._places[value]
+
+    def _read_by(self, value: ir.Value) -> tuple[ir.Value | None, ...]:
+        """What the node of a value reads; nothing where the value is not calculated here."""
+        node = value.producer()
+        if value in self._places or node is None or not self._is_calculated(value, node):
+            return ()
+        return tuple(node.inputs)
+
+    def _is_calculated(self, value: ir.Value, node: ir.Node) -> bool:
+        if node.domain != "" or node.op_type not in _OPERATORS or len(node.outputs) != 1:
+            return False
+        if any(held.is_ref() or held.type not in _PLAIN for held in node.attributes.values()):
+            return False
+        if node.op_type == "Shape" and not self._is_list(node.inputs[0]):
+            return False
+        kind = self._facts.tensor(value).element_type
+        return kind in (None, ir.DataType.INT64, ir.DataType.BOOL)
+
+    def _is_list(self, value: ir.Value | None) -> bool:
+        """Whether a value is a list of integers, whose length goes with its elements."""
+        known = self._facts.tensor(value)
+        is_list = known.element_type == ir.DataType.INT64 and len(known.shape or ()) == 1
+        return is_list and value is not self._data
+
+    def _added(self, value: ir.Value) -> int:
+        held, node = constant(value), value.producer()
+        if held is not None and held.dtype.kind in "iub":
+            self.steps.append(Step("constant", (held.shape, tuple(held.ravel().tolist()))))
+        elif node is not None and self._is_calculated(value, node):
+            attributes = tuple((k, _plain(held)) for k, held in sorted(node.attributes.items()))
+            inputs = (None if each is None else self._places[each] for each in node.inputs)
+            self.steps.append(Step(node.op_type, attributes, tuple(inputs)))
+        elif node is not None and (node.domain, node.op_type) == ("", "Shape"):
+            self.steps.append(self._shape_of(value, node))
+        else:
+            self.steps.append(self._sampled(value))
+        return len(self.steps) - 1
+
+    def _shape_of(self, value: ir.Value, node: ir.Node) -> Step:
+        """The shape of a tensor; a dimension that is sure to be the one that is split is that."""
+        of = node.inputs[0]
+        shape = self._shape if of is self._data else self._facts.tensor(of).shape
+        if shape is None or any(held.is_ref() for held in node.attributes.values()):
+            return self._sampled(value)
+        entries: list[Any] = []
+        for place, dim in enumerate(shape):
+            if is_known(dim):
+                entries.append(dim)
+            elif (of is self._data and place == self._axis) or self._is_split(dim):
+                entries.append((_DIMENSION,))
+            else:
+                key = (of, place) if dim is None else str(dim)
+                entries.append((self._variable(key, "dimension"),))
+        first, last = (node.attributes.get(name) for name in ("start", "end"))
+        part = slice(None if first is None else first.value, None if last is None else last.value)
+        return Step("shape", tuple(entries[part]))
+
+    def _is_split(self, dim: Dim) -> bool:
+        return dim is not None and not is_known(self.dim) and str(dim) == str(self.dim)
+
+    def _sampled(self, value: ir.Value) -> Step:
+        shape = self._facts.tensor(value).shape
+        if shape is None or len(shape) > 1:
+            raise _NotKnownError
+        count = () if not shape else shape[0] if is_known(shape[0]) else None
+        return Step("sampled", (self._variable(value, count),))
+
+    def _variable(self, key: Any, count: Any) -> int:
+        if key not in self._named:
+            self._named[key] = len(self.variables)
+            self.variables.append(count)
+        return self._named[key]
+
+
+_PLAIN = (ir.AttributeType.INT, ir.AttributeType.INTS)
+
+
+def _plain(held: ir.Attr) -> Any:
+    return tuple(held.value) if held.type == ir.AttributeType.INTS else held.value
+
+
+def program_of(
+    values: tuple[ir.Value, ...], data: ir.Value, axis: int, facts: Facts
+) -> Program | None:
+    """The nodes that lead to values for a split of data; None where they can't be calculated."""
+    try:
+        reader = _Reader(data, axis, facts)
+        results = tuple(map(reader.read, values))
+    except (_NotKnownError, SplitError):
+        return None
+    dim = reader.dim if is_known(reader.dim) else None
+    return Program(tuple(reader.steps), results, tuple(reader.variables), dim)
+
+
+class Outcome(NamedTuple):
+    """What a program calculates for some values of its variables.
+
+    Attributes:
+        dim: The dimension that is split.
+        results: Lists of numbers; if the running model stops, they are what it would give if it
+            went on, or None.
+        stops: The steps at which it stops.
+    """
+
+    dim: int
+    results: list[list[int]] | None
+    stops: frozenset[int]
+
+
+def _calculated(program: Program, variables: list[Any]) -> Outcome:
+    """The outcome for values of the variables."""
+    known: list[Any] = []
+    stops: set[int] = set()
+    for place, (operator, held, inputs) in enumerate(program.steps):
+        if operator == "constant":
+            made: Any = np.array(held[1], None if held[1] else np.int64).reshape(held[0])
+        elif operator == "shape":
+            made = np.array([e if is_known(e) else variables[e[0]] for e in held], np.int64)
+        elif operator == "sampled":
+            made = np.array(variables[held[0]], np.int64)
+        else:
+            read = [None if at is None else known[at] for at in inputs]
+            try:
+                made = _OPERATORS[operator](read, dict(held))
+            except _StopsError as error:
+                stops.add(place)
+                made = np.zeros(error.args, np.int64)
+            except Exception:  # noqa: BLE001 - NumPy raises of many kinds for what does not fit
+                if not stops:
+                    raise _NotKnownError from None
+                return Outcome(variables[_DIMENSION], None, frozenset(stops))
+        known.append(made)
+    results = [np.ravel(known[at]).tolist() for at in program.results]
+    return Outcome(variables[_DIMENSION], results, frozenset(stops))
+
+
+def outcomes(program: Program, count: int) -> Iterator[Outcome]:
+    """What is calculated for many values of the variables.
+
+    Raises:
+        _NotKnownError: If engines may differ in one of them.
+    """
+    with np.errstate(all="ignore"):
+        for variables in _samples(program, count):
+            yield _calculated(program, variables)
+
+
+def _fits(dim: int, lengths: list[int], count: int) -> bool:
+    return len(lengths) == count and min(lengths, default=0) >= 0 and sum(lengths) == dim
+
+
+def always_fit(lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: Facts) -> bool:
+    """Whether the running model stops before a Split wherever its lengths do not fit."""
+    program = program_of((lengths,), data, axis, facts) if count <= _MOST_PARTS else None
+    return program is not None and _always_fit(program, count)
+
+
+@lru_cache(maxsize=1024)
+def _always_fit(program: Program, count: int) -> bool:
+    """Whether the last guard stops the model exactly where lengths do not fit."""
+    reshapes = (k for k, step in enumerate(program.steps) if step.operator == "Reshape")
+    guard = frozenset({max(reshapes, default=-1)})
+    try:
+        for dim, results, stops in outcomes(program, count):
+            fits = results is not None and _fits(dim, results[0], count)
+            if (not stops and not fits) or (stops == guard and fits):
+                return False
+    except _NotKnownError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None:
+    """The rule, and what it is given, by which a program gives the lengths of so many parts.
+
+    What does not fit is refused, by the program or by the node that gets the lengths. Only rules
+    are found that need no lengths at run time: those of constant and of equal lengths.
+    """
+    found: list[tuple[int, tuple[int, ...] | None]] = []
+    try:
+        for dim, results, stops in outcomes(program, count):
+            given = results[0] if results is not None and not stops else []
+            found.append((dim, tuple(given) if _fits(dim, given, count) else None))
+    except _NotKnownError:
+        return None
+    fitting = [lengths for _, lengths in found if lengths is not None]
+    candidates: list[tuple[Rule, tuple[int, ...]]] = [(equal, (count,))]
+    candidates += [(explicit, lengths) for lengths in fitting[-1:]]
+    for rule, wanted in candidates:
+        if fitting and all(_by_rule(rule, dim, wanted) == lengths for dim, lengths in found):
+            return rule, wanted
+    return None
+
+
+def _by_rule(rule: Rule, dim: int, given: tuple[int, ...]) -> object:
+    try:
+        return apply(rule, dim, given)
+    except SplitError:
+        return None
+
+
+_LARGE = (97, 1000, (1 << 16) + 1, (1 << 31) - 1, 1 << 31, (1 << 32) + 1, (1 << 40) + 3)
+_MANY_PARTS = 24
+_MOST_CONSTANTS = 64
+_ROUNDS = 6
+
+
+def _samples(program: Program, count: int) -> Iterator[list[Any]]:
+    """Values of the variables: dimensions, and lists that fit them and that do not."""
+    constants = _constants(program)
+    dims = [program.dim] if program.dim is not None else _dimensions(constants, count)
+    if len(program.variables) == 1:
+        yield from ([dim] for dim in dims)
+        return
+    random = Random(0)  # noqa: S311 - the same numbers each time
+    few = dims if len(dims) < 12 else [*dims[:8], *dims[-4:]]
+    for dim in few if program.dim is None else dims * 4:
+        kinds = [list(_of_variable(kind, dim, count, constants)) for kind in program.variables[1:]]
+        for at in range(_ROUNDS + max(map(len, kinds))):
+            others = (k[at] if at < len(k) and len(kinds) == 1 else random.choice(k) for k in kinds)
+            yield [dim, *others]
+
+
+def _constants(program: Program) -> list[int]:
+    """The numbers that occur in the constants of a program, and their sums."""
+    found: dict[int, None] = {}
+    for step in program.steps:
+        if step.operator == "constant":
+            numbers = list(map(int, step.held[1]))
+            found |= dict.fromkeys([*numbers[:_MOST_CONSTANTS], sum(numbers)])
+    return [number for number in found if abs(number) < 1 << 40][: 4 * _MOST_CONSTANTS]
+
+
+def _dimensions(constants: list[int], count: int) -> list[int]:
+    """Dimensions: small ones, those around the constants, and some large ones."""
+    found = dict.fromkeys(range(2 * min(count, _MANY_PARTS) + 3))
+    for number in chain(constants, (count, 2 * count, 5 * count)):
+        found |= dict.fromkeys((number - 1, number, number + 1))
+    found |= dict.fromkeys(_LARGE)
+    found |= dict.fromkeys(number // count * count for number in _LARGE)
+    return [dim for dim in found if dim >= 0]
+
+
+def _of_variable(kind: Any, dim: int, count: int, constants: list[int]) -> Iterator[Any]:
+    """Values for a variable beside a dimension."""
+    numbers = [0, 1, 2, 3, 7, dim, dim - 1, dim + 1, dim // 2, *constants[:8], *_LARGE[-3:]]
+    if kind == "dimension":
+        yield from (number for number in numbers if number >= 0)
+    elif kind == ():
+        yield from (*numbers, -1, -2, -dim, -(1 << 63), (1 << 63) - 1)
+    else:
+        sizes = (count, max(0, count - 1), count + 1, 0, 1) if kind is None else (kind,)
+        for size in dict.fromkeys(sizes):
+            yield from _lists(dim, size)
+
+
+def _lists(dim: int, count: int) -> Iterator[list[int]]:
+    """Lists of lengths: of some that fit a dimension, with a wrong sum, below 0 and too large."""
+    if count == 0:
+        yield []
+        return
+    random = Random(dim * 31 + count)  # noqa: S311 - as above
+    for _ in range(3):
+        cuts = sorted(random.randint(0, dim) for _ in range(count - 1))
+        fitting = [b - a for a, b in zip([0, *cuts], [*cuts, dim], strict=True)]
+        yield fitting
+        for place in {0, count - 1, random.randrange(count)}:
+            for more in (1, -1, -dim - 1, 1 << 32, (1 << 63) - 1 - fitting[place]):
+                yield [*fitting[:place], fitting[place] + more, *fitting[place + 1 :]]
+        if count > 1:
+            place = random.randrange(count - 1)
+            for much in (dim + 1, 1 << 32, 1 << 62):  # the sum fits, one of the lengths does not
+                one, other = fitting[place] - much, fitting[place + 1] + much
+                yield [*fitting[:place], one, other, *fitting[place + 2 :]]
+    yield [-1] * count
+    yield [0] * count
+    wrapping = [(1 << 63) - 1] * (count - 1)
+    yield [*wrapping, (dim - sum(wrapping) + (1 << 63)) % (1 << 64) - (1 << 63)]
+    huge = [1 << 62] * count
+    if count > 4:  # 2^62 four times is 0 in 64 bits
+        yield [*huge[:4], dim, *[0] * (count - 5)]
+
+
+Inputs: TypeAlias = "list[Any]"
+Attributes: TypeAlias = Mapping[str, Any]
+
+
+def _at(inputs: Inputs, index: int) -> Array | None:
+    held: Array | None = inputs[index] if index < len(inputs) else None
+    return held
+
+
+def _axes(inputs: Inputs, attributes: Attributes, index: int = 1) -> tuple[int, ...] | None:
+    held = _at(inputs, index)
+    axes = attributes.get("axes") if held is None else tuple(held.tolist())
+    return None if axes is None else tuple(axes)
+
+
+def _divided(inputs: Inputs, _: Attributes) -> Array:
+    left, right = inputs
+    if not np.all(right):
+        raise _NotKnownError  # it ends the process of some engines
+    made: Array = np.sign(left) * np.sign(right) * (np.abs(left) // np.abs(right))
+    return made
+
+
+def _gathered(inputs: Inputs, attributes: Attributes) -> Array:
+    data, places = inputs
+    axis = attributes.get("axis", 0)
+    if np.any(places >= data.shape[axis]) or np.any(places < -data.shape[axis]):
+        raise _NotKnownError  # OpenVINO takes it
+    made: Array = np.take(data, places, axis)
+    return made
+
+
+def _sliced(inputs: Inputs, attributes: Attributes) -> Array:
+    data: Array = inputs[0]
+    starts, ends = (
+        attributes[name] if name in attributes else inputs[at].tolist()
+        for at, name in ((1, "starts"), (2, "ends"))
+    )
+    axes = _axes(inputs, attributes, 3) or tuple(range(len(starts)))
+    steps = _at(inputs, 4)
+    for start, end, axis, step in zip(
+        starts, ends, axes, [1] * len(starts) if steps is None else steps.tolist(), strict=True
+    ):
+        place = axis % data.ndim
+        data = data[(*(slice(None),) * place, slice(start, end, step))]
+    return data
+
+
+def _reshaped(inputs: Inputs, attributes: Attributes) -> Array:
+    """Only of no element to some every engine refuses."""
+    data, shape = inputs
+    wanted = tuple(shape.tolist())
+    if attributes.get("allowzero") or 0 in wanted:
+        raise _NotKnownError
+    if not data.size and reduce(lambda a, b: a * b, wanted, 1) > 0:
+        raise _StopsError(*wanted)
+    made: Array = data.reshape(wanted)
+    return made
+
+
+def _summed(inputs: Inputs, attributes: Attributes) -> Array:
+    axes = _axes(inputs, attributes)
+    if axes == () or (axes is None and attributes.get("noop_with_empty_axes")):
+        raise _NotKnownError
+    keepdims = bool(attributes.get("keepdims", 1))
+    return np.asarray(np.sum(inputs[0], axis=axes, keepdims=keepdims, dtype=np.int64))
+
+
+def _cumulated(inputs: Inputs, attributes: Attributes) -> Array:
+    if attributes.get("exclusive") or attributes.get("reverse"):
+        raise _NotKnownError
+    made: Array = np.cumsum(inputs[0], axis=int(inputs[1]), dtype=np.int64)
+    return made
+
+
+def _ranged(inputs: Inputs, _: Attributes) -> Array:
+    start, limit, step = map(int, inputs)
+    numbers = range(start, limit, step)
+    if len(numbers) > _MOST_PARTS:
+        raise _NotKnownError
+    return np.array(numbers, np.int64)
+
+
+def _cast(inputs: Inputs, attributes: Attributes) -> Array:
+    kind = {ir.DataType.INT64: np.int64, ir.DataType.BOOL: np.bool_}.get(attributes["to"])
+    if kind is None:
+        raise _NotKnownError
+    made: Array = inputs[0].astype(kind)
+    return made
+
+
+def _many(function: Callable[[Any, Any], Any]) -> Callable[[Inputs, Attributes], Array]:
+    return lambda inputs, _: reduce(function, inputs)
+
+
+def _plainly(function: Callable[..., Any]) -> Callable[[Inputs, Attributes], Array]:
+    return lambda inputs, _: function(*inputs)
+
+
+_OPERATORS: Mapping[str, Callable[[Inputs, Attributes], Array]] = {
+    "Add": _plainly(np.add),
+    "And": _plainly(np.logical_and),
+    "Cast": _cast,
+    "Concat": lambda inputs, attributes: np.concatenate(inputs, attributes["axis"]),
+    "CumSum": _cumulated,
+    "Div": _divided,
+    "Equal": _plainly(np.equal),
+    "Expand": lambda inputs, _: inputs[0] * np.ones(inputs[1], inputs[0].dtype),
+    "Gather": _gathered,
+    "Greater": _plainly(np.greater),
+    "GreaterOrEqual": _plainly(np.greater_equal),
+    "Identity": lambda inputs, _: inputs[0],
+    "Less": _plainly(np.less),
+    "LessOrEqual": _plainly(np.less_equal),
+    "Max": _many(np.maximum),
+    "Min": _many(np.minimum),
+    "Mul": _plainly(np.multiply),
+    "Neg": _plainly(np.negative),
+    "Not": _plainly(np.logical_not),
+    "Or": _plainly(np.logical_or),
+    "Range": _ranged,
+    "ReduceSum": _summed,
+    "Reshape": _reshaped,
+    "Shape": lambda inputs, attributes: np.array(
+        inputs[0].shape[attributes.get("start") : attributes.get("end")], np.int64
+    ),
+    "Slice": _sliced,
+    "Squeeze": lambda inputs, attributes: np.squeeze(inputs[0], _axes(inputs, attributes)),
+    "Sub": _plainly(np.subtract),
+    "Sum": _many(np.add),
+    "Unsqueeze": lambda inputs, attributes: np.expand_dims(
+        inputs[0], _axes(inputs, attributes) or ()
+    ),
+    "Where": _plainly(np.where),
+}
+"""What the operators do that lengths are calculated with: int64 wraps around, as on engines."""

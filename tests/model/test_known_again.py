@@ -1,0 +1,285 @@
+"""What lowering wrote is known again: nothing is left to lower, and nothing is known less."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tensorsplit import SplitError
+from tests.model.build import INT64, value
+from tests.model.lower.corpus import CASES, Case
+from tests.model.random_models import random_model
+
+TARGETS = ("onnxruntime", "openvino", "portable")
+CHECKED = ("openvino", "portable")
+"""The targets whose models check lengths themselves."""
+
+
+def lowered(model: onnx.ModelProto, target: str) -> onnx.ModelProto | None:
+    """The model for a target; None where there is no such model."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ts.lower(model, target=target)
+    except SplitError as error:
+        if error.code != "TS513":
+            raise
+        return None
+
+
+def dim_of(dim: Any) -> int | str | None:
+    return dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+
+
+def shapes(model: onnx.ModelProto) -> dict[str, list[int | str | None] | None]:
+    """The inferred shape of each tensor of the main graph."""
+    graph = ts.infer_shapes(model).graph
+    found: dict[str, list[int | str | None] | None] = {}
+    for entry in (*graph.value_info, *graph.output):
+        if entry.type.HasField("tensor_type"):
+            held = entry.type.tensor_type
+            found[entry.name] = (
+                list(map(dim_of, held.shape.dim)) if held.HasField("shape") else None
+            )
+    return found
+
+
+def errors(model: onnx.ModelProto, target: str) -> set[tuple[str, str | None]]:
+    return {(f.code, f.operator) for f in ts.check(model, target=target) if f.severity == "error"}
+
+
+def check_known_again(original: onnx.ModelProto, target: str) -> None:
+    """Nothing is left to lower, and as much is known of each value that has kept its name."""
+    made = lowered(original, target)
+    if made is None:
+        return
+    assert errors(made, target) <= errors(original, target) - {("TS841", "onnx.Split-18")}
+    assert not [f for f in ts.check(made, target=target) if "tensorsplit lower" in f.fix]
+    again = ts.lower(made, target=target)
+    assert again.SerializeToString(deterministic=True) == made.SerializeToString(deterministic=True)
+    before, after = shapes(original), shapes(made)
+    for name in before.keys() & after.keys():
+        known, now = before[name], after[name]
+        if known is not None:
+            assert now is not None, name
+            assert len(now) == len(known), name
+            pairs = list(zip(known, now, strict=True))
+            assert all(b is not None for a, b in pairs if a is not None), (name, known, now)
+            assert all(a == b for a, b in pairs if isinstance(a, int)), (name, known, now)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each seed."""
+    if "seed" in metafunc.fixturenames:
+        first = metafunc.config.getoption("seed")
+        metafunc.parametrize("seed", range(first, first + 40))
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+def test_of_random_models(seed: int) -> None:
+    random = random_model(seed)
+    for target in TARGETS:
+        check_known_again(random.model, target)
+
+
+NO_TYPE = "sequence_bfloat16"
+"""Onnx's schemas have no sequences of bfloat16, in the original neither."""
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_of_the_corpus(case: Case) -> None:
+    for target in TARGETS:
+        check_known_again(case.model, target)
+
+
+def model_of(opset: int, text: str) -> onnx.ModelProto:
+    version = 8 if opset < 21 else 10
+    return parse_model(f'<ir_version: {version}, opset_import: ["" : {opset}]> {text}')
+
+
+PARTS = {2: "a, b", 3: "a, b, c", 5: "a, b, c, d, e"}
+
+
+def split(parts: int, node: str, inputs: str = "float[N] x") -> str:
+    outputs = ", ".join(f"float[{name.upper()}] {name}" for name in PARTS[parts].split(", "))
+    return f"g ({inputs}) => ({outputs}) {{ {PARTS[parts]} = {node} }}"
+
+
+NAMES = ", ".join(["a", *(f"p{index}" for index in range(99))])
+MANY = f"g (float[N] x) => (float[A] a) {{ {NAMES} = Split<num_outputs=100>(x) }}"
+OF_A_PART = "g (float[N] x) => (float[A] c, float[B] d)"
+OF_A_PART += " { a, b = Split(x)  y = Relu(a)  c, d = Split(y) }"
+IN_A_BODY = (
+    "g (bool go, float[N] x) => (float[A] a) { a = If(go) <then_branch = t () => (float[P] p)"
+    " { p, q = Split<num_outputs=2>(x) }, else_branch = e () => (float[R] r)"
+    " { l = Constant<value = int64[2] {2,4}>()  r, s = Split(x, l) }> }"
+)
+SPLITS = {
+    **{f"equal {n} at {o}": (o, split(n, "Split(x)")) for n in PARTS for o in (11, 13, 17)},
+    **{f"ceil {n}": (18, split(n, f"Split<num_outputs={n}>(x)")) for n in PARTS},
+    "one part": (18, "g (float[N] x) => (float[A] a) { a = Split<num_outputs=1>(x) }"),
+    "one equal part": (13, "g (float[N] x) => (float[A] a) { a = Split(x) }"),
+    "fed": (18, split(3, "Split(x, l)", "float[N] x, int64[3] l")),
+    "fed of known length": (13, split(2, "Split(x, l)", "float[6] x, int64[2] l")),
+    "fed of any count": (18, split(3, "Split(x, l)", "float[N] x, int64[K] l")),
+    "many parts": (18, MANY),
+    "on the last axis": (18, split(2, "Split<axis=-1, num_outputs=2>(x)", "float[2,N] x")),
+    "of a part": (13, OF_A_PART),
+    "constant": (
+        18,
+        "g (float[N] x) => (float[A] a, float[B] b) <int64[2] l = {2,4}> { a, b = Split(x, l) }",
+    ),
+    "in a body": (18, IN_A_BODY),
+}
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", SPLITS)
+def test_of_one_split(name: str, target: str) -> None:
+    check_known_again(model_of(*SPLITS[name]), target)
+
+
+GUARDED = [name for name in SPLITS if " at 11" not in name and name != "one part"]
+
+
+def guarded(name: str) -> onnx.ModelProto:
+    made = lowered(model_of(*SPLITS[name]), "portable")
+    assert made is not None
+    assert is_known(made)
+    return made
+
+
+def is_known(model: onnx.ModelProto) -> bool:
+    """Whether nothing is wrong with a model, and it checks its lengths."""
+    return not errors(model, "portable")
+
+
+def runs_wrong(model: onnx.ModelProto, feeds: dict[str, Any]) -> bool:
+    """Whether the lengths of some split do not fit, and nothing before it stops the model."""
+    watched = onnx.ModelProto.FromString(model.SerializeToString())
+    (node,) = [node for node in watched.graph.node if node.op_type == "Split"]
+    del watched.graph.output[:]
+    watched.graph.output.append(value(node.input[1], INT64))
+    watched.graph.node.remove(node)
+    try:
+        (lengths,) = ts.run(watched, feeds).values()
+    except SplitError:
+        return False
+    fits = len(lengths) == len(node.output) and min(lengths) >= 0
+    return not fits or int(sum(map(int, lengths))) != feeds["x"].shape[0]
+
+
+def feeds_of(name: str) -> Iterator[dict[str, Any]]:
+    """What to feed a split on the first axis, right and wrong."""
+    for dim in (6,) if name == "fed of known length" else range(13):
+        x = np.arange(dim, dtype=np.float32)
+        if not name.startswith("fed"):
+            yield {"x": x}
+            continue
+        count = 2 if name == "fed of known length" else 3
+        lists = [[dim] + [0] * (count - 1), [1] * count, [-1, dim + 1] + [0] * (count - 2)]
+        lists += [[dim + 1, -1] + [0] * (count - 2), [0] * count, [2] * count]
+        if "any count" in name:
+            lists += [[dim], [0, dim], [0, 0, 0, dim]]
+        yield from ({"x": x, "l": np.array(each, np.int64)} for each in lists)
+
+
+def edited(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """The model with one constant changed, or one input of a node replaced by another value."""
+    names = [out for node in model.graph.node for out in node.output if node.op_type != "Split"]
+    for at, node in enumerate(model.graph.node):
+        if node.op_type == "Constant":
+            for more in (1, -1, 5):
+                made = onnx.ModelProto.FromString(model.SerializeToString())
+                held = made.graph.node[at].attribute[0].t
+                held.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(held) + more))
+                yield f"{node.output[0]} {more:+}", made
+        for place, was in enumerate(node.input):
+            for other in names[: names.index(node.output[0])] if node.output[0] in names else names:
+                if other not in (was, node.output[0]) and was in names:
+                    made = onnx.ModelProto.FromString(model.SerializeToString())
+                    made.graph.node[at].input[place] = other
+                    yield f"{node.op_type} {node.output[0]}[{place}] = {other}", made
+
+
+@pytest.mark.parametrize(
+    "name", ["equal 3 at 13", "ceil 3", "fed", "fed of known length", "constant"]
+)
+def test_an_edited_guard_is_believed_only_where_it_still_guards(name: str) -> None:
+    """A constant or an input of the guard is another one."""
+    tried = believed = 0
+    edits = list(edited(guarded(name)))
+    for what, model in Random(1).sample(edits, min(40, len(edits))):
+        try:
+            is_believed = is_known(model)
+        except SplitError:
+            continue
+        tried, believed = tried + 1, believed + is_believed
+        if is_believed:
+            assert not any(runs_wrong(model, feeds) for feeds in feeds_of(name)), what
+    assert 0 < believed + 1 < tried
+
+
+def test_a_guard_of_another_axis_or_tensor_is_not_believed() -> None:
+    text = "g (float[N,M] x, float[K,M] y) => (float[A,B] a, float[C,D] b) {"
+    text += " a, b = Split<axis=0, num_outputs=2>(x) }"
+    for change in ("axis", "data"):
+        made = lowered(model_of(18, text), "portable")
+        assert made is not None
+        assert is_known(made)
+        (node,) = [node for node in made.graph.node if node.op_type == "Split"]
+        if change == "axis":
+            node.attribute[0].i = 1
+        else:
+            node.input[0] = "y"
+        assert not is_known(made), change
+
+
+def test_a_guard_with_an_exception_is_not_believed() -> None:
+    """The lengths are wrong for one dimension only, that of a constant of the guard."""
+    made = guarded("equal 3 at 13")
+    (node,) = [node for node in made.graph.node if node.op_type == "Split"]
+    numbers = {"five": [54321], "wrong": [2, 2, 2]}
+    made.graph.initializer.extend(
+        numpy_helper.from_array(np.array(held, np.int64), name) for name, held in numbers.items()
+    )
+    at = list(made.graph.node).index(node)
+    nodes = [
+        helper.make_node("Shape", ["x"], ["dim"]),
+        helper.make_node("Equal", ["dim", "five"], ["is"]),
+        helper.make_node("Where", ["is", "wrong", node.input[1]], ["chosen"]),
+    ]
+    node.input[1] = "chosen"
+    for number, each in enumerate(nodes):
+        made.graph.node.insert(at + number, each)
+    assert not is_known(made)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("target", CHECKED)
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_guard_is_known_after_an_optimiser(name: str, target: str, tmp_path: Any) -> None:
+    """onnxruntime folds constants and merges nodes that are alike, and drops what a model notes."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    with warnings.catch_warnings(action="ignore"):
+        made = lowered(model_of(*SPLITS[name]), target)
+    assert made is not None
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(made.SerializeToString(), options, ["CPUExecutionProvider"])
+    optimised = onnx.load(tmp_path / "optimised.onnx")
+    assert not errors(optimised, target)
+    with warnings.catch_warnings(action="ignore"):
+        assert ts.lower(optimised, target=target) == optimised
