@@ -41,7 +41,9 @@ def target(name: str, folder: Path) -> tuple[st.SearchStrategy[Any], Callable[[A
         return arrays.calls(), arrays.check
     from tests.fuzz import models
 
-    cases = models.onnx_cases if name == "onnx" else models.ir_cases
+    cases = {"onnx": models.onnx_cases, "mutations": models.mutation_cases, "ir": models.ir_cases}[
+        name
+    ]
     return cases, partial(models.check, folder=folder)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tensorsplit import native
 
-TARGETS = ("arrays", "onnx", "ir")
+TARGETS = ("arrays", "onnx", "mutations", "ir")
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 RUNS = PAGE.with_suffix(".json")
 BEGIN, END = "<!-- made by python -m tests.fuzz --record -->\n", "<!-- end -->\n"

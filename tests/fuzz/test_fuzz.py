@@ -5,17 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 
 import tensorsplit as ts
 from tensorsplit import native
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.model.lower import steps
 from tests.fuzz import __main__ as driver
-from tests.fuzz import arrays, models, page
+from tests.fuzz import arrays, models, mutations, page
 
 CORPUS = sorted([*models.CORPUS.glob("*.onnx"), *models.CORPUS.glob("*.xml")])
 
@@ -68,7 +71,11 @@ class TestArrays:
             arrays.check(call)
 
 
-@pytest.mark.parametrize("cases", [models.onnx_cases, models.ir_cases], ids=["onnx", "ir"])
+@pytest.mark.parametrize(
+    "cases",
+    [models.onnx_cases, models.mutation_cases, models.ir_cases],
+    ids=["onnx", "mutations", "ir"],
+)
 def test_some_models(cases: Any, tmp_path: Path) -> None:
     @settings(max_examples=30)
     @given(cases)
@@ -88,6 +95,30 @@ def test_an_error_without_a_code_is_seen(tmp_path: Path, monkeypatch: pytest.Mon
         models.check(models.Case(files, "check", True, 0), tmp_path)
     with pytest.raises(KeyError):
         models.check(models.Case(files, "check", False, 0), tmp_path)
+
+
+def test_a_fault_of_our_own_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise IndexError("out of range")
+
+    monkeypatch.setattr(steps, "_lower", broken)
+    files = models.Files((models.CORPUS / "functions.onnx").read_bytes())
+    with pytest.raises(AssertionError, match="please report it"):
+        models.check(models.Case(files, "lower", True, 0), tmp_path)
+
+
+@pytest.mark.parametrize("change", mutations.CHANGES, ids=lambda change: change.__name__)
+def test_each_change_leaves_models_that_can_be_used(change: Any) -> None:
+    """Some of them, at least: tools that only refuse find nothing."""
+    legal = 0
+    for number in range(40):
+        random = Random(number)
+        model = onnx.ModelProto.FromString(random.choice(mutations.seeds()))
+        before = model.SerializeToString(deterministic=True)
+        change(model, random)
+        if model.SerializeToString(deterministic=True) != before:
+            legal += all(found.severity != "error" for found in ts.check(model))
+    assert legal > 0
 
 
 PLANT = """

@@ -63,3 +63,23 @@ def test_what_fails_in_reading_and_writing_is_to_be_reported(
     monkeypatch.setattr(reading, "read_message", fail)
     with refused("TS512", "can't be understood", "please report"):
         ts.convert(parsed(RIGHT), opset=13)
+
+
+@pytest.mark.parametrize("opset", [9, 11, 13])
+def test_a_branch_with_a_split_of_another_count_is_refused_with_words(opset: int) -> None:
+    """It may never run, so that the model itself is right (D22)."""
+    body = "{p, q = Split<num_outputs=1>(x)}"
+    model = parsed(
+        "(float[N] x, bool c) => (float[N] y) {y = If(c)"
+        f" <then_branch = t () => (float[N] p) {body},"
+        " else_branch = e () => (float[N] r) {r = Neg(x)}>}"
+    )
+    with refused("TS305", "1 part", "2 outputs"):
+        ts.convert(model, opset=opset)
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_an_optional_node_that_its_operator_does_not_allow_is_malformed(target: str) -> None:
+    model = parsed("(float[4] x) => (bool y, float[4] z) {y, z = OptionalHasElement(x)}")
+    with refused("TS502", "OptionalHasElement"):
+        ts.lower(model, target=target)
