@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, TensorProto, checker, helper
 
 from tensorsplit.model.convert import convert
 from tests.model.build import (
@@ -277,3 +277,47 @@ def test_an_index_below_zero_means_something_else_to_onehot_before_opset_11() ->
         convert(at_run_time, 11)
     known_before = graph([hot], [], parts, [depth, values, tensor("i", [2, 0])])
     check_equal(converted(model(known_before, 9), 11), [np.eye(3, dtype=np.float32)[[2, 0]]])
+
+
+SAMPLED = np.array([[[[0, 1], [2, 3]]]], np.float32)
+POINTS = np.array([[[[0, 0], [-0.5, -0.5], [0.5, 0]]]], np.float32)
+
+
+@pytest.mark.parametrize("mode", [None, "linear", "nearest", "cubic"])
+@pytest.mark.parametrize(("opset", "target"), [(16, 20), (20, 16), (18, 22), (22, 18)])
+def test_modes_of_grid_sample_keep_their_meaning(mode: Any, opset: int, target: int) -> None:
+    """A mode that is not written is linear, whose name was bilinear before opset 20."""
+    older = {"linear": "bilinear", "cubic": "bicubic"}
+
+    def name(opset: int) -> str:
+        plain = mode or "linear"
+        return plain if opset >= 20 else older.get(plain, plain)
+
+    attributes = {} if mode is None else {"mode": name(opset)}
+    inputs = [value("x", FLOAT, SAMPLED.shape), value("g", FLOAT, POINTS.shape)]
+    made = model(graph([node("GridSample", "x g", "y", **attributes)], inputs, "y"), opset)
+    rewritten = convert(made, opset=target)
+    (attribute,) = rewritten.graph.node[0].attribute
+    assert (attribute.name, attribute.s.decode()) == ("mode", name(target))
+    fed = {"x": SAMPLED, "g": POINTS}
+    np.testing.assert_array_equal(outputs(rewritten, **fed)[0], outputs(made, **fed)[0])
+
+
+@pytest.mark.parametrize("kind", [INT64, TensorProto.BOOL, FLOAT, TensorProto.STRING])
+@pytest.mark.parametrize("target", [4, 5])
+def test_data_that_tile_1_does_not_take_are_joined(kind: int, target: int) -> None:
+    x = np.arange(6).reshape(2, 3).astype(helper.tensor_dtype_to_np_dtype(kind))
+    x = x.astype(str).astype(object) if kind == TensorProto.STRING else x
+    out = value("y", kind, (4, 9))
+    nodes = [node("Tile", "x n", "y")]
+    made = model(graph(nodes, [value("x", kind, (2, 3))], [out], [tensor("n", [2, 3])]), 13)
+    rewritten = convert(made, opset=target)
+    checker.check_model(rewritten, full_check=True)
+    assert outputs(rewritten, x=x)[0].tolist() == np.tile(x, (2, 3)).tolist()
+
+
+def test_data_that_tile_1_does_not_take_are_not_joined_without_end() -> None:
+    inputs, constants = [value("x", INT64, (2,))], [tensor("n", [65])]
+    made = model(graph([node("Tile", "x n", "y")], inputs, "y", constants), 13)
+    with refused("TS512", "Tile", "INT64 65 times"):
+        convert(made, opset=5)

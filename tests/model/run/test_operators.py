@@ -46,7 +46,7 @@ def test_an_operator_that_fails_is_named_with_its_place(x: Any) -> None:
         (1, node("Cast", "x", "y", to="NOTHING"), "older version"),
         (6, node("Dropout", "x", "y"), "older version"),
         (10, node("Resize", "x x", "y"), "older version"),
-        (7, node("Upsample", "x", "y", scales=[1.0, 2.0, 2.0]), "older version"),
+        (7, node("Upsample", "x", "y", scales=[1.0, 0.5, 2.0]), "older version"),
     ],
 )
 def test_an_operator_without_implementation_is_refused(

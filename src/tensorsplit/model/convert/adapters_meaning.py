@@ -172,13 +172,13 @@ def _softmax_down(node: NodeConversion) -> None:
 def _grid_modes(node: NodeConversion) -> None:
     """GridSample: since opset 20 it takes data of any rank, and its modes have shorter names."""
     names = {"bilinear": "linear", "bicubic": "cubic"}
+    default = "bilinear"
     if not node.step.up:
-        names = {new: old for old, new in names.items()}
+        names, default = {new: old for old, new in names.items()}, "linear"
         if node.rank() not in (None, 4):
             raise node.refusal(f"the rank of its data is {node.rank()}; opset {node.opset} takes 4")
-    mode = node.attribute("mode")
-    if mode is not None:
-        node.put(mode=names.get(mode, mode))
+    mode = node.attribute("mode", default)
+    node.put(mode=names.get(mode, mode))
 
 
 def _same_padding(node: NodeConversion) -> None:

@@ -32,6 +32,9 @@ _AXIS_OPERATORS = (
 _FLOAT_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 """Types whose values all lie in the limits of float."""
 
+_MOST_JOINED = 64
+"""Data that Tile-1 does not take are joined with themselves at most so often."""
+
 
 def _axes_up(node: NodeConversion) -> None:
     """An empty list has always meant all axes."""
@@ -217,12 +220,20 @@ def _dropout_down(node: NodeConversion) -> None:
 
 
 def _tile_down(node: NodeConversion) -> None:
-    """One Tile for each axis that is repeated."""
+    """One Tile for each axis that is repeated; Tile-1 takes floats, so that others are joined."""
     repeats = [int(item) for item in node.needed(1, "repeats").ravel()]
-    dtype = node.needed_dtype().numpy()
-    result = node.input(0)
+    kind, result = node.needed_dtype(), node.input(0)
+    is_float = kind in (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+    if not is_float and not all(0 < count <= _MOST_JOINED for count in repeats):
+        raise node.refusal(
+            f"it repeats data of type {kind.name} {max(repeats)} times; opset {node.opset} repeats"
+            f" floats, and joins at most {_MOST_JOINED}"
+        )
     for axis, count in enumerate(repeats):
-        if count != 1 or len(repeats) == 1:
+        if not is_float and count > 1:
+            result = node.make.op("Concat", [result] * count, {"axis": axis})
+        elif is_float and (count != 1 or len(repeats) == 1):
+            dtype = kind.numpy()
             operands = [node.make.constant(count, dtype), node.make.constant(axis, dtype)]
             result = node.make.op("Tile", [result, *operands])
     if result is node.input(0):

@@ -33,6 +33,7 @@ from tensorsplit.core.dimensions import (
     times,
 )
 from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, tensor_of
+from tensorsplit.model.graph.tensors import clamped
 
 Elements: TypeAlias = tuple[Dim, ...]
 
@@ -391,9 +392,10 @@ def _gather(node: Node, _: Tensor) -> Elements:
 def _slice(node: Node, _: Tensor) -> Elements:
     start, end = one_of(node.operand("starts", 1, 10)), one_of(node.operand("ends", 2, 10))
     step = node.element(4) if node.has(4) else 1
-    if not are_known((start, end, step)):
+    if not are_known((start, end, step)) or step == 0:
         raise NotKnownError
-    return node.elements(0)[start:end:step]
+    entries = node.elements(0)
+    return entries[clamped(start, end, step, len(entries))]
 
 
 def _repeated(node: Node, output: Tensor) -> Elements:

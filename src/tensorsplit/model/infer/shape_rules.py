@@ -252,18 +252,20 @@ def _scaled(dim: Dim, scale: Dim) -> Dim:
 def _window(node: Node, weights_at: int | None) -> Shape:
     """The shape after a convolution or pooling, which slides a window along the data."""
     data, padding = node.shape(0), node.attribute("auto_pad", "NOTSET")
-    is_ceil = node.attribute("ceil_mode", 0) and padding == "NOTSET"
+    is_ceil = node.attribute("ceil_mode", 0)
+    # onnxruntime forgets the padding then
+    is_doubtful = weights_at is None and {*(node.attribute("dilations") or ())} - {1}
     weights = (data[1], None) if weights_at is None else node.shape(weights_at)
     made = [data[0], weights[0]]
     for dim, window in zip(data[2:], _windows(node, weights[2:]), strict=True):
         reach, stride, before, after = window
         if padding.startswith("SAME"):
-            made.append(_rounded_up(dim, stride))
+            made.append(None if is_doubtful else _rounded_up(dim, stride))
             continue
         spare = add(dim, add(0 if padding == "VALID" else before + after, times(-1, reach)))
         count = add(combine(operator.floordiv, spare, stride), 1)
         if is_ceil:
-            has_last = _has_last(node, spare, window)
+            has_last = _has_last(node, spare, window) if padding == "NOTSET" else None
             count = None if has_last is None else add(count, int(has_last))
         made.append(count)
     return tuple(made)

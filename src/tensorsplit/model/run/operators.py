@@ -35,6 +35,7 @@ from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.message import check_attributes
 from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
 from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.run import kernels
 from tensorsplit.model.run.program import Step, described, node_failed
 
 _LARGE = 1 << 20
@@ -138,7 +139,7 @@ def _implementation(
             implementation.run(*inputs, context=dict(zip(names, inputs, strict=True)))
         )
     if type(implementation).run is not OpRun.run or implementation.has_linked_attribute:
-        return lambda inputs: list(implementation.run(*inputs))
+        return lambda inputs: list(map(_as_array, implementation.run(*inputs)))
     given = {name: getattr(implementation, name) for name in implementation.attributes_names_}
 
     def run_directly(inputs: Sequence[Any]) -> list[Any]:
@@ -149,6 +150,11 @@ def _implementation(
         return list(found)
 
     return run_directly
+
+
+def _as_array(value: Any) -> Any:
+    """A result; NumPy makes numbers of what has rank 0."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _embedded(attribute: ir.Attr) -> ir.Attr:
@@ -296,7 +302,13 @@ def _multiplied(call: _Call) -> list[Any]:
 
 
 def _sampled(call: _Call) -> list[Any]:
-    """Before opset 20 two of the modes have other names."""
+    """Before opset 20 two of the modes have other names; the reference can't take no points."""
+    data, grid = call.inputs
+    shape = *data.shape[:2], *grid.shape[1:-1]
+    if 0 in shape:
+        return [np.empty(shape, data.dtype)]
+    if call.step.opset >= 20:
+        return call.run()
     modes = {"bilinear": "linear", "bicubic": "cubic"}
     mode = call.attribute("mode", "bilinear")
     return call.given(mode=modes.get(mode, mode)).run(opset=20)
@@ -354,6 +366,132 @@ def _matrix(call: _Call) -> list[Any]:
     return [data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))]
 
 
+def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
+    """A kernel of our own runs it."""
+
+    def run_kernel(call: _Call) -> list[Any]:
+        attributes = {name: held.value for name, held in call.attributes.items()}
+        return kernel(*call.inputs, opset=call.step.opset, **attributes)
+
+    return run_kernel
+
+
+def _padded(call: _Call) -> list[Any]:
+    """The reference takes no negative padding."""
+    data, pads, value, axes = [*call.inputs, None, None, None][:4]
+    if call.step.opset < 11:
+        pads = call.attribute("pads", call.attribute("paddings"))
+        value = call.attribute("value", 0.0)
+    places = range(data.ndim) if axes is None else [int(axis) % data.ndim for axis in axes]
+    if len(pads) != 2 * len(places) or (axes is not None and np.any(axes >= data.ndim)):
+        fix = f"give {2 * len(places)} numbers, for axes in [{-data.ndim}, {data.ndim - 1}]"
+        raise node_failed(f"the padding is {[*map(int, pads)]} for data of rank {data.ndim}", fix)
+    widths = [(0, 0)] * data.ndim
+    for place, before, after in zip(places, pads, pads[len(places) :], strict=False):
+        widths[place] = int(before), int(after)
+    value = 0 if value is None else np.ravel(value)[0]
+    return [kernels.pad(data, widths, call.attribute("mode", "constant"), value)]
+
+
+def _one_hot(call: _Call) -> list[Any]:
+    """The depth may be a list of one."""
+    indices, depth, values = call.inputs
+    return call.given(indices, depth.reshape(()), values).run()
+
+
+def _suppressed(call: _Call) -> list[Any]:
+    """The reference wants lists, and no limit left out."""
+    boxes, scores, *limits = call.inputs
+    defaults = [np.zeros(1, np.int64), np.zeros(1, np.float32), np.full(1, -np.inf, np.float32)]
+    given = [*limits, None, None, None][:3]
+    pairs = zip(given, defaults, strict=True)
+    known = [default if value is None else value.reshape(1) for value, default in pairs]
+    return call.given(boxes, scores, *known).run()
+
+
+def _upsampled(call: _Call) -> list[Any]:
+    """Upsample and Resize-10 count from the first element, and take the one before."""
+    data, *rest = call.inputs
+    if rest:
+        scales = rest[0]
+    elif "scales" in call.attributes:
+        scales = np.array(call.attribute("scales"), np.float32)
+    else:
+        sides = (call.attribute("height_scale", 1.0), call.attribute("width_scale", 1.0))
+        scales = np.array([1.0, 1.0, *sides], np.float32)
+    mode = {"bilinear": "linear"}.get(*[call.attribute("mode", "nearest")] * 2)
+    if mode == "nearest" and np.any(scales < 1):
+        return _unsupported(call)  # the text does not say which elements are left out
+    options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    plain = call._replace(attributes={}).given(data, None, scales, mode=mode, **options)
+    return plain.run(opset=13, op_type="Resize")
+
+
+def _resized(call: _Call) -> list[Any]:
+    """The reference wants axes that are sorted, and counted from the front."""
+    if call.step.opset < 11:
+        return _upsampled(call)
+    axes = call.attribute("axes")
+    if axes is None:
+        return call.run()
+    data, roi, scales, sizes = [*call.inputs, None, None, None][:4]
+    places = [axis % data.ndim for axis in axes]
+    order = np.argsort(places)
+    if roi is not None and roi.size:
+        roi = np.concatenate([half[order] for half in np.split(roi, 2)])
+    lists = [
+        value if value is None or not value.size else value[order] for value in (scales, sizes)
+    ]
+    return call.given(data, roi, *lists, axes=sorted(places)).run()
+
+
+def _transposed(call: _Call) -> list[Any]:
+    """Each group by itself, as the reference mixes up their weights.
+
+    Where the shape of the output is given, the padding is what is left over.
+    """
+    data, weights, *rest = call.inputs
+    if "output_shape" in call.attributes:
+        held = {name: attribute.value for name, attribute in call.attributes.items()}
+        pads = kernels.transposed_pads(data.shape[2:], weights.shape[2:], **held)
+        call = call.given(pads=pads, auto_pad="NOTSET")
+    bias: Any = rest[0] if rest else None
+    groups = call.attribute("group", 1)
+    if groups == 1:
+        return call.run()
+    shares: list[Any] = [np.split(data, groups, 1), np.split(weights, groups)]
+    shares.append([None] * groups if bias is None else np.split(bias, groups))
+    parts = [call.given(*share, group=1).run()[0] for share in zip(*shares, strict=True)]
+    return [np.concatenate(parts, 1)]
+
+
+def _quantized_product(call: _Call) -> list[Any]:
+    """The reference rounds after it has added the zero point, which makes halves odd."""
+    left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
+    if zero.dtype.kind not in "iu":
+        return call.run()
+    wide = [left.astype(np.int32) - left_zero, right.astype(np.int32) - right_zero]
+    product = np.matmul(*wide).astype(np.float32)
+    return [kernels.requantized(product, left_scale * right_scale / scale, zero)]
+
+
+def _quantized_convolution(call: _Call) -> list[Any]:
+    """As a product."""
+    data, scale, zero, weights, weight_scale, weight_zero, out_scale, out_zero, *bias = call.inputs
+    (found,) = call.given(data, weights, zero, weight_zero).run(op_type="ConvInteger")
+    along = (-1, *[1] * (data.ndim - 2))
+    if bias and bias[0] is not None:
+        found = found + bias[0].reshape(along)
+    factors = (scale * weight_scale / out_scale).reshape(along)
+    return [kernels.requantized(found.astype(np.float32), factors, out_zero)]
+
+
+def _log_sum_exp(call: _Call) -> list[Any]:
+    """The reference can't reduce what has rank 0."""
+    data = call.inputs[0]
+    return call.run() if data.ndim else [data]
+
+
 _BINARY = (
     *("Add", "Sub", "Mul", "Div", "Pow"),
     *("And", "Or", "Xor", "Greater", "Less", "Equal"),
@@ -361,26 +499,45 @@ _BINARY = (
 _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     **dict.fromkeys(_BINARY, (7, _aligned)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
-    "AveragePool": (7, _with_defaults(count_include_pad=0)),
+    "AveragePool": (math.inf, _computed(kernels.average_pool)),
     "BatchNormalization": (14, _normalized),
     "Cast": (6, _cast),
     "Concat": (math.inf, _joined),
+    "ConvTranspose": (math.inf, _transposed),
     "DequantizeLinear": (19, _as(19)),
     "Dropout": (7, _not_dropped),
     "Flatten": (math.inf, _matrix),
     "GatherElements": (math.inf, _gathered),
     "Gemm": (7, _multiplied),
+    "GlobalLpPool": (math.inf, _computed(kernels.global_lp_pool)),
     "GlobalMaxPool": (math.inf, _pooled),
-    "GridSample": (20, _sampled),
+    "GridSample": (math.inf, _sampled),
+    "LRN": (math.inf, _computed(kernels.local_response_normalization)),
     "LayerNormalization": (math.inf, _normalized_in_float),
+    "LpNormalization": (math.inf, _computed(kernels.lp_normalization)),
+    "LpPool": (math.inf, _computed(kernels.lp_pool)),
+    "MaxPool": (math.inf, _computed(kernels.max_pool)),
+    "Mean": (math.inf, _computed(kernels.mean)),
+    "NonMaxSuppression": (math.inf, _suppressed),
+    "OneHot": (math.inf, _one_hot),
     "PRelu": (7, _per_channel),
+    "Pad": (math.inf, _padded),
+    "QLinearConv": (math.inf, _quantized_convolution),
+    "QLinearMatMul": (math.inf, _quantized_product),
     "RMSNormalization": (math.inf, _normalized_in_float),
+    "ReduceLogSumExp": (math.inf, _log_sum_exp),
     "Reshape": (5, _reshaped),
-    "Resize": (11, _unsupported),
+    "Resize": (math.inf, _resized),
     "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
     "Scatter": (11, _as(11, "ScatterElements")),
     "Selu": (6, _with_defaults(alpha=1.6732, gamma=1.0507)),
-    "Upsample": (9, _unsupported),
+    "Slice": (math.inf, _computed(kernels.slice_)),
+    "Softsign": (math.inf, _computed(kernels.softsign)),
+    "Squeeze": (13, _computed(kernels.squeeze)),
+    "Tile": (6, _computed(kernels.tile)),
+    "Unique": (math.inf, _computed(kernels.unique)),
+    "Unsqueeze": (13, _computed(kernels.unsqueeze)),
+    "Upsample": (math.inf, _upsampled),
 }
 """By operator: the first opset from which on the reference runs it right, and what to do before."""
 

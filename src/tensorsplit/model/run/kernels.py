@@ -1,0 +1,262 @@
+"""Operators that onnx's reference evaluator computes wrong, or refuses, in NumPy.
+
+Each takes the inputs of a node, of which absent ones are None, and by name its attributes and its
+opset; what it gives follows the text of the operator's schema.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorsplit.model.graph.tensors import clamped
+
+
+def squeeze(data: Any, *, axes: Sequence[int] | None = None, **_: Any) -> list[Any]:
+    """Remove axes of length 1, in whatever order they are given; without axes all of them."""
+    return [np.squeeze(data, None if axes is None else tuple(axes))]
+
+
+def unsqueeze(data: Any, *, axes: Sequence[int], **_: Any) -> list[Any]:
+    """Put axes of length 1 at places of the result, in whatever order they are given."""
+    return [np.expand_dims(data, tuple(axes))]
+
+
+def slice_(data: Any, *operands: Any, **attributes: Any) -> list[Any]:
+    """Slice: bounds and steps are attributes before opset 10."""
+    given = [*operands, None, None, None, None]
+    if not operands:
+        given = [attributes.get(name) for name in ("starts", "ends", "axes", "steps")]
+    starts, ends, axes, steps = given[:4]
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    taken = [slice(None)] * data.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        taken[axis] = clamped(int(start), int(end), int(step), data.shape[axis])
+    return [data[tuple(taken)]]
+
+
+def tile(data: Any, tiles: Any, axis: Any, **_: Any) -> list[Any]:
+    """Tile-1: repeat the data along one axis; both operands are numbers of the data's own type."""
+    repeats = np.ones(data.ndim, np.int64)
+    repeats[int(axis.item())] = int(tiles.item())
+    return [np.tile(data, repeats)]
+
+
+class _Windows(NamedTuple):
+    """The windows of a pool, whose elements lie along the last axis.
+
+    Attributes:
+        values: The elements; 0 for padding.
+        in_data: Which of them are elements of the data.
+        in_padded: Which of them are elements of the data or of the padding that is asked for.
+        places: The place of each of them in the data, for each axis.
+    """
+
+    values: Any
+    in_data: Any
+    in_padded: Any
+    places: list[Any]
+
+
+def _windows(
+    data: Any,
+    *,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int] = (),
+    dilations: Sequence[int] = (),
+    **given: Any,
+) -> _Windows:
+    """The windows of a pool; `_padding` says how the data are padded."""
+    count = len(kernel_shape)
+    offsets = np.array(list(product(*map(range, kernel_shape))))
+    places, bounds = [], []
+    for at, (side, size) in enumerate(zip(data.shape[2:], kernel_shape, strict=True)):
+        stride = strides[at] if strides else 1
+        dilation = dilations[at] if dilations else 1
+        reach = (size - 1) * dilation + 1
+        before, after, length = _padding(at, (side, stride, reach), **given)
+        starts = (np.arange(length) * stride - before).reshape(-1, *[1] * (count - at))
+        places.append(starts + offsets[:, at] * dilation)
+        bounds.append((before, side, after))
+    grids = np.broadcast_arrays(*places)
+    pairs = list(zip(grids, bounds, strict=True))
+    in_data = np.logical_and.reduce([(g >= 0) & (g < side) for g, (_, side, _) in pairs])
+    in_padded = np.logical_and.reduce(
+        [(g >= -before) & (g < side + after) for g, (before, side, after) in pairs]
+    )
+    inside = [np.where(in_data, grid, 0) for grid in grids]
+    values = np.where(in_data, data[(..., *inside)], 0).astype(data.dtype)
+    return _Windows(values, in_data, in_padded, inside)
+
+
+def _padding(
+    at: int,
+    sizes: tuple[int, int, int],
+    *,
+    opset: int,
+    auto_pad: str = "NOTSET",
+    pads: Sequence[int] = (),
+    ceil_mode: int = 0,
+    **_: Any,
+) -> tuple[int, int, int]:
+    """The padding before and after the data along an axis, and how many windows there are.
+
+    The sizes are the length of the data, the stride, and the reach of a window.
+    """
+    side, stride, reach = sizes
+    if auto_pad.startswith("SAME"):
+        length = -(-side // stride)
+        both = max((length - 1) * stride + reach - side, 0)
+        less, more = both // 2, both - both // 2
+        return (less, more, length) if auto_pad == "SAME_UPPER" else (more, less, length)
+    is_given = auto_pad == "NOTSET"
+    before, after = (pads[at], pads[at + len(pads) // 2]) if pads and is_given else (0, 0)
+    spare = side + before + after - reach
+    length = spare // stride + 1
+    if ceil_mode and is_given and spare % stride:
+        is_left_out = opset >= 22 and length * stride >= side + before
+        length += not is_left_out
+    return before, after, max(length, 0)
+
+
+def transposed_pads(
+    sides: Sequence[int],
+    kernel: Sequence[int],
+    *,
+    output_shape: Sequence[int],
+    strides: Sequence[int] = (),
+    dilations: Sequence[int] = (),
+    output_padding: Sequence[int] = (),
+    auto_pad: str = "NOTSET",
+    **_: Any,
+) -> list[int]:
+    """The padding of a ConvTranspose whose output has a given shape; none is negative."""
+    ends: list[tuple[int, int]] = []
+    for at, (side, size, length) in enumerate(zip(sides, kernel, output_shape, strict=True)):
+        reach = (size - 1) * (dilations[at] if dilations else 1) + 1
+        more = output_padding[at] if output_padding else 0
+        whole = (side - 1) * (strides[at] if strides else 1) + more + reach
+        both = max(whole - length, 0)
+        less = both // 2
+        ends.append((less, both - less) if auto_pad == "SAME_UPPER" else (both - less, less))
+    return [before for before, _ in ends] + [after for _, after in ends]
+
+
+def max_pool(data: Any, *, storage_order: int = 0, **given: Any) -> list[Any]:
+    """MaxPool, and where its elements are in the data as one list."""
+    windows = _windows(data, **given)
+    lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else -np.inf
+    candidates = np.where(windows.in_data, windows.values, lowest).astype(data.dtype)
+    if not candidates.size:
+        empty = candidates.reshape(candidates.shape[:-1])
+        return [empty, empty.astype(np.int64)]
+    best = candidates.argmax(-1)
+    first = np.broadcast_to(windows.in_data.argmax(-1), best.shape)
+    chosen = np.where(_taken(windows.in_data, best), best, first)
+    at, sides = [_taken(places, chosen) for places in windows.places], data.shape[2:]
+    if storage_order:
+        at, sides = at[::-1], sides[::-1]
+    planes = np.arange(math.prod(data.shape[:2])).reshape(*data.shape[:2], *[1] * len(sides))
+    index = np.ravel_multi_index(at, sides) + planes * math.prod(sides)
+    return [_taken(candidates, chosen), index.astype(np.int64)]
+
+
+def _taken(array: Any, at: Any) -> Any:
+    """One element of each window; those of the planes may all be alike."""
+    every = np.broadcast_to(array, (*at.shape, array.shape[-1]))
+    return np.take_along_axis(every, at[..., None], -1)[..., 0]
+
+
+def average_pool(data: Any, *, count_include_pad: int = 0, **given: Any) -> list[Any]:
+    """AveragePool; padding counts only if that is asked for."""
+    windows = _windows(data, **given)
+    count = (windows.in_padded if count_include_pad else windows.in_data).sum(-1)
+    total = windows.values.sum(-1, dtype=np.float32 if data.itemsize < 4 else None)
+    return [(total / count).astype(data.dtype)]
+
+
+def lp_pool(data: Any, *, p: float = 2, **given: Any) -> list[Any]:
+    """LpPool: the p-norm of each window."""
+    return [_norm(_windows(data, **given).values, p, -1).astype(data.dtype)]
+
+
+def global_lp_pool(data: Any, *, p: float = 2, **_: Any) -> list[Any]:
+    """GlobalLpPool: the p-norm of each plane."""
+    norm = _norm(data, p, tuple(range(2, data.ndim)), keepdims=True)
+    return [norm.astype(data.dtype)]
+
+
+def _norm(data: Any, p: float, axes: Any, *, keepdims: bool = False) -> Any:
+    return (np.abs(data) ** p).sum(axes, keepdims=keepdims) ** (1 / p)
+
+
+def lp_normalization(data: Any, *, p: float = 2, axis: int = -1, **_: Any) -> list[Any]:
+    """LpNormalization; what has norm 0 stays 0."""
+    norm = _norm(data, p, axis, keepdims=True)
+    return [np.where(norm == 0, 0, data / norm).astype(data.dtype)]
+
+
+def local_response_normalization(
+    data: Any,
+    *,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    **_: Any,
+) -> list[Any]:
+    """LRN: each channel by the squares of a region of channels around it."""
+    before, after = math.floor((size - 1) / 2), math.ceil((size - 1) / 2)
+    total = np.empty_like(data)
+    for channel in range(data.shape[1]):
+        region = data[:, max(0, channel - before) : channel + after + 1]
+        total[:, channel] = (region**2).sum(1)
+    return [(data / (bias + alpha / size * total) ** beta).astype(data.dtype)]
+
+
+def mean(first: Any, *others: Any, **_: Any) -> list[Any]:
+    """Mean of tensors that are broadcast."""
+    total = sum(others, first)
+    return [np.asarray(total / (1 + len(others))).astype(first.dtype)]
+
+
+def softsign(data: Any, **_: Any) -> list[Any]:
+    """Softsign."""
+    return [np.asarray(data / (1 + np.abs(data)))]
+
+
+def unique(data: Any, *, axis: int | None = None, sorted: int = 1, **_: Any) -> list[Any]:
+    """Unique, sorted or in the order in which elements first occur."""
+    found, first, back, counts = np.unique(
+        data, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    if not sorted:
+        order = first.argsort()
+        found = found.take(order, 0 if axis is None else axis)
+        back, first, counts = order.argsort()[back], first[order], counts[order]
+    return [found, *(each.ravel().astype(np.int64) for each in (first, back, counts))]
+
+
+def pad(data: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any) -> Any:
+    """Pad data, of which negative padding removes elements first."""
+    cut = tuple(
+        slice(max(0, -before), side - max(0, -after))
+        for side, (before, after) in zip(data.shape, widths, strict=True)
+    )
+    added = [(max(0, before), max(0, after)) for before, after in widths]
+    padded: Any = partial(np.pad, data[cut], added, mode)
+    made = padded(constant_values=value) if mode == "constant" else padded()
+    return made.astype(data.dtype)
+
+
+def requantized(values: Any, scale: Any, zero: Any) -> Any:
+    """Scale integers into a quantised type: halves go to the even one before zero is added."""
+    bounds = np.iinfo(zero.dtype)
+    rounded = np.rint(values * scale) + zero.astype(np.float32)
+    return np.clip(rounded, bounds.min, bounds.max).astype(zero.dtype)

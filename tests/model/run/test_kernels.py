@@ -1,0 +1,258 @@
+"""Operators that onnx's reference computes wrong, as their texts say, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.model.build import graph, model, node, outputs, run, untyped
+from tests.model.run.test_operators import result
+from tests.refusals import refused
+
+
+def floats(*shape: int) -> Any:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("opset", [1, 11, 12])
+@pytest.mark.parametrize("axes", [[2, 0], [-1, 0], [0, -1], [-1, -3], [0, 2]])
+def test_squeeze_takes_axes_in_any_order(opset: int, axes: list[int]) -> None:
+    x = floats(1, 4, 1)
+    got = result(opset, node("Squeeze", "x", "y", axes=axes), x=x)
+    np.testing.assert_array_equal(got, x[0, :, 0])
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "expected"),
+    [
+        (-9, -9, -1, [0]),
+        (9, -9, -2, [3, 1]),
+        (1, -9, -1, [1, 0]),
+        (9, 9, -1, []),
+        (-9, 2, 1, [0, 1]),
+        (-1, 9, 1, [3]),
+        (-1, 0, -1, [3, 2, 1]),
+    ],
+)
+def test_bounds_of_slices_are_clamped(start: int, end: int, step: int, expected: Any) -> None:
+    """Backwards a start is clamped to [0, 3] and an end to [-1, 3], as opset 11 says."""
+    names = {"s": np.array([start]), "e": np.array([end]), "n": np.array([step])}
+    got = result(13, node("Slice", "x s e _ n", "y"), x=np.arange(4), **names)
+    assert got.tolist() == expected
+
+
+def test_squeeze_without_axes_removes_all_of_length_1() -> None:
+    assert result(11, node("Squeeze", "x", "y"), x=floats(1, 4, 1)).shape == (4,)
+
+
+def test_squeeze_refuses_an_axis_that_is_longer() -> None:
+    with refused("TS510", "Squeeze"):
+        result(11, node("Squeeze", "x", "y", axes=[1]), x=floats(1, 4, 1))
+
+
+@pytest.mark.parametrize("opset", [1, 11, 12])
+@pytest.mark.parametrize("axes", [[1, 0], [0, 1], [-2, 0], [0, -2], [-3, -2], [1, -3]])
+def test_unsqueeze_takes_axes_of_the_result_in_any_order(opset: int, axes: list[int]) -> None:
+    x = floats(2)
+    got = result(opset, node("Unsqueeze", "x", "y", axes=axes), x=x)
+    np.testing.assert_array_equal(got, x[None, None])
+
+
+def pooled(opset: int, op_type: str, x: Any, names: str = "y", **attributes: Any) -> list[Any]:
+    made = graph([node(op_type, "x", names, **attributes)], [untyped("x")], names.split())
+    return outputs(model(made, opset), x=x)
+
+
+def test_max_pool_counts_places_through_the_whole_data() -> None:
+    """Not anew in each plane; padding has no place."""
+    x = np.array([[[1, 3, 2]], [[-5, -6, -4]]], np.float32)
+    got, at = pooled(12, "MaxPool", x, "y i", kernel_shape=[2], pads=[1, 0])
+    assert got.tolist() == [[[1, 3, 3]], [[-5, -5, -4]]]
+    assert at.tolist() == [[[0, 1, 1]], [[3, 3, 5]]]
+
+
+def test_max_pool_counts_places_column_by_column_if_asked() -> None:
+    x = np.array([[[[1, 2, 9], [4, 8, 6]]]], np.float32)
+    got, at = pooled(12, "MaxPool", x, "y i", kernel_shape=[2, 2], storage_order=1)
+    assert got.tolist() == [[[[8, 9]]]]
+    assert at.tolist() == [[[[3, 4]]]]
+
+
+def test_max_pool_of_integers_and_of_nothing() -> None:
+    x = np.array([[[-128, -128, 5]]], np.int8)
+    assert pooled(12, "MaxPool", x, kernel_shape=[2])[0].tolist() == [[[-128, 5]]]
+    assert pooled(12, "MaxPool", floats(0, 2, 5), kernel_shape=[2])[0].shape == (0, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({}, [3, 5]),
+        ({"pads": [1, 1]}, [2, 3, 5, 6]),
+        ({"pads": [1, 1], "count_include_pad": 1}, [1, 3, 5, 3]),
+        ({"strides": [2]}, [3]),
+        ({"strides": [2], "ceil_mode": 1}, [3, 6]),
+        ({"strides": [2], "ceil_mode": 1, "count_include_pad": 1}, [3, 6]),
+        ({"auto_pad": "SAME_UPPER"}, [3, 5, 6]),
+        ({"auto_pad": "SAME_LOWER"}, [2, 3, 5]),
+        ({"auto_pad": "SAME_UPPER", "strides": [2], "ceil_mode": 1}, [3, 6]),
+        ({"auto_pad": "VALID", "strides": [2], "ceil_mode": 1}, [3]),
+        ({"dilations": [2]}, [4]),
+    ],
+)
+def test_average_pool(attributes: Any, expected: list[float]) -> None:
+    x = np.array([[[2, 4, 6]]], np.float32)
+    got = pooled(19, "AveragePool", x, kernel_shape=[2], **attributes)[0]
+    assert got.ravel().tolist() == expected
+
+
+@pytest.mark.parametrize(("opset", "count"), [(19, 3), (22, 2)])
+def test_a_window_that_starts_beyond_the_data_is_left_out_since_22(opset: int, count: int) -> None:
+    x = floats(1, 1, 5)
+    got = pooled(opset, "MaxPool", x, kernel_shape=[1], strides=[3], ceil_mode=1)[0].ravel()
+    assert len(got) == count
+    assert got[:2].tolist() == [x[0, 0, 0], x[0, 0, 3]]
+
+
+def test_norms_of_windows_and_planes() -> None:
+    x = np.array([[[3, -4, 12]]], np.float32)
+    assert pooled(18, "LpPool", x, kernel_shape=[2])[0].ravel().tolist() == pytest.approx(
+        [5, 160**0.5]
+    )
+    assert pooled(2, "GlobalLpPool", x)[0].tolist() == [[[13]]]
+    assert pooled(2, "GlobalLpPool", x, p=1)[0].tolist() == [[[19]]]
+
+
+def test_lp_normalization_takes_absolute_values() -> None:
+    x = np.array([[3, -1], [0, 0]], np.float32)
+    got = result(13, node("LpNormalization", "x", "y", p=1), x=x)
+    assert got.tolist() == [[0.75, -0.25], [0, 0]]
+
+
+def test_lrn_goes_through_channels_however_many_samples_there_are() -> None:
+    x = floats(3, 2, 1, 1)
+    got = result(13, node("LRN", "x", "y", size=3, alpha=3.0, beta=1.0, bias=1.0), x=x)
+    np.testing.assert_allclose(got, x / (1 + (x**2).sum(1, keepdims=True)), rtol=1e-6)
+
+
+def test_mean_broadcasts() -> None:
+    one, row = floats(1), floats(4)
+    got = result(13, node("Mean", "a b", "y"), a=one, b=row)
+    np.testing.assert_allclose(got, (one + row) / 2)
+
+
+@pytest.mark.parametrize(("axis", "expected"), [(0, [[2, 1], [0, 5]]), (1, [[2, 1], [0, 5]])])
+def test_unique_in_the_order_of_the_data(axis: int, expected: Any) -> None:
+    x = np.array([[2, 1], [0, 5], [2, 1]] if axis == 0 else [[2, 1, 2], [0, 5, 0]])
+    made = node("Unique", "x", "y i b c", axis=axis, sorted=0)
+    found = run(model(graph([made], [untyped("x")], "yibc")), x=x)
+    assert found["y"].tolist() == expected
+    assert [found[name].tolist() for name in "ibc"] == [[0, 1], [0, 1, 0], [2, 1]]
+
+
+def test_unique_unsorted_with_one_output() -> None:
+    x = np.array([2, 1, 1, 3, 4, 3])
+    assert result(11, node("Unique", "x", "y", sorted=0), x=x).tolist() == [2, 1, 3, 4]
+
+
+def test_padding_may_take_away() -> None:
+    x = np.arange(6, dtype=np.float32)
+    pads = np.array([-1, 2])
+    for opset, made, fed in (
+        (10, node("Pad", "x", "y", pads=[-1, 2], value=7.0), {}),
+        (11, node("Pad", "x k v", "y"), {"k": pads, "v": np.float32(7)}),
+        (19, node("Pad", "x k v a", "y"), {"k": pads, "v": np.float32(7), "a": np.array([-1])}),
+    ):
+        assert result(opset, made, x=x, **fed).tolist() == [1, 2, 3, 4, 5, 7, 7]
+    assert result(13, node("Pad", "x k", "y", mode="edge"), x=x, k=pads).tolist()[-3:] == [5] * 3
+
+
+def test_padding_of_another_rank_is_refused() -> None:
+    with refused("TS510", "the padding is [1, 2, 3]"):
+        result(13, node("Pad", "x k", "y"), x=floats(4), k=np.array([1, 2, 3]))
+
+
+def test_halves_are_rounded_before_the_zero_point_is_added() -> None:
+    """0.5 and 1.5 become 0 and 2, plus 5; not 5.5 and 6.5 rounded."""
+    half, zero, five = np.float32(0.5), np.uint8(0), np.uint8(5)
+    fed = {"s": np.float32(1), "h": half, "z": zero, "f": five}
+    x, w = np.array([[1], [3]], np.uint8), np.array([[1]], np.uint8)
+    got = result(10, node("QLinearMatMul", "x s z w h z s f", "y"), x=x, w=w, **fed)
+    assert got.tolist() == [[5], [7]]
+    x, w = x.reshape(1, 1, 2), w.reshape(1, 1, 1)
+    got = result(10, node("QLinearConv", "x s z w h z s f", "y"), x=x, w=w, **fed)
+    assert got.tolist() == [[[5, 7]]]
+
+
+def test_each_group_of_a_transposed_convolution_has_its_weights() -> None:
+    x, w = floats(1, 4, 3), floats(4, 2, 1)
+    got = result(11, node("ConvTranspose", "x w", "y", group=2), x=x, w=w)
+    halves = [np.einsum("nci,cm->nmi", x[:, s], w[s, :, 0]) for s in (slice(2), slice(2, 4))]
+    np.testing.assert_allclose(got, np.concatenate(halves, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("padding", "part"), [("SAME_UPPER", 1), ("SAME_LOWER", 2)])
+def test_the_padding_of_a_transposed_convolution_follows_from_its_output(
+    padding: str, part: int
+) -> None:
+    """5 elements are there; of the 3 that go, SAME_UPPER takes 1 away before, the other 2."""
+    x, w = np.array([[[1, 2, 3, 4, 5]]], np.float32), np.ones((1, 1, 1), np.float32)
+    made = node("ConvTranspose", "x w", "y", auto_pad=padding, output_shape=[2], pads=[0, 0])
+    assert result(11, made, x=x, w=w).ravel().tolist() == [part + 1, part + 2]
+
+
+def test_the_depth_of_one_hot_may_be_a_list() -> None:
+    fed = {"i": np.array([0, 2]), "d": np.array([3]), "v": np.array([0, 1], np.float32)}
+    got = result(11, node("OneHot", "i d v", "y"), **fed)
+    assert got.tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_limits_of_non_max_suppression_may_be_left_out() -> None:
+    boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6]]], np.float32)
+    scores = np.array([[[0.5, 0.9]]], np.float32)
+    made = node("NonMaxSuppression", "b s n", "y")
+    got = result(11, made, b=boxes, s=scores, n=np.array(1))
+    assert got.tolist() == [[0, 0, 1]]
+
+
+@pytest.mark.parametrize("op_type", ["Softsign", "ReduceLogSumExp", "Max", "Mean"])
+def test_what_has_rank_0_stays_an_array(op_type: str) -> None:
+    made = node(op_type, "x x x" if op_type == "Max" else "x", "y")
+    got = result(13, made, x=np.array(3, np.float32))
+    assert isinstance(got, np.ndarray)
+    assert got.tolist() == (0.75 if op_type == "Softsign" else 3)
+
+
+def test_no_points_are_sampled() -> None:
+    got = result(16, node("GridSample", "x g", "y"), x=floats(1, 2, 3, 3), g=floats(1, 0, 4, 2))
+    assert got.shape == (1, 2, 0, 4)
+
+
+@pytest.mark.parametrize("axes", [[0, 1], [1, 0], [-1, 0], [1]])
+def test_axes_of_resize_in_any_order(axes: list[int]) -> None:
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    sizes = np.array([4 if axis % 2 else 2 for axis in axes])
+    made = node("Resize", "x _ _ n", "y", mode="nearest", axes=axes)
+    assert result(18, made, x=x, n=sizes).tolist() == [[1, 1, 2, 2], [3, 3, 4, 4]]
+
+
+def test_upsample_repeats_elements() -> None:
+    x = np.array([[[[1, 2], [3, 4]]]], np.float32)
+    want = [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]
+    scales = np.array([1, 1, 2, 2], np.float32)
+    for opset, made, fed in (
+        (1, node("Upsample", "x", "y", height_scale=2.0, width_scale=2.0), {}),
+        (7, node("Upsample", "x", "y", scales=scales.tolist()), {}),
+        (9, node("Upsample", "x s", "y"), {"s": scales}),
+        (10, node("Resize", "x s", "y"), {"s": scales}),
+    ):
+        assert result(opset, made, x=x, **fed)[0, 0].tolist() == want
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tile_1_repeats_along_an_axis(dtype: Any) -> None:
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    got = result(1, node("Tile", "x n a", "y"), x=x, n=np.array(2, dtype), a=np.array(1, dtype))
+    np.testing.assert_array_equal(got, np.hstack([x, x]))
