@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from tensorsplit.bench.figures import (
 )
 from tensorsplit.bench.peers import OURS, choose_entries, is_ours
 from tensorsplit.bench.stations import apart, measure
-from tensorsplit.bench.timing import Effort, Measured, Spread
+from tensorsplit.bench.timing import PAUSE, Effort, Measured, Spread, Timed
 from tensorsplit.bench.workloads import WORKLOADS
 from tensorsplit.pages.layout import shortened
 from tensorsplit.pages.markdown import row
@@ -52,7 +52,7 @@ _BLOCK = re.compile(r"(<!-- begin ([\w-]+)[^>]*-->\n).*?(<!-- end \2 -->)", re.D
 
 def take() -> Figures:
     """Measure every workload beside every peer that is installed."""
-    effort, measured = Effort(), []
+    effort, measured = Effort(pause=PAUSE), []
     with apart(choose_entries(())) as stations:
         for workload in WORKLOADS.values():
             click.echo(workload.name)
@@ -165,33 +165,59 @@ def _side_by_side(measured: Sequence[Machine], kind: str) -> Iterator[str]:
     every = [each.workload for machine in measured for each in machine.bench.measured]
     rows = []
     for name, workload in {each.name: each for each in every if each.kind == kind}.items():
-        ratios = [_ours(machine.found(name)) for machine in measured]
+        found = [(machine.found(name), which) for machine in measured for which in _ways(machine)]
+        ratios = [_ours(*each) for each in found]
         worst = max((ratio.median for ratio in ratios if ratio), default=0.0)
-        cells = [_beside_others(machine.found(name)) for machine in measured]
+        cells = [_beside_others(*each) for each in found]
         rows.append((worst, (f"**{name}**: {workload}", in_digits(worst), *cells)))
     rows.sort(key=lambda row: -row[0])
-    header = ("workload", "worst", *(machine.name for machine in measured))
-    yield from _table(header, (cells for _, cells in rows))
+    columns = (f"{machine.name}{which.title}" for machine in measured for which in _ways(machine))
+    yield from _table(("workload", "worst", *columns), (cells for _, cells in rows))
 
 
-def _ours(found: Measured | None) -> Spread | None:
-    """Our ratio: into buffers, or of views."""
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What came before a call: others like it, or a pause."""
+
+    title: str
+    ratio: Callable[[Timed], Spread | None]
+
+
+_LOOP = _Way("", lambda entry: entry.ratio)
+_PAUSED = _Way(", after a pause", lambda entry: entry.paused)
+
+
+def _ways(machine: Machine) -> tuple[_Way, ...]:
+    """Return a column in a loop, and one after a pause if that was measured."""
+    return _ways_of(machine.bench.measured)
+
+
+def _ways_of(measured: Sequence[Measured]) -> tuple[_Way, ...]:
+    return (_LOOP, _PAUSED) if any(each.paused for each in measured) else (_LOOP,)
+
+
+def _ours(found: Measured | None, way: _Way) -> Spread | None:
+    """Return our ratio: into buffers, or of views."""
     entries = found.entries if found is not None else ()
     modes = [e for e in entries if e.peer == OURS and e.mode in ("out", "view")]
-    return modes[0].ratio if modes else None
+    return way.ratio(modes[0]) if modes else None
 
 
-def _beside_others(found: Measured | None) -> str:
+def _beside_others(found: Measured | None, way: _Way) -> str:
     """Our ratio, and that of the fastest other library in its fastest way."""
-    ours = _ours(found)
+    ours = _ours(found, way)
     if found is None or ours is None:
         return "\N{EN DASH}"
     text = _with_range(ours, found.rounds)
-    others = [(e, ratio) for e, ratio in charts.shown(found) if not is_ours(e.peer)]
+    others = [
+        (ratio.median, entry.peer)
+        for entry, _ in charts.shown(found)
+        if not is_ours(entry.peer) and (ratio := way.ratio(entry)) is not None
+    ]
     if not others:
         return text
-    best, ratio = min(others, key=lambda pair: pair[1].median)
-    return f"{text}; {best.peer} {in_digits(ratio.median)}"
+    best, peer = min(others)
+    return f"{text}; {peer} {in_digits(best)}"
 
 
 def _charts(measured: Sequence[Machine]) -> Iterator[str]:
@@ -223,17 +249,20 @@ def _ratios(
     header: Sequence[str], rows: Iterable[tuple[str, Measured]], chosen: Sequence[Measured]
 ) -> Iterator[str]:
     """A table of workloads, the time of the baseline and the ratio of each peer in each mode."""
-    ways = list(
-        dict.fromkeys((entry.peer, entry.mode) for each in chosen for entry in each.entries)
+    names = dict.fromkeys((entry.peer, entry.mode) for each in chosen for entry in each.entries)
+    columns = [(*name, way) for name in names for way in _ways_of(chosen)]
+    cells = (
+        (name, in_seconds(each.baseline.median), *_cells(each, columns)) for name, each in rows
     )
-    cells = ((name, in_seconds(each.baseline.median), *_cells(each, ways)) for name, each in rows)
-    yield from _table((*header, *(f"{peer} {mode}" for peer, mode in ways)), cells)
+    yield from _table(
+        (*header, *(f"{peer} {mode}{way.title}" for peer, mode, way in columns)), cells
+    )
 
 
-def _cells(measured: Measured, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _cells(measured: Measured, columns: Sequence[tuple[str, str, _Way]]) -> Iterator[str]:
     entries = {(entry.peer, entry.mode): entry for entry in measured.entries}
-    for way in ways:
-        ratio = entries[way].ratio if way in entries else None
+    for peer, mode, way in columns:
+        ratio = way.ratio(entries[peer, mode]) if (peer, mode) in entries else None
         yield _with_range(ratio, measured.rounds) if ratio else "\N{EN DASH}"
 
 

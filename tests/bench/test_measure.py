@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from tensorsplit.bench.figures import Figures, as_json, as_text, describe
+from tensorsplit.bench.figures import Figures, as_json, as_text, describe, in_digits
 from tensorsplit.bench.peers import OURS, PEERS, Entry, choose_entries, installed
 from tensorsplit.bench.stations import Local, apart
 from tensorsplit.bench.stations import measure as measure_at
@@ -167,6 +167,20 @@ def test_the_table_has_heads_and_no_percentiles_of_a_single_sample() -> None:
     heads = ["library", "mode", "ratio", "10\N{EN DASH}90", "%", "a", "call"]
     assert heads in [*map(str.split, twice.splitlines())]
     assert twice.count("\N{EN DASH}") == 1 + 5
+
+
+def test_the_table_has_a_column_after_a_pause() -> None:
+    entries = choose_entries(("numpy",))
+    effort = Effort(rounds=2, pause=0.001)
+    figures = Figures(describe(effort), (measure(SMALL, entries, effort),))
+    lines = as_text(figures).splitlines()
+    (head,) = [line for line in lines if line.split()[:2] == ["library", "mode"]]
+    assert head.endswith("a call  after a pause")
+    rows = [line for line in lines if line.split()[:1] == ["numpy"]]
+    assert [len(row) for row in rows] == [len(head)] * 2
+    for row, timed in zip(rows, figures.measured[0].entries[-2:], strict=True):
+        assert timed.paused is not None
+        assert row.split()[-1] == in_digits(timed.paused.median)
 
 
 def test_a_clean_table_says_so() -> None:

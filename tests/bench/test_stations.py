@@ -74,10 +74,10 @@ def test_a_library_that_ends_its_process_is_unable() -> None:
 
 def test_what_fails_while_it_is_timed_is_unable_and_the_others_are_timed() -> None:
     class Failing(Local):
-        def sample(self, number: int) -> float:
+        def sample(self, number: int, pause: float = 0.0) -> float:
             if number == 1:
                 raise UnableError("its process was ended")
-            return super().sample(number)
+            return super().sample(number, pause)
 
     measured = measure(SMALL, [Failing(choose_entries(("numpy",)))], Effort(rounds=2))
     assert [entry.cannot for entry in measured.entries].count("its process was ended") == 1
@@ -85,7 +85,38 @@ def test_what_fails_while_it_is_timed_is_unable_and_the_others_are_timed() -> No
     assert sum(entry.ratio is not None for entry in measured.entries) == 4
 
 
+def test_all_is_measured_after_a_pause_too() -> None:
+    class Noting(Local):
+        def sample(self, number: int, pause: float = 0.0) -> float:
+            pauses.setdefault(number, []).append(pause)
+            return (number + 2) * (10.0 if pause else 1.0) ** (number + 1)
+
+    pauses: dict[int, list[float]] = {}
+    measured = measure(SMALL, [Noting(choose_entries(("numpy",)))], Effort(rounds=2, pause=0.5))
+    assert {number: sorted(seen) for number, seen in pauses.items()} == {
+        number: [0.0, 0.0, 0.5, 0.5] for number in (BASELINE, *range(5))
+    }
+    assert measured.paused is not None
+    assert (measured.baseline.median, measured.paused.median) == (1.0, 1.0)
+    ratios = [(each.ratio, each.paused) for each in measured.entries]
+    assert [(loop.median, paused.median) for loop, paused in ratios if loop and paused] == [
+        (number + 2.0, (number + 2) * 10.0 ** (number + 1)) for number in range(5)
+    ]
+
+
+def test_what_fails_after_a_pause_is_unable() -> None:
+    class Failing(Local):
+        def sample(self, number: int, pause: float = 0.0) -> float:
+            if number == 1 and pause:
+                raise UnableError("it does not wake")
+            return 1.0
+
+    measured = measure(SMALL, [Failing(choose_entries(("numpy",)))], Effort(rounds=2, pause=0.5))
+    assert [each.cannot for each in measured.entries] == [None, "it does not wake", *[None] * 3]
+
+
 def test_the_baseline_is_at_every_station() -> None:
     with apart(()) as (station,):
         assert station.prepare(SMALL) == []
         assert station.sample(BASELINE) > 0
+        assert station.sample(BASELINE, 0.001) > 0

@@ -6,6 +6,8 @@ import gc
 from collections import Counter
 from functools import partial
 
+import pytest
+
 from tensorsplit.bench.timing import Effort, Spread, in_turns, sample, spread
 from tensorsplit.bench.workloads import UnableError
 
@@ -49,6 +51,13 @@ def test_a_sample_is_the_time_of_one_call_after_a_warm_up() -> None:
     calls: list[int] = []
     assert sample(partial(calls.append, 1), 4) > 0
     assert len(calls) == 3 + 4
+
+
+def test_a_pause_comes_before_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[object] = []
+    monkeypatch.setattr("time.sleep", events.append)
+    sample(partial(events.append, "call"), 1, pause=7.0)
+    assert events[-5:] == [7.0, *["call"] * 4]
 
 
 def test_the_garbage_collector_rests_meanwhile_and_not_after() -> None:

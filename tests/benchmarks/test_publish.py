@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from shutil import ignore_patterns
 from types import SimpleNamespace as Record
@@ -104,6 +105,34 @@ def test_another_machine_stands_beside_those_that_were_measured_before(
     run(monkeypatch, *figures(described(), 0.25))  # measured anew
     assert [machine.name for machine in publish.machines()] == sorted([*before, "standin-1"])
     assert "8.50" not in (docs / "page.md").read_text(encoding="utf-8")
+
+
+def test_a_machine_that_was_measured_after_a_pause_has_a_column_for_that(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, grown = figures(described(), 1.5)
+    paused = tuple(
+        replace(
+            each,
+            paused=each.baseline,
+            entries=(
+                replace(each.entries[0], paused=Spread(9.25, 9.0, 9.5)),
+                replace(each.entries[0], peer="torch", paused=Spread(9.75, 9.0, 9.5)),
+            ),
+        )
+        for each in bench.measured
+    )
+    run(monkeypatch, replace(bench, measured=paused), grown)
+    lines = (docs / "page.md").read_text(encoding="utf-8").splitlines()
+    (head, *_) = [line for line in lines if line.startswith("| workload | worst |")]
+    (row,) = [line for line in lines if line.startswith("| **attention**")]
+    heads, texts = (line.strip("| ").split(" | ") for line in (head, row))
+    cells = dict(zip(heads, texts, strict=True))
+    assert cells["worst"] == "9.25"
+    assert cells["standin-1"].startswith("1.50")
+    assert cells["standin-1, after a pause"].startswith("9.25; torch 9.75")
+    page = (docs / "performance" / "standin-1" / "README.md").read_text(encoding="utf-8")
+    assert "| tensorsplit out | tensorsplit out, after a pause | torch out |" in page
 
 
 @pytest.mark.usefixtures("docs")

@@ -23,6 +23,7 @@ from tensorsplit.pages.layout import shortened
 _CPU_INFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _INTEGERS = re.compile(r"\[[\d\s,]*\]")
+_AFTER_PAUSE = "after a pause"
 _LEAST_WIDTH = 12  # of the names
 _LONGEST_REASON = 72
 
@@ -62,6 +63,7 @@ def describe(effort: Effort) -> dict[str, Any]:
             "threads": THREADS,
             "rounds": effort.rounds or f"until the medians settle, at most {effort.seconds:g} s",
             "processes": "one for each library, stopped but for its turns",
+            "pause": f"{effort.pause:g} s before the second ratio" if effort.pause else "none",
             "ratio": "to the baseline of the same round; median, 10th and 90th percentile",
         },
     }
@@ -141,29 +143,34 @@ def _block(measured: Measured) -> Iterator[Text]:
     yield Text(f"{workload}", "dim")
     least = in_seconds(measured.baseline.median)
     rounds = count_of(measured.rounds, "round")
-    yield Text(f"1 = {workload.baseline}{size}: {least}; {rounds}", "dim")
+    paused = f"; {in_seconds(measured.paused.median)} after a pause" if measured.paused else ""
+    yield Text(f"1 = {workload.baseline}{size}: {least}{paused}; {rounds}", "dim")
     has_range = measured.rounds > 1
     width = max(_LEAST_WIDTH, *(len(entry.peer) for entry in measured.entries))
     reach = "10\N{EN DASH}90 %" if has_range else ""
-    yield Text(_row(f"{'library':{width}}", "mode", "ratio", reach, "a call"), "dim")
+    after = _AFTER_PAUSE if measured.paused else ""
+    yield Text(_row(f"{'library':{width}}", "mode", "ratio", reach, "a call", after), "dim")
     for entry in measured.entries:
         style = "bold red" if entry.wrong else "bold" if is_ours(entry.peer) else ""
         figure = _figure(entry, has_range=has_range)
         yield Text(_row(f"{entry.peer:{width}}", entry.mode, *figure), style)
 
 
-def _row(peer: str, mode: str, ratio: str, reach: str = "", seconds: str = "") -> str:
+def _row(peer: str, mode: str, *figure: str) -> str:
+    ratio, reach, seconds, paused = (*figure, "", "", "")[:4]
     columns = f"  {peer} {mode:7} {ratio:>5}  "
-    return f"{columns}{reach:13} {seconds:>8}" if reach else f"{columns}{seconds:>8}".rstrip()
+    columns += f"{reach:13} {seconds:>8}" if reach else f"{seconds:>8}"
+    return f"{columns}  {paused:>{len(_AFTER_PAUSE)}}".rstrip()
 
 
 def _figure(entry: Timed, *, has_range: bool) -> tuple[str, ...]:
-    """Return the ratio, its spread and the time of one call; or why there are none."""
+    """Return the ratio, its spread, the time of a call and the ratio after a pause; or why not."""
     if entry.ratio is None or entry.seconds is None or entry.wrong is not None:
         reason = f"wrong: {entry.wrong}" if entry.wrong else entry.cannot or ""
         return (f"{'':5} {shortened(reason, _LONGEST_REASON)}",)
     reach = in_range(entry.ratio) if has_range else ""
-    return in_digits(entry.ratio.median), reach, in_seconds(entry.seconds.median)
+    paused = in_digits(entry.paused.median) if entry.paused else ""
+    return in_digits(entry.ratio.median), reach, in_seconds(entry.seconds.median), paused
 
 
 def in_digits(value: float) -> str:

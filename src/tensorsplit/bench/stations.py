@@ -19,6 +19,7 @@ from tensorsplit.bench.peers import ENTRIES, Entry, baseline, is_ours
 from tensorsplit.bench.timing import (
     Effort,
     Measured,
+    Spread,
     Timed,
     in_turns,
     repeats_of,
@@ -76,14 +77,14 @@ class Local:
                 raise
             return make(cannot=str(UnableError("it fails", error)))
 
-    def sample(self, number: int) -> float:
-        """Return the seconds of one call."""
+    def sample(self, number: int, pause: float = 0.0) -> float:
+        """Return the seconds of one call, after a pause."""
         if number == BASELINE and number not in self._ready:
             self._ready[number] = Prepared(baseline(self._prepared_task))
         call = self._ready[number].call
         if number not in self._repeats:
             self._repeats[number] = repeats_of(call)
-        return sample(call, self._repeats[number])
+        return sample(call, self._repeats[number], pause)
 
     def fault(self, number: int) -> str | None:
         """Return what is wrong with the result, now; None if nothing is."""
@@ -113,9 +114,9 @@ class Apart:
             return [Timed(entry.peer, entry.mode, cannot=str(reason)) for entry in chosen]
         return msgspec.convert(told, list[Timed])
 
-    def sample(self, number: int) -> float:
+    def sample(self, number: int, pause: float = 0.0) -> float:
         """Do as `Local.sample`; UnableError if that ends the process."""
-        return float(self._ask("sample", number))
+        return float(self._ask("sample", [number, pause]))
 
     def fault(self, number: int) -> str | None:
         """Do as `Local.fault`."""
@@ -170,7 +171,7 @@ def answer(peer: str, method: str, about: Any) -> Any:
         return msgspec.to_builtins(station.prepare(msgspec.convert(about, Workload)))
     if method == "fault":
         return station.fault(about)
-    seconds = station.sample(about)
+    seconds = station.sample(*about)
     if not _CAN_STOP:
         rest()
     return seconds
@@ -180,7 +181,8 @@ def measure(workload: Workload, stations: Sequence[Local | Apart], effort: Effor
     """Time a workload at every station beside its baseline; check the results before and after.
 
     The baseline is timed at the first station. A peer whose result is wrong before the timing is
-    not timed; nor are entries for other kinds.
+    not timed; nor are entries for other kinds. Where the effort has a pause, each sample is taken
+    without and with it, and compared with a baseline like it.
     """
     found = {
         (station, number): timed
@@ -189,19 +191,37 @@ def measure(workload: Workload, stations: Sequence[Local | Apart], effort: Effor
     }
     ready = [place for place, timed in found.items() if timed.is_ready]
     first = stations[0], BASELINE
-    samples: dict[tuple[Local | Apart, int], Callable[[], float]] = {
-        (station, number): partial(station.sample, number) for station, number in [first, *ready]
+    samples: dict[tuple[Local | Apart, int, float], Callable[[], float]] = {
+        (station, number, pause): partial(station.sample, number, pause)
+        for station, number in [first, *ready]
+        for pause in effort.pauses
     }
-    seconds = in_turns(samples, effort)
-    least = seconds.pop(first)
-    if isinstance(least, UnableError):
-        raise least
-    for (station, number), taken in seconds.items():
+    taken = in_turns(samples, effort)
+    least = [_numbers(taken[*first, pause]) for pause in effort.pauses]
+    for station, number in ready:
         peer, mode = found[station, number].peer, found[station, number].mode
-        if isinstance(taken, UnableError):
-            found[station, number] = Timed(peer, mode, cannot=str(taken))
+        try:
+            mine = [_numbers(taken[station, number, pause]) for pause in effort.pauses]
+        except UnableError as reason:
+            found[station, number] = Timed(peer, mode, cannot=str(reason))
             continue
-        ratios = [mine / other for mine, other in zip(taken, least, strict=True)]
+        ratios = map(_ratio, mine, least)
         wrong = station.fault(number)
-        found[station, number] = Timed(peer, mode, spread(ratios), spread(taken), wrong=wrong)
-    return Measured(workload, len(least), spread(least), tuple(found.values()))
+        found[station, number] = Timed(
+            peer, mode, next(ratios), spread(mine[0]), wrong=wrong, paused=next(ratios, None)
+        )
+    baseline = map(spread, least)
+    entries = tuple(found.values())
+    return Measured(workload, len(least[0]), next(baseline), entries, next(baseline, None))
+
+
+def _numbers(taken: list[float] | UnableError) -> list[float]:
+    """Return what was taken; raise it if that is why nothing could be."""
+    if isinstance(taken, UnableError):
+        raise taken
+    return taken
+
+
+def _ratio(mine: list[float], others: list[float]) -> Spread:
+    """Compare how long a call takes with another one of the same round."""
+    return spread([one / other for one, other in zip(mine, others, strict=True)])

@@ -22,6 +22,9 @@ _MOST_ROUNDS = 101
 _CLOSE_ENOUGH = 0.01
 _WARM_CALLS = 3
 _WARM_SECONDS = 0.02
+PAUSE = 0.08
+"""Seconds after which threads sleep, as before most copies of users."""
+
 _IDLE_WAIT = 300e-6
 _IDLE_SHARE = 0.2
 _MOST_WAITS = 100
@@ -33,6 +36,12 @@ class Effort:
 
     rounds: int | None = None
     seconds: float = 3.0  # when `rounds` is None; nine rounds are always run
+    pause: float = 0.0  # all is also measured after a pause of so many seconds, unless it is 0
+
+    @property
+    def pauses(self) -> tuple[float, ...]:
+        """The pauses before the samples of each round."""
+        return (0.0, self.pause) if self.pause else (0.0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ class Timed:
     seconds: Spread | None = None  # of one call
     cannot: str | None = None  # why it can't do the workload
     wrong: str | None = None  # what is wrong with its result
+    paused: Spread | None = None  # the ratio where both come after a pause
 
     @property
     def is_ready(self) -> bool:
@@ -63,12 +73,17 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of one workload: every peer in every way, and the seconds of the baseline."""
+    """The figures of one workload: every peer in every way, and the seconds of the baseline.
+
+    Attributes:
+        paused: The seconds of the baseline after a pause; None if there was none.
+    """
 
     workload: Workload
     rounds: int
     baseline: Spread
     entries: tuple[Timed, ...]
+    paused: Spread | None = None
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -125,14 +140,15 @@ def repeats_of(call: Callable[[], Any]) -> int:
     return min(_MOST_CALLS, ceil(_LEAST_SAMPLE / once))
 
 
-def sample(call: Callable[[], Any], repeats: int) -> float:
+def sample(call: Callable[[], Any], repeats: int, pause: float = 0.0) -> float:
     """Return the seconds of one call; what it returns is given back within the time.
 
-    First the process comes to rest, so that idle threads take no time from it; then the call runs
-    up to three times for nothing, so that its threads are awake and its memory is as near as it
-    can be. The garbage collector is paused.
+    First the process comes to rest, so that idle threads take no time from it, and sleeps for the
+    pause; then the call runs up to three times for nothing, so that its threads are awake and its
+    memory is as near as it can be. The garbage collector is paused.
     """
     rest()
+    time.sleep(pause)
     stop = time.perf_counter() + _WARM_SECONDS
     enabled = gc.isenabled()
     gc.disable()

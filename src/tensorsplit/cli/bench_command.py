@@ -60,7 +60,7 @@ def bench(
 ) -> int:
     """Time splits beside the libraries that are installed, and check every result.
 
-    WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in a minute or two. Each
+    WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in some minutes. Each
     time is a multiple of that of copying the same bytes with two threads, measured in turns with
     it: a median, and the 10th to the 90th percentile. Each library has a process of its own, which
     stands still while another is timed. The exit status is 1 if a result is wrong.
@@ -68,7 +68,7 @@ def bench(
     from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
     from tensorsplit.bench.peers import choose_entries
     from tensorsplit.bench.stations import apart, measure
-    from tensorsplit.bench.timing import Effort
+    from tensorsplit.bench.timing import PAUSE, Effort
     from tensorsplit.bench.workloads import choose_workloads
 
     if quick and repeat is not None:
@@ -77,7 +77,7 @@ def bench(
     if listed:
         say(*_listing(chosen))
         return 0
-    effort = Effort(rounds=1 if quick else repeat)
+    effort = Effort(rounds=1) if quick else Effort(rounds=repeat, pause=PAUSE)
     with apart(choose_entries(peers)) as stations:
         measured = tuple(measure(entry, stations, effort) for entry in _announced(chosen))
     figures = Figures(describe(effort), measured)
