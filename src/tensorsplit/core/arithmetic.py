@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tensorsplit.core.dimensions import (
+    MAX_DIM,
     Dim,
     are_known,
     combine,
@@ -38,6 +39,8 @@ Condition: TypeAlias = "bool | Formula | None"
 _T = TypeVar("_T")
 _MOST_SYMBOLS = 64
 _LISTED_ONE_BY_ONE = 8
+_MOST_LENGTHS = 1 << 24
+"""A list that is fed may have so many, as the rules say (ADR 4)."""
 
 
 class Symbol:
@@ -257,7 +260,7 @@ def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
 def at_least(smallest: Number, number: Number) -> Condition:
     """Return whether a number is not below another one."""
     rest = number - smallest
-    if type(rest) is int:
+    if is_known(rest):
         return bool(rest >= 0)
     if type(rest) is Symbol:
         return decide(rest.dim >= 0) if is_traced(rest.dim) else None
@@ -267,7 +270,7 @@ def at_least(smallest: Number, number: Number) -> Condition:
 def same(left: Number, right: Number) -> Condition:
     """Return whether two numbers are the same."""
     rest = left - right
-    if type(rest) is int:
+    if is_known(rest):
         return bool(rest == 0)
     if type(rest) is Symbol:
         return decide(rest.dim == 0) if is_traced(rest.dim) else None
@@ -315,12 +318,18 @@ def guarded(number: Number, condition: Condition) -> Formula:
 def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
     """Return fed lengths with the same meaning, but small enough for any sum of them.
 
-    The model stops if there are not ``count``; None where that needs no check.
+    The model stops if there are not ``count``; None where that needs no check. Where the dimension
+    is so long that sums may leave 64 bits, each length is 0, and lengths of 0 never fit it.
     """
     lengths = value(held)
     if count is not None:
         lengths = _sure(lengths, same(size_of(lengths), count), count, 0)
-    return maximum(minimum(lengths, dim + 1), -2)  # type: ignore[no-any-return]  # a formula
+    too_long = MAX_DIM // ((count or _MOST_LENGTHS) + 1)
+    if is_known(dim):
+        low, high = (-2, dim + 1) if dim < too_long else (0, 0)
+        return maximum(minimum(lengths, high), low)  # type: ignore[no-any-return]  # a formula
+    small = maximum(minimum(lengths, dim + 1), -2)
+    return choose(Formula("less", dim, too_long), small, 0)  # type: ignore[no-any-return]
 
 
 def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Any:
@@ -336,7 +345,9 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> A
     if is_known(dim) and isinstance(held, tuple):
         return held  # the rule has refused what does not fit
     if checks_sum:
-        return held if _all_natural(held) else _poisoned(dim, held)
+        if _all_natural(held):
+            return held
+        return maximum(_poisoned(dim, held), 0)  # 2^63 - 1 and 1 is below 0 in 64 bits
     return _sure(held, _fit(dim, held), count, as_formula(held))
 
 

@@ -93,7 +93,7 @@ def remainder(dim: Number, lengths: Numbers) -> Numbers:
     open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
     explain(at_least(open_ones, 1), _open_twice, lengths)
     given = total(lengths) + 1
-    bounded = min(given, MAX_DIM + 1) if type(given) is int else given  # symbols hold no more
+    bounded = min(given, MAX_DIM + 1) if is_known(given) else given  # symbols hold no more
     rest = dim - bounded  # where two are open it makes no sum fit
     explain(at_least(0, open_ones * rest), _no_rest, lengths, given, dim)
     explain(at_least(open_ones * given, MAX_DIM), _no_rest, lengths, given, dim)
@@ -122,7 +122,7 @@ def chunk(dim: Number, given: Numbers) -> Chunks:
     """Split into chunks of the given length, the last one smaller if need be (D9, D10)."""
     (length,) = given
     size = require(length, at_least(1, length), _no_chunk, length)
-    return chunks_of(dim, min(size, MAX_DIM) if type(size) is int else size)
+    return chunks_of(dim, min(size, MAX_DIM) if is_known(size) else size)
 
 
 def chunks_of(dim: Number, size: Number) -> Chunks:
