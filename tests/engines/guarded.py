@@ -32,6 +32,19 @@ def run_all(
     return results
 
 
+def shapes_in_openvino(model: bytes) -> dict[str, list[int | None]]:
+    """What OpenVINO knows at import of every value that an output needs; None for what is open."""
+    import openvino
+
+    found: dict[str, list[int | None]] = {}
+    for node in openvino.Core().read_model(model, b"").get_ordered_ops():
+        for output in node.outputs():
+            if output.partial_shape.rank.is_static:
+                dims = [d.get_length() if d.is_static else None for d in output.partial_shape]
+                found |= dict.fromkeys(output.names, dims)
+    return found
+
+
 def _sendable(value: Any) -> Any:
     return [np.asarray(part) for part in value] if isinstance(value, list) else np.asarray(value)
 

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain, product
 from typing import Any
 
@@ -52,6 +53,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
         findings, unexplained = derive(observations)
         content = {
             "measured": _measured(document, subject, observations),
+            **_view(subject),
             "entries": [*_entries(findings), *_carried(subject, observations, findings)],
             "unexplained": [entry.result.case for entry in unexplained],
         }
@@ -98,6 +100,13 @@ def _carried(
                 **({"unless": entry.unless} if entry.unless else {}),
                 "carried": f"as {before.name} has it; no case shows otherwise",
             }
+
+
+def _view(subject: SubjectInfo) -> dict[str, Any]:
+    """Return what was known of the engine's import before; no case measures it."""
+    is_known = subject.name in profiles.targets()
+    view = profiles.load(subject.name, subject.version).view if is_known else None
+    return {} if view is None else {"view": asdict(view)}
 
 
 def _measured(

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
+from tensorsplit.core.errors import short_name
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
@@ -79,6 +80,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sequence_in_body": "takes a sequence into a body, or gives one out",
         "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
         " only",
+        "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
         "strings_passed_on": "is an Identity of strings",
@@ -132,11 +134,18 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     return isinstance(facts.of(value), Sequence) or type(value.type) is ir.SequenceType
 
 
-def features_of(ref: NodeRef, facts: Facts) -> Features:
-    """What of `NODE_FEATURES` holds; nothing of nodes that work on neither splits nor sequences."""
-    node = ref.node
+def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Features:
+    """Find what of `NODE_FEATURES` holds; nothing of nodes on neither splits nor sequences.
+
+    Args:
+        ref: The node.
+        facts: What is known of the model.
+        seen: What the engine knows of it at import; None for the same. What it has to know, and
+            does not, is a feature; whether it may meet wrong data follows from the facts.
+    """
+    node, seen = ref.node, facts if seen is None else seen
     if is_onnx_split(node):
-        return _of_split(ref, facts)
+        return _of_split(ref, facts, seen)
     if is_vendor_split(node):
         return {"operator": node.op_type, "vendor_operator": True} | _type_of(node, facts)
     own = node.domain == ""
@@ -149,7 +158,7 @@ def features_of(ref: NodeRef, facts: Facts) -> Features:
     if has_sequences and node.op_type in _BODIES:
         found = {"operator": node.op_type, "sequence_in_body": True}
     elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
-        found = {"operator": node.op_type} | dict(_of_sequences(ref, facts))
+        found = {"operator": node.op_type} | dict(_of_sequences(ref, facts, seen))
     if own and node.op_type in _WITH_STRINGS:
         ends = map(facts.of, (*node.inputs, *node.outputs))
         kinds = {end.element_type for end in ends if not isinstance(end, Other)}
@@ -206,7 +215,7 @@ def _has_duplicates(scope: Scope) -> bool:
     return len(set(names)) < len(names)
 
 
-def _of_split(ref: NodeRef, facts: Facts) -> Features:
+def _of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     node = ref.node
     found: Features = {"operator": node.op_type} | _type_of(node, facts)
     if any(not value.name for value in node.outputs):
@@ -217,6 +226,8 @@ def _of_split(ref: NodeRef, facts: Facts) -> Features:
         found.update(_of_intent(split.intent, split.plan, node, facts))
         if _has_external_lengths(ref, split.plan):
             found["external_lengths"] = True
+        imported = seen.split(ref)
+        found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
     return found
 
 
@@ -248,12 +259,12 @@ def _of_intent(
     elif intent.axis < 0:
         yield "negative_axis", True
     if known_lengths(intent) is None:
-        yield from _of_run_time(intent, dim, node, facts)
+        yield "runtime_lengths", True
     if _are_checked(intent, dim, node, facts):
         yield "checked_lengths", True
     if intent.rule is ceil:
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
-        yield from _of_count(intent, dim, sizes, len(node.inputs) > 1)
+        yield from _of_count(intent, sizes, len(node.inputs) > 1)
     if intent.rule is equal:
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
@@ -263,16 +274,23 @@ def _of_intent(
         if intent.rule is equal:
             yield "equal_parts_on_dynamic_axis", True
     if intent.operator.is_sequence:
-        yield from _of_parts(intent, dim, node, facts)
+        yield from _of_parts(intent, dim, node)
 
 
-def _of_run_time(
-    intent: Intent, dim: Dim, node: ir.Node, facts: Facts
+def _of_import(
+    intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, seen: Facts
 ) -> Iterator[tuple[str, Any]]:
-    yield "runtime_lengths", True
-    if intent.operator.is_sequence:
+    """What an engine has to know at import and does not."""
+    dim = _dimension(intent, node, seen)
+    if intent.rule is ceil and not is_known(dim):
+        sizes = made.sizes if isinstance(made, SplitPlan) else ()
+        if not are_known(sizes) or len(set(sizes)) != 1:
+            yield "count_on_dynamic_axis", True
+    if _has_known_count(intent, dim, node, seen):
         return
-    if not _has_known_count(intent, dim, node, facts):
+    if intent.operator.is_sequence:
+        yield "unknown_number_of_parts", True
+    elif known_lengths(intent) is None:
         yield "uncounted_lengths", True
 
 
@@ -285,29 +303,23 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
 
 
-def _of_parts(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> Iterator[tuple[str, Any]]:
+def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, Any]]:
     if not intent.keepdims:
         yield "keepdims_0", True
     attribute = node.attributes.get(intent.operator.keepdims or "")
     if attribute is not None and intent.source is not None and attribute.value == 0:
         yield "keepdims_ignored", True
-    if not _has_known_count(intent, dim, node, facts):
-        yield "unknown_number_of_parts", True
-    elif intent.rule in (chunk, ones) and dim == 0:
+    if intent.rule in (chunk, ones) and dim == 0:
         yield "no_parts", True
 
 
-def _of_count(
-    intent: Intent, dim: Dim, sizes: Shape, names_lengths: bool
-) -> Iterator[tuple[str, Any]]:
+def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tuple[str, Any]]:
     yield "count", True
     if names_lengths:
         yield "omitted_lengths", True
     if intent.axis is not None and intent.axis < 0 and len(set(sizes)) != 1:
         yield "uneven_count_on_negative_axis", True
-    if not is_known(dim):
-        yield "count_on_dynamic_axis", True
-    elif sizes and sizes[-1] == 0:
+    if sizes and sizes[-1] == 0:
         yield "count_with_empty_part", True
 
 
@@ -337,19 +349,30 @@ def _of_type(fact: Fact) -> Features:
     return {"element_type": name} | ({"wide_values": name} if name in _WIDE else {})
 
 
-def _of_sequences(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
+def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, Any]]:
     node = ref.node
     for value in (*node.inputs, *node.outputs):
         fact = facts.of(value)
         if not isinstance(fact, Sequence):
             continue
         yield from _of_type(fact).items()
-        if not is_known(fact.count):
+        imported = seen.of(value)
+        if not isinstance(imported, Sequence) or not is_known(imported.count):
             yield "unknown_number_of_parts", True
         if value in node.inputs and value is not None and value.graph not in (None, node.graph):
             yield "captured_sequence", True
     if node.op_type == "Identity" and ref.opset < 14:
         yield "identity_before_14", True
+    if node.op_type == "ConcatFromSequence" and _is_used(ref):
+        yield "joined_for_nodes", True
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
-    if index is not None and facts.tensor(index).constant is None:
+    if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True
+
+
+def _is_used(ref: NodeRef) -> bool:
+    """Whether anything but an output of the model uses what a node makes."""
+    node = ref.node
+    rest = ref.path.removeprefix(f"graph/{short_name(node.name or node.op_type)}")
+    is_inside = rest != "" and not rest.startswith("[")
+    return any(value.uses() or is_inside for value in node.outputs)

@@ -48,6 +48,7 @@ from tensorsplit.model.graph.nodes import NodeRef, bodies, function_label, is_sp
 from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, read_model
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
 from tensorsplit.model.run.program import contradictions
 
@@ -137,6 +138,8 @@ def _examine(
         features = model_features(model, facts.uncalled)
         blocked = _before_any(profile, features)
         findings += of_features(profile, features, "graph", partial(_fix, first=blocked))
+    view = None if profile is None or is_layer else profile.view
+    imported = facts if view is None else seen(model, view)
     findings += map(of_error, broken)
     findings += (of_error(each) for each in contradictions(read) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
@@ -158,7 +161,7 @@ def _examine(
             findings += of_features(profile, layer_features(ref, facts), ref.path)
         else:
             fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
-            findings += of_features(profile, features_of(ref, facts), ref.path, fix)
+            findings += of_features(profile, features_of(ref, facts, imported), ref.path, fix)
     if profile is not None:
         findings += _of_data(profile, model, facts, findings)
     findings += map(of_error, chain.from_iterable(refused.values()))

@@ -189,8 +189,8 @@ def analyse(
         SplitError: TS1xx to TS3xx for a wrong split node, if `strict`; TS502 for bodies or calls
             that are nested too deep.
     """
-    analysis = _Analysis(model, feeds or {}, strict, declarations)
-    around = _Surroundings("graph", model_opsets(model))
+    analysis = Analysis(model, feeds or {}, strict, declarations)
+    around = Surroundings("graph", model_opsets(model))
     if base is not None:
         analysis.facts.fill(base)
     for value in model.graph.inputs:
@@ -205,7 +205,7 @@ def analyse(
 
 
 @dataclass(frozen=True)
-class _Surroundings:
+class Surroundings:
     """What surrounds the nodes of a graph or function under analysis.
 
     Attributes:
@@ -229,14 +229,14 @@ class _Surroundings:
         """The opset of ONNX's own domain; 0 where it is not imported."""
         return self.opsets.get("", 0)
 
-    def inside(self, path: str, runs: bool | None) -> _Surroundings:
+    def inside(self, path: str, runs: bool | None) -> Surroundings:
         """The same for the nodes of a body, which runs, or may run, if its node does."""
         both = (self.runs, runs)
         known = False if False in both else None if None in both else True
         return replace(self, path=path, depth=self.depth + 1, runs=known)
 
 
-class _Analysis:
+class Analysis:
     """One walk through a model, with arguments as for `analyse`."""
 
     def __init__(
@@ -258,7 +258,7 @@ class _Analysis:
         return _NODES_APART + _TIMES_APART * sum(len(scope) for scope in scopes(self.model))
 
     def scope(
-        self, scope: Scope, around: _Surroundings, nodes: Container[ir.Node] | None = None
+        self, scope: Scope, around: Surroundings, nodes: Container[ir.Node] | None = None
     ) -> list[Fact]:
         """Analyse the nodes of a graph or function; returns what is known of its outputs."""
         check_depth(around.depth, around.path)
@@ -275,7 +275,7 @@ class _Analysis:
                 continue
             if is_main:
                 self._leading = node
-            found = self._node(node, path, around)
+            found = self.node(node, path, around)
             for value, fact in zip_longest(node.outputs, found[: len(node.outputs)]):
                 if is_main and value.name and value.name in self.feeds:
                     known = fact_of_fed(value, self.feeds[value.name], around.opset)
@@ -294,7 +294,7 @@ class _Analysis:
         for function in self.facts.uncalled:
             outer, self.facts = self.facts, Facts()
             inputs: list[Fact] = [UNKNOWN] * len(function.inputs)
-            self._function(function, inputs, _Surroundings("", {}, None, runs=False))
+            self._function(function, inputs, Surroundings("", {}, None, runs=False))
             outer.fill(self.facts)
             self.facts = outer
 
@@ -303,7 +303,8 @@ class _Analysis:
             return fact
         return merge_declared(fact, declared(value))
 
-    def _node(self, node: ir.Node, path: str, around: _Surroundings) -> list[Fact]:
+    def node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
+        """Analyse a node; returns what is known of its outputs."""
         inputs = [self.facts.of(value) for value in node.inputs]
         attributes = attributes_of(node, around.passed)
         function = self._functions.get(called_by(node)) if self._functions else None
@@ -312,7 +313,7 @@ class _Analysis:
             given = [ABSENT if value is None else fact for value, fact in pairs]
             return self._call(function, given, passed_to(function, attributes), around)
         if is_split(node):
-            return self._split(node, path, around, inputs, attributes)
+            return self.split(node, path, around, inputs, attributes)
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
             for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
@@ -327,7 +328,7 @@ class _Analysis:
         return infer_outputs(node, inputs, around.opsets, attributes)
 
     def _by_rule(
-        self, node: ir.Node, path: str, around: _Surroundings, inputs: list[Fact], body: AnalyseBody
+        self, node: ir.Node, path: str, around: Surroundings, inputs: list[Fact], body: AnalyseBody
     ) -> list[Fact]:
         """Analyse a node that has a rule of its own here."""
         if node.op_type in BODY_RULES:
@@ -339,16 +340,16 @@ class _Analysis:
             self._judge(path, [error], False, around)
         return [SEQUENCE_RULES[node.op_type](node, inputs)]
 
-    def _split(
+    def split(
         self,
         node: ir.Node,
         path: str,
-        around: _Surroundings,
+        around: Surroundings,
         inputs: list[Fact],
         attributes: Attributes,
     ) -> list[Fact]:
-        """Analyse a split node."""
-        split = self._known_split(node, around.opset, inputs, attributes)
+        """Analyse a split node; returns what is known of its outputs."""
+        split = self.known_split(node, around.opset, inputs, attributes)
         if not around.calls:
             self.facts.note_split(node, split)
         if split.errors and self._strict and around.runs is not False:
@@ -361,7 +362,7 @@ class _Analysis:
             self.facts.counts_alike[node] = counts
         return split.outputs or _only_typed(split, node, inputs)
 
-    def _known_split(
+    def known_split(
         self, node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
     ) -> KnownSplit:
         """What is known of a split node; models repeat theirs, and right ones are kept."""
@@ -374,7 +375,7 @@ class _Analysis:
         return found
 
     def _judge(
-        self, path: str, errors: list[SplitError], is_decided: bool, around: _Surroundings
+        self, path: str, errors: list[SplitError], is_decided: bool, around: Surroundings
     ) -> None:
         """Note what is wrong with a checked node, or that it can't be decided before the run."""
         self.facts.note(path, around.runs)
@@ -392,7 +393,7 @@ class _Analysis:
         function: ir.Function,
         inputs: list[Fact],
         passed: Attributes,
-        around: _Surroundings,
+        around: Surroundings,
     ) -> list[Fact]:
         """Analyse a call; of calls that are alike, or taken for it, only the first."""
         if function in around.calls:
@@ -412,7 +413,7 @@ class _Analysis:
         return found
 
     def _function(
-        self, function: ir.Function, inputs: list[Fact], call: _Surroundings
+        self, function: ir.Function, inputs: list[Fact], call: Surroundings
     ) -> tuple[list[Fact], tuple[str, ...]]:
         """Analyse one call; returns what is known of its outputs, and what is undecided."""
         self._called.add(function)

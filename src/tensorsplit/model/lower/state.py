@@ -26,6 +26,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value
+from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, must_go
 
 _OPSET, _IR_VERSION = 18, 8
@@ -91,12 +92,14 @@ class Lowering:
     def look(self) -> None:
         """Find out what is known of the model as it is, and what the target can't take of it."""
         self.facts = analyse(self.model, strict=True)
+        view = self.profile.view
+        imported = self.facts if view is None else seen(self.model, view)
         self.names, self.edits = Names(self.model), Edits()
         self.refs = {ref.node: ref for ref in walk(self.model)}
         self.limitations = {
             node: tuple(self.profile.about(features))
             for node, ref in self.refs.items()
-            if (features := features_of(ref, self.facts))
+            if (features := features_of(ref, self.facts, imported))
         }
         self.reasons = self._sequences_to_lower()
 

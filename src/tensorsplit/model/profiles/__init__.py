@@ -21,6 +21,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
+from tensorsplit.model.view import View
 from tensorsplit.storage.documents import read_json
 
 Target: TypeAlias = Literal["onnxruntime", "openvino", "portable"] | str
@@ -81,12 +82,14 @@ class Profile:
         engine: The engine's name, or that of a target that can't be run.
         version: The version that was measured; empty for a target.
         measured: Who measured, when and how.
+        view: What the engine knows of a model at import; None if it looks at shapes when it runs.
     """
 
     engine: str
     version: str
     measured: Mapping[str, str]
     entries: tuple[Limitation, ...]
+    view: View | None = None
 
     @property
     def name(self) -> str:

@@ -1,0 +1,133 @@
+"""Finds what an engine knows of every value of a model when it imports it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Shape, are_known, is_known
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calls import Attributes
+from tensorsplit.model.graph.facts import (
+    Fact,
+    Sequence,
+    Tensor,
+    declared,
+    tensor_of,
+    without_elements,
+)
+from tensorsplit.model.graph.nodes import bodies, constant, model_opsets
+from tensorsplit.model.infer.analysis import Analysis, Facts, Surroundings
+from tensorsplit.model.infer.sequence_operators import POSITIONS
+from tensorsplit.model.view import View
+
+_LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
+"""Operators whose bodies take in what they are given."""
+
+
+@collector_paused()
+def seen(model: ir.Model, view: View) -> Facts:
+    """Find what an engine with a view knows of every value of a model at import.
+
+    Of what lowering calculates, such as a part that is chosen at run time, it knows the rank.
+    """
+    analysis = _Import(model, view)
+    for value in model.graph.inputs:
+        analysis.facts.set(value, _in_numbers(declared(value)))
+    analysis.scope(model.graph, Surroundings("graph", model_opsets(model)))
+    analysis.uncalled_functions()
+    return analysis.facts
+
+
+class _Import(Analysis):
+    """The walk through a model as an engine imports it."""
+
+    def __init__(self, model: ir.Model, view: View) -> None:
+        super().__init__(model, {}, strict=False, declarations=False)
+        self._view, self._is_in_loop = view, False
+
+    def node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
+        """Analyse a node; returns what the engine knows of its outputs.
+
+        What a loop gives out follows from all that goes in. Its body is imported before: with what
+        the body itself declares.
+        """
+        if node.domain != "" or node.op_type not in _LOOPS:
+            return [self._seen(node, fact) for fact in super().node(node, path, around)]
+        outer, self._is_in_loop = self._is_in_loop, True
+        found = super().node(node, path, around)
+        self._is_in_loop = outer
+        for label, body in bodies(node) if not outer else ():
+            for value in body.inputs:
+                self.facts.set(value, _in_numbers(declared(value)))
+            self.scope(body, around.inside(f"{path}.{label}", None))
+        return found
+
+    def split(
+        self,
+        node: ir.Node,
+        path: str,
+        around: Surroundings,
+        inputs: list[Fact],
+        attributes: Attributes,
+    ) -> list[Fact]:
+        """Analyse a split node; lengths that are not all known say nothing of any part."""
+        found = super().split(node, path, around, inputs, attributes)
+        split = self.known_split(node, around.opset, inputs, attributes)
+        if split.intent is None:
+            return found
+        given, axis, made = split.intent.given, split.intent.axis, split.plan
+        is_known_length = given is not None and are_known(given)
+        if is_known_length and split.intent.operator.is_sequence and split.intent.keepdims:
+            is_known_length = made is not None and is_known(made.input_shape[made.axis])
+        if is_known_length or axis is None:
+            return found
+        return [_open_on(fact, axis) for fact in found]
+
+    def _seen(self, node: ir.Node, fact: Fact) -> Fact:
+        """What the engine knows of an output of a node for which this is known."""
+        if node.domain != "":
+            return fact
+        inputs = [self.facts.of(value) for value in node.inputs]
+        held = [tensor_of(known).constant for known in inputs]
+        is_loose = node.op_type in self._view.whole and None in held
+        if node.op_type in self._view.opaque:
+            is_folded = all(constant(value) is not None for value in node.inputs)
+            is_loose = not is_folded or any(bodies(node))
+        if is_loose:
+            return without_elements(fact)
+        given = inputs[0] if inputs else None
+        if isinstance(given, Sequence) and isinstance(fact, Tensor) and fact.shape:
+            place = held[POSITIONS[node.op_type]] if node.op_type in POSITIONS else ()
+            if given.parts is None or place is None:
+                return replace(fact, shape=(None,) * len(fact.shape))
+        return fact
+
+
+def _in_numbers(fact: Fact) -> Fact:
+    """What a declaration says without names."""
+    if isinstance(fact, Sequence):
+        return replace(fact, part=_numbers(fact.part))
+    return replace(fact, shape=_numbers(fact.shape))
+
+
+def _numbers(shape: Shape | None) -> Shape | None:
+    return None if shape is None else tuple(dim if is_known(dim) else None for dim in shape)
+
+
+def _open_on(fact: Fact, axis: int) -> Fact:
+    """What is known of a tensor, or of those of a sequence, but for their length on an axis."""
+
+    def opened(shape: Shape | None) -> Shape | None:
+        if not shape or not -len(shape) <= axis < len(shape):
+            return shape
+        place = axis % len(shape)
+        return (*shape[:place], None, *shape[place + 1 :])
+
+    if isinstance(fact, Tensor):
+        return replace(fact, shape=opened(fact.shape), values=None)
+    if isinstance(fact, Sequence):
+        parts = fact.parts and tuple(map(opened, fact.parts))
+        return replace(fact, part=opened(fact.part), parts=parts)
+    return fact
