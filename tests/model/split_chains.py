@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.model.random_models import Body, Step, Values, evaluate
 from tests.oracle import slices
 
+Values = Mapping[str, Any]
 Apply = Callable[[list[Any], dict[str, Any], Values], Sequence[Any]]
 
 OPSETS = (11, 12, 13, 14, 16, 17, 18, 19, 21, 22, 24)
@@ -33,6 +33,39 @@ class IllegalError(Exception):
 
 class UnfitError(Exception):
     """A node that the generator does not want in the model."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node; ``apply`` gives its outputs from its inputs, its attributes and all outer values."""
+
+    op_type: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, Any]
+    apply: Apply
+
+    def node(self) -> onnx.NodeProto:
+        """Build the node."""
+        return helper.make_node(self.op_type, self.inputs, self.outputs, **self.attributes)
+
+
+@dataclass
+class Body:
+    """The nodes of a graph, and the values that they see; its own are those that they give."""
+
+    steps: list[Step] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    own: list[str] = field(default_factory=list)
+
+
+def evaluate(steps: Sequence[Step], values: Values) -> dict[str, Any]:
+    """Calculate all values after the steps."""
+    known = dict(values)
+    for step in steps:
+        inputs = [known[name] if name else None for name in step.inputs]
+        known.update(zip(step.outputs, step.apply(inputs, step.attributes, known), strict=True))
+    return known
 
 
 def parts_of(data: Any, axis: int, lengths: Sequence[int]) -> list[Any]:
@@ -138,7 +171,7 @@ class _Generator:
         for at, binding in enumerate(bindings):
             feeds = {declared.name: make({**binding, "at": at}) for declared, make in self._inputs}
             try:
-                found = evaluate(steps, feeds, {})
+                found = evaluate(steps, feeds)
                 fed.append(Fed(feeds, [found[name] for name in outputs]))
             except IllegalError:
                 fed.append(Fed(feeds, None))
@@ -289,7 +322,7 @@ class _Generator:
         for at in range(BINDINGS):
             values = {name: held[at] for name, held in self._body.values.items()}
             try:
-                made.append(evaluate([step], values, {}))
+                made.append(evaluate([step], values))
             except (IllegalError, ValueError, IndexError) as error:
                 raise UnfitError from error
         for name in outputs:
@@ -740,7 +773,7 @@ class _Generator:
 
         def apply(inputs: list[Any], _: Any, outer: Values) -> list[Any]:
             body, outputs = bodies[0 if inputs[0] else 1]
-            return [evaluate(body.steps, outer, {})[outputs[0]]]
+            return [evaluate(body.steps, outer)[outputs[0]]]
 
         graphs = [self._graph(body, [], outputs) for body, outputs in bodies]
         self._step("If", [condition], apply, **dict(zip(_BRANCHES, graphs, strict=True)))
@@ -796,7 +829,7 @@ class _Generator:
                     (np.array(trip), np.array(True), *state),
                     strict=True,
                 )
-                after = evaluate(body.steps, {**outer, **dict(names)}, {})
+                after = evaluate(body.steps, {**outer, **dict(names)})
                 _, *state, row = (after[name] for name in outputs)
                 rows.append(row)
             return [*state, np.stack(rows)]
@@ -822,7 +855,7 @@ class _Generator:
         graph = self._graph(body, [row], outputs)
 
         def apply(inputs: list[Any], _: Any, outer: Values) -> list[Any]:
-            rounds = [evaluate(body.steps, {**outer, row: item}, {}) for item in inputs[0]]
+            rounds = [evaluate(body.steps, {**outer, row: item}) for item in inputs[0]]
             return [np.stack([each[outputs[0]] for each in rounds])]
 
         self._step("Scan", [data], apply, body=graph, num_scan_inputs=1)
