@@ -18,6 +18,7 @@ from tensorsplit import SplitError
 from tests.model.build import INT64, value
 from tests.model.lower.corpus import CASES, Case
 from tests.model.random_models import random_model
+from tests.refusals import refused
 
 TARGETS = ("onnxruntime", "openvino", "portable")
 CHECKED = ("openvino", "portable")
@@ -147,6 +148,125 @@ SPLITS = {
 @pytest.mark.parametrize("name", SPLITS)
 def test_of_one_split(name: str, target: str) -> None:
     check_known_again(model_of(*SPLITS[name]), target)
+
+
+OPSETS = (8, 9, 10, 11, 12, 13, 18)
+
+
+def converted(model: onnx.ModelProto, opset: int) -> onnx.ModelProto | None:
+    """The model at an opset; None where it is not expressible there."""
+    try:
+        return ts.convert(model, opset=opset)
+    except SplitError as error:
+        if error.code not in ("TS101", "TS201", "TS310", "TS512"):
+            raise
+        return None
+
+
+def check_converts(original: onnx.ModelProto, target: str, feeds: dict[str, Any]) -> None:
+    """The model for the target goes to each opset that the original goes to, and gives the same."""
+    made = lowered(original, target)
+    if made is None:
+        return
+    expected = ts.run(original, feeds)
+    for opset in OPSETS:
+        if converted(original, opset) is None:
+            continue
+        there = ts.convert(made, opset=opset)
+        onnx.checker.check_model(there)
+        got = ts.run(there, feeds)
+        assert got.keys() == expected.keys()
+        for name, wanted in expected.items():
+            assert_same(got[name], wanted)
+
+
+def assert_same(got: Any, wanted: Any) -> None:
+    if isinstance(wanted, list):
+        assert len(got) == len(wanted)
+        for one, other in zip(got, wanted, strict=True):
+            assert_same(one, other)
+    else:
+        assert (got.shape, got.tolist()) == (wanted.shape, wanted.tolist())
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+def test_random_models_convert_once_lowered(seed: int) -> None:
+    random = random_model(seed)
+    for target in TARGETS:
+        check_converts(random.model, target, random.feeds)
+
+
+NOT_YET = {
+    "variadic_split_dynamic": "the operator of OpenVINO that it was is not written again",
+    **dict.fromkeys(
+        (
+            *("insert_of_another_shape_anywhere", "insert_of_another_shape_between_steps"),
+            *("loop_that_collects_open_shapes", "if_of_sequences_that_lie_in_different_ways"),
+        ),
+        "Reshape before opset 14 has no `allowzero`",
+    ),
+    **dict.fromkeys(
+        ("sequence_output_int8_dynamic", "sequence_output_uint8_dropped"),
+        "Loop carries no sequence before opset 13",
+    ),
+    NO_TYPE: "no schema takes it",
+}
+"""What goes to fewer opsets once it is lowered, with the reason."""
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name not in NOT_YET], ids=lambda case: case.name
+)
+def test_the_corpus_converts_once_lowered(case: Case) -> None:
+    for target in TARGETS:
+        check_converts(case.model, target, case.inputs())
+
+
+TWO = "g (float[N] x) => (float[A] a, float[B] b, float[C] c, float[D] d, float[E] e)"
+EXPRESSIBLE = {
+    **{f"equal {n} at {o}": (o, split(n, "Split(x)")) for n in PARTS for o in (11, 13, 17)},
+    "constant": SPLITS["constant"],
+    "constant at 11": (11, split(3, "Split<split=[1,0,5]>(x)")),
+    "strings": (13, split(2, "Split(x)", "string[N] x").replace("float", "string")),
+    "two of one tensor": (13, f"{TWO} {{ a, b = Split(x)  c, d, e = Split(x) }}"),
+}
+"""Splits that attributes can hold, too."""
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", CHECKED)
+@pytest.mark.parametrize("name", EXPRESSIBLE)
+def test_a_guarded_split_is_one_node_again_before_opset_10(name: str, target: str) -> None:
+    original = model_of(*EXPRESSIBLE[name])
+    data: Any = np.arange(10 if "equal 5" in name else 6, dtype=np.float32)
+    data = data.astype(str).astype(object) if name == "strings" else data
+    check_converts(original, target, {"x": data})
+    made = lowered(original, target)
+    assert made is not None
+    for opset in (7, 9):
+        there = ts.convert(made, opset=opset)
+        assert {node.op_type for node in there.graph.node} == {"Split"}
+        with pytest.raises(SplitError, match="Split"):
+            ts.run(there, {"x": data[1:]})
+
+
+@pytest.mark.parametrize("target", CHECKED)
+def test_a_guard_that_was_edited_is_not_one_node_again(target: str) -> None:
+    """A part of a Slice begins one further: the three no longer follow each other."""
+    made = lowered(model_of(*SPLITS["equal 3 at 11"]), target)
+    assert made is not None
+    ts.convert(made, opset=9)
+    second = [node for node in made.graph.node if node.op_type == "Slice"][-1]
+    second.input[1] = second.input[2]
+    with refused("TS512"):
+        ts.convert(made, opset=9)
+
+
+def test_lengths_that_are_checked_are_checked_once() -> None:
+    """Where Split becomes Slice nodes, the guard of its lengths is theirs."""
+    made = ts.convert(guarded("fed"), opset=11)
+    assert sum(node.op_type == "Reshape" for node in made.graph.node) == 1
 
 
 GUARDED = [name for name in SPLITS if " at 11" not in name and name != "one part"]

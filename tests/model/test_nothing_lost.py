@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import onnx
@@ -179,18 +180,31 @@ def parsed(text: str, opset: int = 18) -> Any:
     return onnx.parser.parse_model(f'<ir_version: 11, opset_import: ["" : {opset}]> {text}')
 
 
-REPLACED = {
+CONVERTED = {
     "Slice": ("w, v = Split<num_outputs=2>(x)", 11),
     "Concat": ("w = LayerNormalization(x, scale)  v = Neg(w)", 15),
     "Reshape": ("v, k = TopK<axis=0>(x, two)  w = Neg(v)", 9),
 }
 """Nodes that other nodes take the place of, and the opset where they have to."""
 
+LOWERED = {
+    "split for openvino": ("w, v = Split<num_outputs=2>(x)", "openvino"),
+    "split": ("w, v = Split<num_outputs=2>(x)", "portable"),
+    "split of given lengths": ("w, v = Split(x, both)", "portable"),
+}
+"""Splits that other nodes take the place of, and the target that needs it."""
+
+REPLACED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    **{name: (text, partial(ts.convert, opset=opset)) for name, (text, opset) in CONVERTED.items()},
+    **{name: (text, partial(ts.lower, target=target)) for name, (text, target) in LOWERED.items()},
+}
+
 
 @pytest.mark.parametrize("name", REPLACED)
 def test_what_takes_the_place_of_a_node_keeps_what_is_noted_of_it(name: str) -> None:
-    text, opset = REPLACED[name]
-    head = "g (float[N] x) => (float[A] w, float[B] v) <float[1] scale = {1}, int64[1] two = {2}>"
+    text, tool = REPLACED[name]
+    head = "g (float[N] x) => (float[A] w, float[B] v) <float[1] scale = {1}, int64[1] two = {2},"
+    head += " int64[2] both = {2, 3}>"
     model = parsed(f"{head} {{ {text} }}")
     model.configuration.add(name="two", num_devices=2, device=["one", "other"])
     node = model.graph.node[0]
@@ -200,7 +214,7 @@ def test_what_takes_the_place_of_a_node_keeps_what_is_noted_of_it(name: str) -> 
     on.sharding_spec.add(tensor_name=node.output[0], device=[0, 1])
     annotation = model.graph.quantization_annotation.add(tensor_name=node.output[0])
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="scale")
-    made = ts.convert(model, opset=opset)
+    made = tool(model)
     new = [each for each in made.graph.node if each.op_type != "Neg"]
     assert {each.doc_string for each in new} == {"why"}
     assert {entry.value for each in new for entry in each.metadata_props} == {"net.head"}
@@ -208,8 +222,21 @@ def test_what_takes_the_place_of_a_node_keeps_what_is_noted_of_it(name: str) -> 
     placed = {each.output[0]: each.device_configurations[0].sharding_spec for each in new}
     assert [spec.tensor_name for spec in placed[node.output[0]]] == [node.output[0]]
     assert [*made.graph.quantization_annotation] == [annotation]
-    held = ir.to_proto(ts.convert(ir.from_proto(model), opset=opset))
+    held = ir.to_proto(tool(ir.from_proto(model)))
     assert [*held.graph.quantization_annotation] == [annotation]
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_what_is_noted_of_nodes_of_sequences_stays(target: str) -> None:
+    text = "g (float[N] x, int64 i) => (float[A] a) <int64 two = {2}>"
+    model = parsed(f"{text} {{ s = SplitToSequence(x, two)  a = SequenceAt(s, i) }}")
+    for node in model.graph.node:
+        node.doc_string = node.op_type
+        node.metadata_props.add(key="module", value=node.op_type)
+    made = ts.lower(model, target=target)
+    for noted in made.graph.node:
+        assert [entry.value for entry in noted.metadata_props] == [noted.doc_string]
+    assert {node.doc_string for node in made.graph.node} == {"SplitToSequence", "SequenceAt"}
 
 
 def with_training(version: int = 11) -> Any:

@@ -359,12 +359,18 @@ def fitting_zero(dim: Number, lengths: Numbers) -> Number:
     return _sure((0,), _fit(dim, held), 1, 0)
 
 
-def bounds(dim: Number, lengths: Numbers, count: int) -> list[tuple[Number, Number]]:
-    """Return where each part starts and ends; the running model stops if they do not fit."""
+def bounds(
+    dim: Number, lengths: Numbers, count: int, *, are_checked: bool = False
+) -> list[tuple[Number, Number]]:
+    """Return where each part starts and ends; the running model stops if they do not fit.
+
+    If they are checked, it stops already where the lengths are calculated.
+    """
+    zero = 0 if are_checked else fitting_zero(dim, lengths)
     ends: list[Number] = []
     for index in range(count):
         length = pick(lengths, index)
-        ends.append(ends[-1] + length if ends else length + fitting_zero(dim, lengths))
+        ends.append(ends[-1] + length if ends else length + zero)
     if count > 1:
         ends[-1] = dim
     return list(zip([0, *ends], ends, strict=False))

@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
+from tensorsplit.core.resolve import Intent
 from tensorsplit.model.convert.operator_versions import VersionStep
 from tensorsplit.model.exactness import is_exact
 from tensorsplit.model.graph.building import Edits, Names, inherit
@@ -71,6 +72,7 @@ class Conversion:
         facts: What is known of its values.
         pending: Nodes still to be converted.
         edits: What is replaced and removed.
+        restored: Splits of which it was found what the lengths are that they were given.
         report: What was rewritten.
     """
 
@@ -79,6 +81,7 @@ class Conversion:
         self.facts, self.names, self.edits = analyse(model), Names(model), Edits()
         self._wrong = {error.node: error for error in reversed(self.facts.errors)}
         self.pending: list[NodeConversion] = []
+        self.restored: dict[ir.Node, Intent] = {}
         self._maybe_unused: dict[ir.Value, None] = {}
         self._rewritten: dict[int, ConvertedNode] = {}
 

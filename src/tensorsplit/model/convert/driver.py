@@ -21,6 +21,7 @@ from tensorsplit.model.convert.operator_versions import (
     next_step,
     wrong_type,
 )
+from tensorsplit.model.convert.restoring import FIRST_WITH_RANGE, restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
@@ -88,9 +89,12 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     specialise(model, lambda ref: _needs_attributes(ref, target))
     dropped = (each for key, each in functions.items() if key not in model.functions)
     report.dropped += map(function_label, dropped)
-    imports = _imports(model)
+    imports, conversion = _imports(model), None
+    if target < FIRST_WITH_RANGE:
+        conversion = Conversion(model, target, report)
+        restore_splits(conversion)
     if refs := list(_to_convert(model, target)):
-        _convert_all(refs, Conversion(model, target, report))
+        _convert_all(refs, conversion or Conversion(model, target, report))
     for scope, name in imports:
         scope.opset_imports[name] = target
     imported = [helper.make_opsetid("", target)]

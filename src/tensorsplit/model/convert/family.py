@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting
+from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting, value
 from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.emit import AtRunTime, Emission, Source, emit, takes_integers
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
@@ -27,6 +27,7 @@ from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, walk
+from tensorsplit.model.infer.calculated import always_fit
 
 _operands = attrgetter("operands", "lengths", "absent", "axis_default")
 """What two versions of an operator differ in, apart from types."""
@@ -68,7 +69,10 @@ def convert_split(node: NodeConversion) -> None:
 
 def _asked(node: NodeConversion) -> Intent:
     """What a split node asks for; lengths that are not all numbers are known at run time only."""
-    intent = node.conversion.facts.split(node.ref).asked
+    conversion = node.conversion
+    if node.node in conversion.restored:
+        return conversion.restored[node.node]
+    intent = conversion.facts.split(node.ref).asked
     return replace(intent, given=known_lengths(intent))
 
 
@@ -98,10 +102,15 @@ def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
     make, data, outputs = node.make, node.input(0), node.node.outputs
     assert data is not None  # noqa: S101 - `bind` looked
     axis = intent.axis
+    assert axis is not None  # noqa: S101 - it is an attribute
     dim = dimension(data, axis)
+    held, facts = node.input(1), node.conversion.facts
     try:
-        lengths = _run_time_lengths(node, intent, dim)
-        parts = make.slices(data, axis, dim, lengths, len(outputs))
+        if held is not None and always_fit(held, data, axis, len(outputs), facts):
+            parts = make.slices(data, axis, dim, value(held), len(outputs), are_checked=True)
+        else:
+            lengths = _run_time_lengths(node, intent, dim)
+            parts = make.slices(data, axis, dim, lengths, len(outputs))
     except SplitError as error:
         error.parameter = intent.source
         raise error.located(operator=intent.operator.id) from None
@@ -147,8 +156,8 @@ def _rewrite(node: NodeConversion, intent: Intent, target: Operator, emission: E
     inputs += [_lengths(node, intent, source) for source in emission.inputs.values()]
     for name in attributes.keys() - {target.axis, *emission.attributes}:
         del attributes[name]
-    for name, value in emission.attributes.items():
-        node.ref.put(name, list(value) if isinstance(value, tuple) else value)
+    for name, held in emission.attributes.items():
+        node.ref.put(name, list(held) if isinstance(held, tuple) else held)
     if target.axis not in attributes and intent.axis != target.axis_default:
         node.ref.put(target.axis, intent.axis)
     node.set_inputs(*inputs)

@@ -215,13 +215,16 @@ class Calculation(Maker[ir.Value]):
         count: int,
         *,
         by_index: bool = False,
+        are_checked: bool = False,
     ) -> list[ir.Value]:
         """As `parts`, one Slice for each; every one stops the model if the lengths do not fit.
+
+        `are_checked` says whether the nodes that calculate the lengths do so already.
 
         Raises:
             SplitError: TS310 before opset 10.
         """
-        limits = list(bounds(dim, lengths, count))
+        limits = bounds(dim, lengths, count, are_checked=are_checked)
         if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not all(map(are_known, limits)):
             raise _unknown_before_running(self.opset, are_given=isinstance(lengths, Formula))
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]

@@ -280,14 +280,21 @@ def _always_fit(program: Program, count: int) -> bool:
 def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None:
     """The rule, and what it is given, by which a program gives the lengths of so many parts.
 
-    What does not fit is refused, by the program or by the node that gets the lengths. Only rules
-    are found that need no lengths at run time: those of constant and of equal lengths.
+    The program gives the lengths as one list, and the node that gets them refuses those that do not
+    fit; or it gives the start and the end of each part, and stops where parts do not follow each
+    other. Only rules are found that need no lengths at run time: constant and equal lengths.
     """
     found: list[tuple[int, tuple[int, ...] | None]] = []
     try:
         for dim, results, stops in outcomes(program, count):
-            given = results[0] if results is not None and not stops else []
-            found.append((dim, tuple(given) if _fits(dim, given, count) else None))
+            if results is None or stops:
+                found.append((dim, None))
+                continue
+            given = results[0] if len(results) == 1 else _between(results)
+            fits = _fits(dim, given, count)
+            if not fits and len(results) > 1:
+                return None
+            found.append((dim, tuple(given) if fits else None))
     except _NotKnownError:
         return None
     fitting = [lengths for _, lengths in found if lengths is not None]
@@ -297,6 +304,31 @@ def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None
         if fitting and all(_by_rule(rule, dim, wanted) == lengths for dim, lengths in found):
             return rule, wanted
     return None
+
+
+def _between(bounds: list[list[int]]) -> list[int]:
+    """The lengths of parts with these starts and ends; none where they do not follow each other."""
+    numbers = list(chain.from_iterable(bounds))
+    starts, ends = numbers[::2], numbers[1::2]
+    if len(numbers) != len(bounds) or starts != [0, *ends[:-1]]:
+        return []
+    return [end - start for start, end in zip(starts, ends, strict=True)]
+
+
+@lru_cache(maxsize=1024)
+def are_in_order(program: Program) -> bool:
+    """Whether a start is never behind an end, and neither outside of the dimension."""
+    try:
+        return all(
+            stops or (results is not None and _is_range(dim, *map(tuple, results)))
+            for dim, results, stops in outcomes(program, 1)
+        )
+    except _NotKnownError:
+        return False
+
+
+def _is_range(dim: int, start: tuple[int, ...], end: tuple[int, ...]) -> bool:
+    return len(start) == len(end) == 1 and 0 <= start[0] <= end[0] <= dim
 
 
 def _by_rule(rule: Rule, dim: int, given: tuple[int, ...]) -> object:

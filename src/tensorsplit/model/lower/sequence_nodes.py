@@ -50,7 +50,8 @@ class SequenceNode:
     def __init__(self, lowering: Lowering, ref: NodeRef, sequences: LoweredSequences) -> None:
         self.lowering, self.ref, self.sequences = lowering, ref, sequences
         self.node = ref.node
-        self.point = InsertionPoint(lowering, ref.node.name or ref.op_type, ref.scope, ref.node)
+        stem = ref.node.name or ref.op_type
+        self.point = InsertionPoint(lowering, stem, ref.scope, ref.node, origin=ref.node)
 
     def sequence(self, held: ir.Value | None) -> LoweredSequence:
         """What stands for a sequence (TS513 if nothing does)."""

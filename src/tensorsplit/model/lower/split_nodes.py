@@ -10,6 +10,7 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
+from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
@@ -41,7 +42,8 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
             f"{ref.path} has no check of its lengths against a dimension that is known only at"
             f" run time, and not every engine refuses those that do not fit: {error.problem}"
         )
-    pairs = zip(node.outputs, made, strict=True)
+    pairs = list(zip(node.outputs, made, strict=True))
+    inherit(point.nodes, node, pairs)
     lowering.stand_in(*((old, new) for old, new in pairs if old.name))
     lowering.changed(ref, became, *filter(must_go, lowering.limitations[node]))
     lowering.edits.retire(node)

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.errors import CANNOT_LOWER, SplitError
 from tensorsplit.model.features import features_of, is_sequence
-from tensorsplit.model.graph.building import Edits, Names
+from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import (
@@ -198,16 +198,27 @@ def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | 
 
 
 class InsertionPoint(Calculation):
-    """Makes nodes and inserts them at once, before a node that stays meanwhile, or at the end."""
+    """Makes nodes and inserts them at once, before a node that stays meanwhile, or at the end.
+
+    They are made for an origin, if there is one.
+    """
 
     def __init__(
-        self, lowering: Lowering, stem: str, scope: Scope, before: ir.Node | None = None
+        self,
+        lowering: Lowering,
+        stem: str,
+        scope: Scope,
+        before: ir.Node | None = None,
+        origin: ir.Node | None = None,
     ) -> None:
         super().__init__(lowering.names, lowering.opset, stem)
-        self.lowering, self._scope, self._before = lowering, scope, before
+        self.lowering, self._scope, self._before, self._origin = lowering, scope, before, origin
 
     def add(self, node: ir.Node) -> None:
-        """Insert a node that was made."""
+        """Insert a node that was made; it keeps what is noted of the node that it is made for."""
+        self.nodes.append(node)
+        if self._origin is not None:
+            inherit([node], self._origin)
         if self._before is None:
             self._scope.append(node)
         else:

@@ -1,0 +1,187 @@
+"""Splits whose lengths or parts are calculated, for opsets where only attributes can hold them.
+
+Before opset 10 Slice takes its bounds as attributes, and before 13 Split its lengths. What nodes
+calculate there is found by trying them (ADR 25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import onnx_ir as ir
+
+from tensorsplit.core.records import in_force
+from tensorsplit.core.resolve import Intent
+from tensorsplit.core.rules import Rule, explicit
+from tensorsplit.model.convert.conversion import Conversion
+from tensorsplit.model.graph.building import inherit
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_BOUNDS_AS_INPUTS,
+    FIRST_WITH_LENGTHS_AS_INPUT,
+    Calculation,
+)
+from tensorsplit.model.graph.nodes import NodeRef, bodies, change_inputs, constant, walk
+from tensorsplit.model.infer.calculated import are_in_order, program_of, rule_of
+
+FIRST_WITH_RANGE = 11
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A node that takes a part of its data, from a position to before another.
+
+    Attributes:
+        along: The data and the axis.
+    """
+
+    ref: NodeRef
+    along: tuple[ir.Value, int]
+    start: ir.Value
+    end: ir.Value
+
+
+def restore_splits(conversion: Conversion) -> None:
+    """Have splits be nodes again whose bounds or lengths the target can hold as attributes."""
+    refs = list(walk(conversion.model))
+    if conversion.target < FIRST_WITH_BOUNDS_AS_INPUTS:
+        for ref in refs:
+            if (ref.node.domain, ref.op_type) == ("", "Split") and ref.input(1) is not None:
+                _restore_lengths(conversion, ref)
+        for parts in _rows(filter(None, map(_part_of, refs))):
+            _restore_parts(conversion, parts)
+    else:
+        for part in filter(None, map(_part_of, refs)):
+            if part.ref.op_type == "Gather":
+                _slice_instead(conversion, part)
+    conversion.edits.finish()
+
+
+def _restore_lengths(conversion: Conversion, ref: NodeRef) -> None:
+    """Have a Split whose lengths are calculated by a rule that needs none be known by that rule."""
+    intent, (data, lengths) = conversion.facts.split(ref).intent, ref.node.inputs[:2]
+    if intent is None or intent.axis is None or data is None or lengths is None:
+        return
+    program = None
+    if constant(lengths) is None:
+        program = program_of((lengths,), data, intent.axis, conversion.facts)
+    found = program and rule_of(program, len(ref.node.outputs))
+    if found:
+        rule, given = found
+        conversion.restored[ref.node] = replace(intent, source=None, rule=rule, given=given)
+        ref.set_inputs([data])
+        _drop(conversion, [lengths])
+
+
+def _part_of(ref: NodeRef) -> _Part | None:
+    """A Slice on one axis, or a Gather of neighbours, with bounds that are calculated."""
+    node, data = ref.node, ref.input(0)
+    if node.domain != "" or data is None or len(node.outputs) != 1:
+        return None
+    if node.op_type == "Slice" and 3 <= len(node.inputs) <= 4:
+        start, end, axis = ref.input(1), ref.input(2), _number(ref.input(3))
+    elif node.op_type == "Gather" and len(node.inputs) == 2:
+        indices = node.inputs[1]
+        range_ = None if indices is None else indices.producer()
+        if range_ is None or (range_.domain, range_.op_type) != ("", "Range"):
+            return None
+        start, end, step = range_.inputs
+        axis = node.attributes.get_int("axis", 0) if _number(step) == 1 else None
+    else:
+        return None
+    if axis is None or start is None or end is None:
+        return None
+    return _Part(ref, (data, axis), start, end)
+
+
+def _number(value: ir.Value | None) -> int | None:
+    """The one element of a constant."""
+    held = constant(value)
+    return int(held.item()) if held is not None and held.size == 1 else None
+
+
+def _rows(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+    """Parts that may follow each other: each row starts at 0."""
+    rows: dict[tuple[object, ...], list[_Part]] = {}
+    for part in parts:
+        key = (part.ref.scope, part.ref.op_type, *part.along)
+        if _number(part.start) == 0:
+            if key in rows:
+                yield rows.pop(key)
+            rows[key] = [part]
+        elif key in rows:
+            rows[key].append(part)
+    yield from rows.values()
+
+
+def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
+    """Have one Split give all parts, if that is what they are."""
+    first, (data, axis) = parts[0].ref, parts[0].along
+    bounds = tuple(bound for part in parts for bound in (part.start, part.end))
+    program = program_of(bounds, data, axis, conversion.facts)
+    found = program and rule_of(program, len(parts))
+    if not found:
+        return
+    rule, given = found
+    make = Calculation(conversion.names, first.opset, first.node.name or "Split")
+    outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in parts]
+    lengths = {"split": list(given)} if rule is explicit else {}
+    as_input = first.opset >= FIRST_WITH_LENGTHS_AS_INPUT
+    make.op("Split", [data], {"axis": axis, **({} if as_input else lengths)}, outputs)
+    (node,) = make.nodes
+    pairs = [(part.ref.node.outputs[0], made) for part, made in zip(parts, outputs, strict=True)]
+    inherit([node], first.node, pairs)
+    first.scope.insert_before(first.node, node)
+    if as_input:
+        conversion.restored[node] = _intent(first.opset, axis, rule, given, len(parts))
+    _stand_in(conversion, pairs)
+    _retire(conversion, parts)
+
+
+def _intent(opset: int, axis: int, rule: Rule, given: tuple[int, ...], count: int) -> Intent:
+    """What a Split asks for whose rule is known."""
+    return Intent(in_force("Split", opset), axis, None, rule, given, count, True, None)
+
+
+def _slice_instead(conversion: Conversion, part: _Part) -> None:
+    """Have a Slice give what a Gather of neighbours gives: there is no Range at the target."""
+    (data, axis), ref = part.along, part.ref
+    program = program_of((part.start, part.end), data, axis, conversion.facts)
+    if program is None or not are_in_order(program):
+        return
+    make = Calculation(conversion.names, ref.opset, ref.node.name or "Slice")
+    start, end = (make.number(bound, ir.DataType.INT64) for bound in (part.start, part.end))
+    pairs = [(ref.node.outputs[0], make.slice(data, start, end, axis))]
+    inherit(make.nodes, ref.node, pairs)
+    ref.scope.insert_before(ref.node, make.nodes)
+    _stand_in(conversion, pairs)
+    _retire(conversion, [part])
+
+
+def _stand_in(conversion: Conversion, pairs: list[tuple[ir.Value, ir.Value]]) -> None:
+    for old, new in pairs:
+        conversion.facts.set(new, conversion.facts.of(old))
+    conversion.edits.stand_in(pairs)
+
+
+def _retire(conversion: Conversion, parts: list[_Part]) -> None:
+    """Remove nodes that nothing reads any more, and what only they read."""
+    for part in parts:
+        inputs = list(part.ref.node.inputs)
+        change_inputs(part.ref.node, {}, 0)
+        conversion.edits.retire(part.ref.node)
+        _drop(conversion, inputs[1:])
+
+
+def _drop(conversion: Conversion, values: Iterable[ir.Value | None]) -> None:
+    """Remove the nodes that calculate values, unless something else reads these."""
+    waiting = [value for value in values if value is not None]
+    while waiting:
+        value = waiting.pop()
+        node = value.producer()
+        if value.uses() or value.is_graph_output() or node is None or bodies(node):
+            conversion.drop_unused([value])
+        elif not any(other.uses() or other.is_graph_output() for other in node.outputs):
+            waiting += [each for each in node.inputs if each is not None]
+            change_inputs(node, {}, 0)
+            conversion.edits.retire(node)
