@@ -34,7 +34,11 @@ _DIMENSION = 0
 
 
 class _StopsError(Exception):
-    """The running model stops at a node, on every engine; it is of that shape otherwise."""
+    """The running model stops at a node, on every engine; it would go on with an array."""
+
+    def __init__(self, instead: Array) -> None:
+        super().__init__()
+        self.instead = instead
 
 
 class _NotKnownError(Exception):
@@ -230,7 +234,7 @@ def _calculated(program: Program, variables: list[Any]) -> Outcome:
                 made = _OPERATORS[operator](read, dict(held))
             except _StopsError as error:
                 stops.add(place)
-                made = np.zeros(error.args, np.int64)
+                made = error.instead
             except Exception:  # noqa: BLE001 - NumPy raises of many kinds for what does not fit
                 if not stops:
                     raise _NotKnownError from None
@@ -264,15 +268,15 @@ def always_fit(lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: 
 @lru_cache(maxsize=1024)
 def _always_fit(program: Program, count: int) -> bool:
     """Whether the last guard stops the model exactly where lengths do not fit."""
-    reshapes = (k for k, step in enumerate(program.steps) if step.operator == "Reshape")
-    guard = frozenset({max(reshapes, default=-1)})
     try:
-        for dim, results, stops in outcomes(program, count):
-            fits = results is not None and _fits(dim, results[0], count)
-            if (not stops and not fits) or (stops == guard and fits):
-                return False
+        found = list(outcomes(program, count))
     except _NotKnownError:
         return False
+    guard = {max(chain.from_iterable(each.stops for each in found), default=-1)}
+    for dim, results, stops in found:
+        fits = results is not None and _fits(dim, results[0], count)
+        if (not stops and not fits) or (stops == guard and fits):
+            return False
     return True
 
 
@@ -475,9 +479,18 @@ def _reshaped(inputs: Inputs, attributes: Attributes) -> Array:
     if attributes.get("allowzero") or 0 in wanted:
         raise _NotKnownError
     if not data.size and reduce(lambda a, b: a * b, wanted, 1) > 0:
-        raise _StopsError(*wanted)
+        raise _StopsError(np.zeros(wanted, np.int64))
     made: Array = data.reshape(wanted)
     return made
+
+
+def _chosen(inputs: Inputs, _: Attributes) -> Array:
+    """Of no element and several every engine refuses; so does a guard that lost its Reshape."""
+    largest = max(inputs, key=np.size)
+    if largest.size > 1 and any(not each.size for each in inputs):
+        raise _StopsError(largest)
+    condition, left, right = inputs
+    return np.where(condition, left, right)
 
 
 def _summed(inputs: Inputs, attributes: Attributes) -> Array:
@@ -553,6 +566,6 @@ _OPERATORS: Mapping[str, Callable[[Inputs, Attributes], Array]] = {
     "Unsqueeze": lambda inputs, attributes: np.expand_dims(
         inputs[0], _axes(inputs, attributes) or ()
     ),
-    "Where": _plainly(np.where),
+    "Where": _chosen,
 }
 """What the operators do that lengths are calculated with: int64 wraps around, as on engines."""
