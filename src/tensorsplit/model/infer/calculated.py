@@ -490,7 +490,7 @@ def _chosen(inputs: Inputs, _: Attributes) -> Array:
     if largest.size > 1 and any(not each.size for each in inputs):
         raise _StopsError(largest)
     condition, left, right = inputs
-    return np.where(condition, left, right)
+    return np.asarray(np.where(condition, left, right))
 
 
 def _summed(inputs: Inputs, attributes: Attributes) -> Array:

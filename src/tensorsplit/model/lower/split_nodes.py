@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed
@@ -12,7 +15,7 @@ from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, is_vendor_split
+from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import must_go
 
@@ -35,18 +38,32 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
         held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
         if held is None:
             raise refusal(error.problem, error.fix) from None
-        made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in node.outputs]
-        point.op("Split", [data], {"axis": axis, **held}, made)
-        became = "Split"
         lowering.report.note(
             f"{ref.path} has no check of its lengths against a dimension that is known only at"
             f" run time, and not every engine refuses those that do not fit: {error.problem}"
         )
+        attributes = {"axis": axis, **held}
+        if is_onnx_split(node) and _is_written(node, attributes):
+            return
+        made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in node.outputs]
+        point.op("Split", [data], attributes, made)
+        became = "Split"
     pairs = list(zip(node.outputs, made, strict=True))
     inherit(point.nodes, node, pairs)
     lowering.stand_in(*((old, new) for old, new in pairs if old.name))
     lowering.changed(ref, became, *filter(must_go, lowering.limitations[node]))
     lowering.edits.retire(node)
+
+
+def _is_written(node: ir.Node, attributes: Mapping[str, Any]) -> bool:
+    """Whether a node has these attributes already, no input but the data, and named outputs."""
+    held = {name: _plain(each.value) for name, each in node.attributes.items()}
+    is_named = all(value.name for value in node.outputs)
+    return is_named and {"axis": 0} | held == attributes and len(node.inputs) == 1
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 _NAMES = {"Split": "Split with explicit lengths", "Gather": "Gather", "Slice": "Slice"}
