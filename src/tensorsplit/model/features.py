@@ -80,6 +80,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sequence_in_body": "takes a sequence into a body, or gives one out",
         "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
         " only",
+        "sequence_in_body_before_13": "takes a sequence into a body, or gives one out, at an opset"
+        " where bodies take tensors only",
         "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
@@ -134,6 +136,10 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     return isinstance(facts.of(value), Sequence) or type(value.type) is ir.SequenceType
 
 
+_FIRST_WITH_SEQUENCES_IN_BODIES = 13
+"""From here on If and Loop take sequences and give them out."""
+
+
 def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Features:
     """Find what of `NODE_FEATURES` holds; nothing of nodes on neither splits nor sequences.
 
@@ -157,6 +163,8 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
     found: Features = {}
     if has_sequences and node.op_type in _BODIES:
         found = {"operator": node.op_type, "sequence_in_body": True}
+        if ref.opset < _FIRST_WITH_SEQUENCES_IN_BODIES:
+            found["sequence_in_body_before_13"] = True
     elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
         found = {"operator": node.op_type} | dict(_of_sequences(ref, facts, seen))
     if own and node.op_type in _WITH_STRINGS:

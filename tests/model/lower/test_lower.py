@@ -284,6 +284,63 @@ def test_a_tensor_of_another_rank_than_an_unknown_number_of_others_is_refused(
         lower(Case("misfit", 13, text).model, target="portable")
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize(
+    ("x", "w"), [("float[]", "float[2,3]"), ("float[]", "float[]"), ("float[N,3]", "float[]")]
+)
+def test_a_tensor_of_a_rank_that_is_not_known_is_not_put_beside_others(
+    x: str, w: str, target: str
+) -> None:
+    text = f"g ({x} x, {w} w, int64 p) => (float[A,B] y) {{ s = SplitToSequence(x)"
+    text += "  t = SequenceInsert(s, w)  y = SequenceAt(t, p) }"
+    with refused("TS513", "graph/SequenceInsert[1]", "not known"):
+        lower(Case("unranked", 13, text).model, target=target)
+
+
+SEQUENCES_IN_BODIES = {
+    "Loop": "Loop(trip, yes, s) <body = b (int64 i, bool c, seq(float[A,4]) p) => (bool d,"
+    " seq(float[A,4]) q) { d = Identity(c)  a = SequenceAt(p, i)  q = SequenceInsert(p, a) }>",
+    "If": "If(yes) <then_branch = t () => (seq(float[A,4]) p) { p = SequenceErase(s) },"
+    " else_branch = e () => (seq(float[A,4]) q) { q = SequenceErase(s, trip) }>",
+}
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+@pytest.mark.parametrize("opset", [11, 12, 13])
+@pytest.mark.parametrize("name", SEQUENCES_IN_BODIES)
+def test_before_opset_13_no_sequence_goes_into_a_body(name: str, opset: int) -> None:
+    text = "g (float[N,4] x) => (float[M,4] y) <int64 trip = {2}, bool yes = {1}>"
+    text += f" {{ s = SplitToSequence(x)  t = {SEQUENCES_IN_BODIES[name]}"
+    text += "  y = ConcatFromSequence<axis=0>(t) }"
+    case = Case(name, opset, text)
+    made = lower(case.model, target="onnxruntime")
+    onnx.checker.check_model(made, full_check=True)
+    x = case.inputs()["x"]
+    expected = np.concatenate([x, x[:2]]) if name == "Loop" else x[:-1]
+    assert np.array_equal(run(made, {"x": x}, engine="onnxruntime")["y"], expected)
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed")
+@pytest.mark.parametrize("dim", ["7", "N"])
+@pytest.mark.parametrize("opset", [2, 5, 6, 8, 9, 10, 11, 12])
+def test_strings_at_old_opsets_are_split_right_or_refused(opset: int, dim: str) -> None:
+    """OpenVINO's Split of strings ends the process (D17)."""
+    text = f"g (string[{dim},4] x) => (string[3,4] a, string[4,4] b)"
+    case = Case("strings", opset, f"{text} {{ a, b = Split<axis=0, split=[3,4]>(x) }}")
+    if opset < 6 or (dim == "N" and opset < 11):
+        with refused("TS513", f"opset {opset}", "convert to opset"):
+            lower(case.model, target="openvino")
+        return
+    made = lower(case.model, target="openvino")
+    onnx.checker.check_model(made, full_check=True)
+    x = case.inputs()["x"]
+    found = run(made, {"x": x}, engine="openvino")
+    assert np.array_equal(found["a"], x[:3])
+    assert np.array_equal(found["b"], x[3:])
+
+
 def test_a_sequence_that_leaves_the_model_is_refused_with_the_reason() -> None:
     with refused("TS513", "sequence", "output"):
         lower(BY_NAME["sequence_output"].model, target="openvino")

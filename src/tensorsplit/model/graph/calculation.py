@@ -31,6 +31,9 @@ FIRST_WITH_LENGTHS_AS_INPUT = 13
 FIRST_WITH_BOUNDS_AS_INPUTS = 10
 """From here on Slice takes its bounds as inputs."""
 
+_FIRST_WITH_INTEGER_CONSTANTS = 9
+_FIRST_WITH_NUMBERED_TYPES = 6
+_FIRST_WITH_RANGE = 11
 _FIRST_WITH_INTEGER_MAX = 12
 _FIRST_WITH_AXES_AS_INPUT = 13
 _FIRST_WITH_EMPTY_SHAPES = 14
@@ -98,6 +101,10 @@ class Calculation(Maker[ir.Value]):
     def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""
         array = np.array(value, dtype)
+        if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and array.dtype == np.int64:
+            name = self.opset < _FIRST_WITH_NUMBERED_TYPES
+            to = ir.DataType.INT64.name if name else int(ir.DataType.INT64)
+            return self.op("Cast", [self.constant(value, np.float64)], {"to": to})
         # Said in full: what onnx-ir finds out for itself costs more than the node
         shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
         tensor = ir.Tensor(array, element, shape=shape)
@@ -222,11 +229,12 @@ class Calculation(Maker[ir.Value]):
         `are_checked` says whether the nodes that calculate the lengths do so already.
 
         Raises:
-            SplitError: TS310 before opset 10.
+            SplitError: TS310 before opset 10; before opset 11 where they are taken by index.
         """
         limits = bounds(dim, lengths, count, are_checked=are_checked)
-        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not all(map(are_known, limits)):
-            raise _unknown_before_running(self.opset, are_given=isinstance(lengths, Formula))
+        first = _FIRST_WITH_RANGE if by_index else FIRST_WITH_BOUNDS_AS_INPUTS
+        if self.opset < first and not all(map(are_known, limits)):
+            raise _unknown_before_running(self.opset, first, are_given=isinstance(lengths, Formula))
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
 
     def slice(
@@ -341,21 +349,23 @@ class Calculation(Maker[ir.Value]):
         return self.op("Constant", [], {"value": held})
 
 
-def _unknown_before_running(opset: int, *, are_given: bool) -> SplitError:
+def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> SplitError:
     """What is said of parts that are Slice nodes where these take no bounds as inputs.
 
     The lengths are given, or follow from the dimension, which is not known either.
     """
-    first = FIRST_WITH_BOUNDS_AS_INPUTS
     unknown = "lengths follow from the dimension that is split, which is"
     mend = "declare that dimension as a number"
+    reason = (
+        "Split takes lengths as an attribute; Slice, too, takes its bounds as attributes before"
+    )
+    reason = f"{reason} {first}" if first < _FIRST_WITH_RANGE else f"Range is there from {first} on"
     if are_given:
         unknown = "lengths are"
         mend = "give the lengths as a constant; where they are calculated from dimensions, it is"
         mend += " enough to declare those as numbers"
     return SplitError(
         CANNOT_EXPRESS,
-        f"not expressible at opset {opset}: the {unknown} known only at run time, and Split takes"
-        f" lengths as an attribute; Slice, too, takes its bounds as attributes before {first}",
+        f"not expressible at opset {opset}: the {unknown} known only at run time, and {reason}",
         f"convert to opset {first} or newer, or {mend}",
     )

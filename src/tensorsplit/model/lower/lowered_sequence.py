@@ -412,12 +412,13 @@ def layout_for(fact: Sequence, sequences: Iterable[LoweredSequence]) -> Layout:
     They stay as they lie where their tensors are sure to fit. Only those of a known number of
     tensors can be laid out along another axis.
     """
-    given = [(each, each.packed) for each in sequences if each.packed is not None]
+    alike = tuple(sequences)
+    given = [(each, each.packed) for each in alike if each.packed is not None]
     bound = [packed for each, packed in given if each.parts is None]
     lying = bound or [packed for _, packed in given]
     layouts = {packed.layout for packed in lying}
     known = {packed.rank for packed in lying} - {None}
-    if fact.part is None and not known and len(layouts) == 1:
+    if fact.part is None and not known and len(layouts) == 1 and len(given) == len(alike):
         return layouts.pop()
     if fact.part is None or known - {len(fact.part)}:
         raise refusal(

@@ -168,8 +168,9 @@ def _insert(step: SequenceNode) -> Result:
     assert tensor is not None  # noqa: S101 - the input is required
     if parts is not None and place is not None:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
-    is_ranked = step.lowering.facts.tensor(tensor).shape is not None
-    packed, make = step.packed(step.fact if is_ranked else step.given.fact), step.point
+    beside = LoweredSequence(step.fact, (tensor,))
+    packed = step.given.in_layout(layout_for(step.fact, [step.given, beside]), step.point)
+    make = step.point
     new = piece(make, tensor, packed.layout)
     where = step.position(packed.count, behind=1)
     if where is packed.count:

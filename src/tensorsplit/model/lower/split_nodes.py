@@ -36,7 +36,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
         if error.kind is not CANNOT_EXPRESS:
             raise
         held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
-        if held is None:
+        if held is None or lowering.takes_by_index(data):
             raise refusal(error.problem, error.fix) from None
         lowering.report.note(
             f"{ref.path} has no check of its lengths against a dimension that is known only at"

@@ -32,6 +32,9 @@ from tensorsplit.model.profiles import Limitation, Profile, must_go
 _OPSET, _IR_VERSION = 18, 8
 """The opset of ONNX's own domain in a graph that has none; the IR version has functions, too."""
 
+_FIRST_WITH_INDICES = 6
+"""From here on engines read the Cast that makes integers before opset 9, where constants are."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoweredNode:
@@ -234,6 +237,9 @@ class InsertionPoint(Calculation):
     ) -> list[ir.Value]:
         """As `parts`, in the way that the target was measured to do right."""
         by_index = self.lowering.takes_by_index(data)
+        if by_index and self.opset < _FIRST_WITH_INDICES:
+            problem = f"opset {self.opset} has no integers to take elements by"
+            raise refusal(problem, "convert to opset 9 or newer")
         checks_sum = self.lowering.limitation("computed_lengths") is None
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
