@@ -120,3 +120,24 @@ def test_splits_behind_a_squeeze_with_axes_from_the_back_are_right() -> None:
     for each in (made, ts.convert(made, opset=13)):
         got = ts.run(each, {"x": x})
         np.testing.assert_array_equal(got["e"], x[:, 2:, 0])
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "expected"),
+    [(-9, -9, -1, ("N",)), (9, -9, -1, (3, "M", "N")), (0, 9, 2, ("N", 3)), (-1, 0, -1, (3, "M"))],
+)
+def test_elements_of_a_slice_are_those_that_run_takes(
+    start: int, end: int, step: int, expected: tuple[Any, ...]
+) -> None:
+    """Backwards a start before the first element is that element."""
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Slice", "s start end _ step", "part"),
+        node("ConstantOfShape", "part", "y"),
+    ]
+    bounds = {"start": [start], "end": [end], "step": [step]}
+    constants = [tensor(name, items) for name, items in bounds.items()]
+    made = model(graph(nodes, [value("x", FLOAT, ("N", "M", 3))], ["y"], constants), 13)
+    assert shapes(made)["y"] == expected
+    got = ts.run(made, {"x": np.zeros((5, 4, 3), np.float32)})["y"]
+    assert got.shape == tuple({"N": 5, "M": 4}.get(dim, dim) for dim in expected)
