@@ -428,7 +428,7 @@ def tiled(made: ShapeModel) -> None:
 
     def repeated(held: Any, counts: Any) -> Any:
         checked(counts)
-        checked(np.array(held.shape, object) * counts)
+        checked(np.maximum(held.shape, 1).astype(object) * np.maximum(counts, 1))
         return np.tile(held, counts)
 
     made.add_tensor(rank, "Tile", [name, made.several(rank)], repeated)
