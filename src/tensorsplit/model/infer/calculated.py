@@ -356,12 +356,17 @@ def _samples(program: Program, count: int) -> Iterator[list[Any]]:
         yield from ([dim] for dim in dims)
         return
     random = Random(0)  # noqa: S311 - the same numbers each time
-    few = dims if len(dims) < 12 else [*dims[:8], *dims[-4:]]
-    for dim in few if program.dim is None else dims * 4:
-        kinds = [list(_of_variable(kind, dim, count, constants)) for kind in program.variables[1:]]
-        for at in range(_ROUNDS + max(map(len, kinds))):
-            others = (k[at] if at < len(k) and len(kinds) == 1 else random.choice(k) for k in kinds)
-            yield [dim, *others]
+    others = program.variables[1:]
+    are_few = all(kind == "dimension" for kind in others)  # lists take many values for each one
+    if not are_few and program.dim is None:
+        near = [number for number in constants[:8] if number >= 0]
+        dims = list(dict.fromkeys([*dims[:8], *near, *dims[-4:]]))
+    for dim in dims if program.dim is None else dims * 4:
+        kinds = [list(_of_variable(kind, dim, count, constants)) for kind in others]
+        for at in range(2 if are_few else _ROUNDS + max(map(len, kinds))):
+            in_turn = len(kinds) == 1 and not are_few
+            values = (k[at] if at < len(k) and in_turn else random.choice(k) for k in kinds)
+            yield [dim, *values]
 
 
 def _constants(program: Program) -> list[int]:
