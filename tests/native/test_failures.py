@@ -232,13 +232,7 @@ def refuse(memory, tensor):
     asked.append(memory)
     if sys.argv[1] == "True":
         Deleter(Managed.from_address(memory).deleter)(memory)
-    raise_error(MemoryError)
-    return -1
-
-def raise_error(kind):
-    # a callback can't leave an exception behind, so C does
-    ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_char_p)(
-        ("PyErr_SetString", ctypes.pythonapi))(kind, b"refused")
+    return -1  # without an exception, which a callback can't leave behind
 
 name = b"dlpack_exchange_api"
 get, make = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
@@ -255,10 +249,7 @@ import tensorsplit as ts
 pool = ts.BufferPool(1 << 24)
 x = torch.rand(300, 400)
 for _ in range(4):
-    try:
-        ts.split(x, [100, 300], axis=1, out=pool)
-    except (MemoryError, SystemError) as error:
-        pass
+    ts.split(x, [100, 300], axis=1, out=pool)  # as Python does it, where the kernel can't
     assert pool.in_use_bytes == 0 or not asked, pool
 assert asked
 print("fine")
