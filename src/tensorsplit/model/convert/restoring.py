@@ -1,7 +1,7 @@
 """Splits whose lengths or parts are calculated, for opsets where only attributes can hold them.
 
 Before opset 10 Slice takes its bounds as attributes, and before 13 Split its lengths. What nodes
-calculate there is found by trying them (ADR 25).
+calculate there is found by trying them (ADR 26).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a model calculates for a split, found by calculating it for many dimensions and lists.
 
 Lengths that lowering guards are known again by what their nodes do, and not by how these look, so
-that other tools may fold and merge them (ADR 25).
+that other tools may fold and merge them (ADR 26).
 """
 
 from __future__ import annotations
