@@ -321,3 +321,111 @@ def test_data_that_tile_1_does_not_take_are_not_joined_without_end() -> None:
     made = model(graph([node("Tile", "x n", "y")], inputs, "y", constants), 13)
     with refused("TS512", "Tile", "INT64 65 times"):
         convert(made, opset=5)
+
+
+SIGNAL = RNG.uniform(-2, 2, (2, 8, 6, 1)).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [None, 1, 2])
+@pytest.mark.parametrize(("opset", "target"), [(17, 20), (19, 22), (20, 17), (20, 19)])
+def test_the_axis_of_dft_is_kept(opset: int, target: int, axis: int | None) -> None:
+    """It is an attribute before opset 20, by default 1, and then an input, by default -2."""
+    constants = [] if opset < 20 or axis is None else [tensor("a", axis)]
+    written = {} if opset >= 20 or axis is None else {"axis": axis}
+    dft = node("DFT", "x _ a" if constants else "x", "y", **written)
+    inputs, y = [value("x", FLOAT, SIGNAL.shape)], [value("y", FLOAT, [None] * 4)]
+    there = converted(model(graph([dft], inputs, y, constants), opset), target)
+    default = 1 if opset < 20 else 2
+    wanted = np.fft.fft(SIGNAL[..., 0], axis=default if axis is None else axis)
+    (found,) = outputs(there, x=SIGNAL)
+    np.testing.assert_allclose(found[..., 0] + 1j * found[..., 1], wanted, rtol=1e-4, atol=1e-4)
+
+
+REGIONS = {
+    "x": np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4),
+    "r": np.array([[0, 0, 2, 2]], np.float32),
+    "b": np.array([0]),
+}
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "mode", "found"),
+    [
+        (10, 16, None, 5),  # the pixel at (1, 1), the middle of the region
+        (10, 22, None, 5),
+        (16, 10, "output_half_pixel", 5),
+        (16, 22, "half_pixel", 2.5),  # the middle of the first four
+        (16, 22, None, 2.5),
+        (16, 10, "half_pixel", None),
+        (16, 10, None, None),
+    ],
+)
+def test_roi_align_keeps_where_its_regions_start(
+    opset: int, target: int, mode: str | None, found: float | None
+) -> None:
+    """Before opset 16 no half of a pixel is taken off; since then it is, if nothing is written."""
+    written = {} if mode is None else {"coordinate_transformation_mode": mode}
+    sizes = {"output_height": 1, "output_width": 1, "sampling_ratio": 1}
+    align = node("RoiAlign", "x r b", "y", **sizes, **written)
+    kinds = (FLOAT, FLOAT, INT64)
+    inputs = [
+        value(name, kind, data.shape)
+        for (name, data), kind in zip(REGIONS.items(), kinds, strict=True)
+    ]
+    made = model(graph([align], inputs, [value("y", FLOAT, [None] * 4)]), opset)
+    if found is None:
+        with refused("TS512", "RoiAlign", "output_half_pixel"):
+            convert(made, target)
+        return
+    assert outputs(converted(made, target), **REGIONS)[0].item() == found
+
+
+@pytest.mark.parametrize(("axis", "place"), [(None, 2), (-1, 2), (-2, 1), (-3, 0), (1, 1)])
+@pytest.mark.parametrize("target", [1, 9, 10])
+def test_top_k_counts_its_axis_from_the_front_before_opset_11(
+    target: int, axis: int | None, place: int
+) -> None:
+    top = node("TopK", "x k", "y i", axis=axis)
+    y = [value("y", FLOAT, [None] * 3), value("i", INT64, [None] * 3)]
+    made = model(graph([top], [value("x", FLOAT, X.shape)], y, [tensor("k", [2])]), 11)
+    there = converted(made, target)
+    written = {entry.name: entry.i for entry in there.graph.node[-1].attribute}
+    assert written.get("axis", 2) == place
+    wanted = -np.sort(-X, place).take(range(2), place)
+    np.testing.assert_array_equal(outputs(converted(there, 13), x=X)[0], wanted)
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(("opset", "target"), [(19, 22), (22, 19)])
+@pytest.mark.parametrize(
+    ("size", "stride", "gap", "pad", "is_kept"),
+    [
+        *((2, 2, 1, 0, True), (2, 3, 1, 0, False), (2, 1, 1, 1, True), (2, 2, 1, 1, False)),
+        *((2, 3, 2, 0, True), (2, 4, 2, 0, False), (3, 2, 1, 1, True), (3, 3, 1, 1, False)),
+    ],
+)
+def test_the_last_window_of_a_pool_starts_in_the_data(
+    op_type: str, opset: int, target: int, size: int, stride: int, gap: int, pad: int, is_kept: bool
+) -> None:
+    """One that might start in the padding at the end is left out since opset 22 only."""
+    shape = {"kernel_shape": [size], "strides": [stride], "dilations": [gap], "pads": [0, pad]}
+    pool = node(op_type, "x", "y", **shape, ceil_mode=1)
+    y = [value("y", FLOAT, [None] * 3)]
+    made = model(graph([pool], [value("x", FLOAT, (1, 1, "N"))], y), opset)
+    if not is_kept:
+        with refused("TS512", op_type, "last window"):
+            convert(made, target)
+        return
+    there = converted(made, target)
+    for length in range(4, 10):
+        x = RNG.uniform(-2, 2, (1, 1, length)).astype(np.float32)
+        np.testing.assert_array_equal(outputs(there, x=x)[0], outputs(made, x=x)[0])
+
+
+def test_an_overridable_initializer_is_no_attribute() -> None:
+    """D20: what may be fed can't become an attribute, whatever its default is."""
+    k = tensor("k", [2])
+    top = node("TopK", "x k", "y i")
+    whole = graph([top], [value("x", FLOAT, X.shape), value("k", INT64, [1])], ["y", "i"], [k])
+    with refused("TS512", "TopK", "graph/TopK[0]"):
+        convert(model(whole, 11), 9)

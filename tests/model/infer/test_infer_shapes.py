@@ -10,6 +10,7 @@ import onnx_ir as ir
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto
 
+import tensorsplit as ts
 from tensorsplit.model.check.checker import check
 from tensorsplit.model.infer.filling import infer_shapes
 from tests.model.build import (
@@ -174,6 +175,41 @@ SEQUENCES: dict[str, tuple[list[NodeProto], dict[str, Any], tuple[Any, ...]]] = 
         {"s": 3},
         (2, "N", 3, 4),
     ),
+    "parts stacked, as the last axis": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("ConcatFromSequence", "q", "y", axis=3, new_axis=1),
+        ],
+        {"s": 3},
+        ("N", 3, 4, 2),
+    ),
+    "parts stacked, counted from the back": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("ConcatFromSequence", "q", "y", axis=-4, new_axis=1),
+        ],
+        {"s": 3},
+        (2, "N", 3, 4),
+    ),
+    "some part erased": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("SequenceErase", "q any", "r"),
+            node("ConcatFromSequence", "r", "y", axis=0, new_axis=1),
+        ],
+        {"s": 2},
+        (2, "N", 2, 4),
+    ),
+    "a part put in somewhere": (
+        [
+            node("SplitToSequence", "x s", "q", axis=1),
+            node("SequenceAt", "q any", "part"),
+            node("SequenceInsert", "q part any", "r"),
+            node("ConcatFromSequence", "r", "y", axis=0, new_axis=1),
+        ],
+        {"s": 2},
+        (4, "N", 2, 4),
+    ),
     "a sequence made by hand": (
         [
             node("SequenceConstruct", "x x x", "q"),
@@ -198,7 +234,9 @@ SEQUENCES: dict[str, tuple[list[NodeProto], dict[str, Any], tuple[Any, ...]]] = 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_through_sequences(name: str) -> None:
     nodes, initializers, expected = SEQUENCES[name]
-    assert shapes(simple(*nodes, outputs="y", **initializers))["y"] == expected
+    made = simple(*nodes, outputs="y", **initializers)
+    made.graph.input.append(value("any", INT64, ()))
+    assert shapes(made)["y"] == expected
 
 
 def lengths_from_the_shape(index: int, divisor: int) -> ModelProto:
@@ -281,6 +319,17 @@ def test_an_overridable_initializer_is_no_constant() -> None:
     assert shapes(made)["a"] == ("N", None, 4)
 
 
+def test_what_is_computed_of_an_overridable_initializer_is_not_known() -> None:
+    """Its default, of which no Split could be right, is no reason to refuse one."""
+    nodes = [node("Add", "s zero", "t"), node("Split", "x t", "a b", axis=1)]
+    inputs = [X, value("s", INT64, (2,))]
+    made = graph(nodes, inputs, ["a", "b"], [tensor("s", [2, 5]), tensor("zero", [0, 0])])
+    assert shapes(model(made))["a"] == ("N", None, 4)
+    x = np.arange(24, dtype=np.float32).reshape(1, 6, 4)
+    got = ts.run(model(made), {"x": x, "s": np.array([1, 5])})
+    np.testing.assert_array_equal(got["a"], x[:, :1])
+
+
 def test_a_loop_keeps_what_every_round_keeps() -> None:
     body = graph(
         [
@@ -328,6 +377,68 @@ def test_a_scan_runs_along_its_axis() -> None:
         )
     )
     assert shapes(made)["y"] == (6, "N", 2)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("place", [0, 1, 2, -1, -2, -3])
+def test_a_scan_stacks_along_the_axis_that_is_given(axis: int, place: int) -> None:
+    body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
+    axes = {"scan_input_axes": [axis], "scan_output_axes": [place]}
+    found = shapes(
+        simple(node("Scan", "x", "y", body=body, num_scan_inputs=1, **axes), outputs="y")
+    )
+    rest = ["N", 6, 4]
+    length = rest.pop(axis)
+    rest.insert(place % 3, length)
+    assert found["y"] == tuple(rest)
+
+
+@pytest.mark.parametrize("place", [3, -4])
+def test_an_axis_that_the_outputs_of_a_scan_lack_leaves_them_open(place: int) -> None:
+    body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
+    scan = node("Scan", "x", "y", body=body, num_scan_inputs=1, scan_output_axes=[place])
+    assert shapes(simple(scan, outputs="y"))["y"] is None
+
+
+def test_a_scan_of_opset_8_has_a_batch() -> None:
+    """Its first axis is the batch, and the second the one along which it goes."""
+    nodes = [node("Add", "state row", "next"), node("Neg", "row", "r")]
+    body = graph(nodes, [untyped("state"), untyped("row")], ["next", "r"])
+    scan = node("Scan", "_ start x", "last y", body=body, num_scan_inputs=1)
+    inputs = [value("x", FLOAT, ("B", 5, 4)), value("start", FLOAT, ("B", 4))]
+    made = graph([scan], inputs, ["last", "y"])
+    assert shapes(model(made, 8)) == {"last": ("B", 4), "y": ("B", 5, 4)}
+    made.node[0].input[:] = ["start", "x"]  # since opset 9 there is none: 4 by 5 by 4
+    body.node[0].op_type = "Mul"
+    assert shapes(model(made, 9))["y"] == ("B", 5, 4)
+
+
+@pytest.mark.parametrize(("trips", "rounds"), [(2, 2), (1, 1), (0, 0), (-1, 0), (-3, 0)])
+def test_a_loop_with_a_trip_count_below_0_has_no_rounds(trips: int, rounds: int) -> None:
+    body = graph(
+        [node("Identity", "go", "on"), node("Neg", "x", "r")],
+        [value("i", INT64, ()), value("go", BOOL, ())],
+        ["on", value("r", FLOAT, ("N", 6, 4))],
+    )
+    made = simple(node("Loop", "trips _", "y", body=body), outputs="y", trips=trips)
+    assert shapes(made)["y"] == (rounds, "N", 6, 4)
+    x = np.ones((2, 6, 4), np.float32)
+    assert ts.run(made, {"x": x})["y"].shape[0] == rounds
+
+
+@pytest.mark.parametrize("trips", [0, 1, -1])
+def test_a_wrong_split_is_refused_in_a_loop_that_has_rounds(trips: int) -> None:
+    body = graph(
+        [node("Identity", "go", "on"), node("Split", "x s", "p q", axis=1)],
+        [value("i", INT64, ()), value("go", BOOL, ())],
+        ["on", "p"],
+    )
+    made = simple(node("Loop", "trips _", "y", body=body), outputs="y", trips=trips, s=[1, 2])
+    if trips < 1:
+        assert shapes(made)["y"] is None
+        return
+    with refused("TS302", "graph/Loop[0].body/Split[1]"):
+        infer_shapes(made)
 
 
 def test_each_call_of_a_function_has_shapes_of_its_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import onnx
 import pytest
 
 import tensorsplit as ts
-from tests.model.build import FLOAT, INT64, graph, model, node, tensor, value
+from tests.model.build import FLOAT, INT64, graph, model, node, tensor, untyped, value
 from tests.model.infer.test_infer_shapes import shapes
 
 
@@ -141,3 +142,118 @@ def test_elements_of_a_slice_are_those_that_run_takes(
     assert shapes(made)["y"] == expected
     got = ts.run(made, {"x": np.zeros((5, 4, 3), np.float32)})["y"]
     assert got.shape == tuple({"N": 5, "M": 4}.get(dim, dim) for dim in expected)
+
+
+SIGNAL = {"x": (2, 8, 6, 1)}
+TRANSPOSED = {"x": (7, 4, 5), "w": (4, 3, 3)}
+
+
+@pytest.mark.parametrize(
+    ("opset", "op", "inputs", "constants", "expected"),
+    [
+        # 4 steps of 2 and a kernel of 3 with gaps of 1
+        (11, node("ConvTranspose", "x w", "y", strides=[2], dilations=[2]), TRANSPOSED, {}, 13),
+        (
+            11,
+            node("ConvTranspose", "x w", "y", strides=[2], output_padding=[1]),
+            TRANSPOSED,
+            {},
+            12,
+        ),
+        (11, node("ConvTranspose", "x w", "y", strides=[2], pads=[1, 2]), TRANSPOSED, {}, 8),
+        (11, node("ConvTranspose", "x w", "y", output_shape=[9]), TRANSPOSED, {}, 9),
+        (11, node("ConvTranspose", "x w", "y", group=2), TRANSPOSED, {}, (7, 6, 7)),
+        # 5 of 8 frequencies, or 4 of 6: the axis is 1 before opset 20, and the last but one since
+        (17, node("DFT", "x", "y", onesided=1), SIGNAL, {}, (2, 5, 6, 2)),
+        (19, node("DFT", "x", "y", onesided=1), SIGNAL, {}, (2, 5, 6, 2)),
+        (20, node("DFT", "x", "y", onesided=1), SIGNAL, {}, (2, 8, 4, 2)),
+        (17, node("DFT", "x", "y", onesided=1, axis=2), SIGNAL, {}, (2, 8, 4, 2)),
+        (20, node("DFT", "x _ a", "y", onesided=1), SIGNAL, {"a": -3}, (2, 5, 6, 2)),
+        (17, node("DFT", "x n", "y"), SIGNAL, {"n": 5}, (2, 5, 6, 2)),
+        (20, node("DFT", "x n", "y"), SIGNAL, {"n": 5}, (2, 8, 5, 2)),
+        (
+            *(20, node("DFT", "x", "y", onesided=1, inverse=1)),
+            *({"x": (2, 8, 4, 2)}, {}, (2, 8, 6, 1)),
+        ),
+        (17, node("STFT", "x s _ n", "y"), {"x": (2, 9, 1)}, {"s": 3, "n": 4}, (2, 2, 3, 2)),
+        (9, node("TopK", "x", "y i", k=3, axis=-2), {"x": ("N", 5, 7)}, {}, ("N", 3, 7)),
+        (11, node("OneHot", "x d v", "y"), {"x": ("N", 5)}, {"d": 3, "v": [0, 1]}, ("N", 5, 3)),
+    ],
+)
+def test_the_shape_after_one_node(
+    opset: int, op: onnx.NodeProto, inputs: Any, constants: Any, expected: Any
+) -> None:
+    given = [value(name, FLOAT, dims) for name, dims in inputs.items()]
+    held = [tensor(name, items) for name, items in constants.items()]
+    found = shapes(model(graph([op], given, ["y"], held), opset))["y"]
+    assert found == ((7, 3, expected) if isinstance(expected, int) else expected)
+
+
+@pytest.mark.parametrize("opset", [10, 11, 24])
+@pytest.mark.parametrize(("axis", "place"), [(None, 2), (0, 0), (1, 1), (-1, 2), (-2, 1), (-3, 0)])
+def test_the_largest_of_a_number_with_a_name(opset: int, axis: int | None, place: int) -> None:
+    nodes = [node("Shape", "p", "k"), node("TopK", "x k", "y i", axis=axis)]
+    inputs = [value("x", FLOAT, ("N", 5, "M")), value("p", FLOAT, ("K",))]
+    expected = ["N", 5, "M"]
+    expected[place] = "K"
+    if axis is not None and axis < 0 and opset < 11:
+        return  # before opset 11 axes are counted from the front
+    assert shapes(model(graph(nodes, inputs, ["y", "i"]), opset))["y"] == tuple(expected)
+
+
+def starts(side: int, reach: int, stride: int, pads: Any, ceil: int, opset: int) -> list[int]:
+    """Return where the windows of a pool start: each ends in the data or their padding.
+
+    With `ceil_mode` there is one more if something is left, since opset 22 if it starts before
+    the padding at the end.
+    """
+    before, after = pads
+    found = list(range(-before, side + after - reach + 1, stride))
+    more = len(found) * stride - before
+    is_left = not found or found[-1] + reach < side + after
+    return [*found, more] if ceil and is_left and (opset < 22 or more < side) else found
+
+
+@pytest.mark.parametrize("opset", [12, 22])
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
+def test_the_windows_of_pools(op_type: str, opset: int) -> None:
+    """As many are inferred as there are, and as many there are as `run` gives."""
+    side, nodes, lengths = 6, list[onnx.NodeProto](), list[list[int]]()
+    for size, stride, gap, pads, ceil in product(
+        *((1, 2, 3), (1, 2, 3), (1, 2), ((0, 0), (0, 1), (1, 0), (1, 1), (0, 2)), (0, 1))
+    ):
+        reach = (size - 1) * gap + 1
+        has_gaps = op_type == "MaxPool" or opset >= 19
+        has_ceil = op_type != "LpPool" or opset >= 18
+        if max(pads) >= size or (gap > 1 and not has_gaps) or (ceil and not has_ceil):
+            continue
+        written: dict[str, Any] = {"kernel_shape": [size], "strides": [stride], "pads": pads}
+        written |= {"dilations": [gap]} if has_gaps else {}
+        written |= {"ceil_mode": ceil} if has_ceil else {}
+        nodes.append(node(op_type, "x", f"y{len(nodes)}", **written))
+        lengths.append(starts(side, reach, stride, pads, ceil, opset))
+    names = [each.output[0] for each in nodes]
+    made = model(graph(nodes, [value("x", FLOAT, (1, 1, side))], map(untyped, names)), opset)
+    inferred, x = shapes(made), np.random.default_rng(1).random((1, 1, side), np.float32)
+    ran = ts.run(made, {"x": x})
+    for each, places in zip(nodes, lengths, strict=True):
+        is_beyond = opset < 22 and bool(places) and places[-1] >= side  # engines differ
+        assert inferred[each.output[0]] == (1, 1, None if is_beyond else len(places)), each
+        assert ran[each.output[0]].shape == (1, 1, len(places)), each
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    ("padding", "stride", "length"),
+    [
+        *(("VALID", 1, 5), ("VALID", 2, 3), ("VALID", 3, 2), ("VALID", 4, 2)),
+        *(("SAME_UPPER", 1, 7), ("SAME_LOWER", 2, 4), ("SAME_UPPER", 3, 3), ("SAME_LOWER", 4, 2)),
+    ],
+)
+def test_the_windows_of_padding_that_follows(
+    op_type: str, padding: str, stride: int, length: int
+) -> None:
+    op = node(op_type, "x", "y", auto_pad=padding, kernel_shape=[3], strides=[stride])
+    assert shape_after(19, op, 1, 1, 7) == (1, 1, length)
+    made = model(graph([op], [value("x", FLOAT)], ["y"]), 19)
+    assert ts.run(made, {"x": np.ones((1, 1, 7), np.float32)})["y"].shape == (1, 1, length)

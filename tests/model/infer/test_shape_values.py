@@ -243,3 +243,78 @@ def _dims(entry: onnx.ValueInfoProto) -> list[Any]:
 
 def _number(dim: Any, names: dict[str, int]) -> Any:
     return ir.SymbolicDim(dim).evaluate(names) if isinstance(dim, str) else dim
+
+
+LAST32, LAST64 = 2**31 - 1, 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "operands", "then", "length"),
+    [
+        ("Add", np.int32, [LAST32 - 1, 1], ("Sub", LAST32 - 5), 5),
+        ("Add", np.int32, [LAST32, 1], ("Sub", LAST32 - 5), None),  # it wraps to -2^31
+        ("Sub", np.int32, [-LAST32, 1], ("Add", LAST32 + 6), 5),
+        ("Sub", np.int32, [-LAST32 - 1, 1], ("Add", LAST32 + 6), None),
+        ("Mul", np.int32, [2**16, 2**15], ("Sub", 2**31 - 5), None),
+        ("Neg", np.int32, [-LAST32 - 1], ("Sub", 2**31 - 5), None),
+        ("Mul", np.int64, [2**62, 2], ("Div", 2**61), None),
+        ("Mul", np.int64, [-(2**62), 2], ("Div", -(2**61)), 4),
+        ("Add", np.int64, [LAST64, 0], ("Sub", LAST64 - 5), 5),
+        ("Mod", np.int64, [0, 3], ("Add", 0), 0),
+        ("Mod", np.int64, [7, 3], ("Add", 0), 1),
+        ("Mod", np.int64, [7, 1], ("Add", 0), 0),
+    ],
+)
+def test_what_is_computed_of_integers(
+    op: str, dtype: Any, operands: list[int], then: tuple[str, int], length: int | None
+) -> None:
+    """Engines wrap at the end of a type: what goes beyond it is not known."""
+    names = "ab"[: len(operands)]
+    held = [tensor(name, [item], dtype) for name, item in zip(names, operands, strict=True)]
+    nodes = [
+        node(op, " ".join(names), "c"),
+        node("Cast", "c", "d", to=onnx.TensorProto.INT64),
+        node(then[0], "d other", "n"),
+        node("ConstantOfShape", "n", "y"),
+    ]
+    made = model(graph(nodes, [], ["y"], [*held, tensor("other", [then[1]])]))
+    assert shapes(made)["y"] == (length,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "length"), [(LAST32, 10), (LAST32 + 1, None), (-LAST32 - 1, 10), (-LAST32 - 2, None)]
+)
+def test_a_cast_to_int32_keeps_what_int32_holds(entry: int, length: int | None) -> None:
+    nodes = [
+        node("Cast", "a", "b", to=onnx.TensorProto.INT32),
+        node("Cast", "b", "c", to=onnx.TensorProto.INT64),
+        node("Sub", "c other", "n"),
+        node("ConstantOfShape", "n", "y"),
+    ]
+    made = model(graph(nodes, [], ["y"], [tensor("a", [entry]), tensor("other", [entry - 10])]))
+    assert shapes(made)["y"] == (length,)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "plain", "by_fmod"),
+    [(7, 3, 1, 1), (-7, 3, 2, -1), (7, -3, -2, 1), (-7, -3, -1, -1), (-6, 3, 0, 0), (6, -3, 0, 0)],
+)
+def test_a_remainder_has_the_sign_of_the_divisor_or_with_fmod_of_the_dividend(
+    left: int, right: int, plain: int, by_fmod: int
+) -> None:
+    for fmod, wanted in ((0, plain), (1, by_fmod)):
+        nodes = [
+            node("Mod", "a b", "c", fmod=fmod),
+            node("Add", "c ten", "n"),
+            node("ConstantOfShape", "n", "y"),
+        ]
+        constants = [tensor("a", [left]), tensor("b", [right]), tensor("ten", [10])]
+        made = model(graph(nodes, [], ["y"], constants))
+        assert shapes(made)["y"] in ((wanted + 10,), (None,))
+        assert ts.run(made, {})["y"].shape == (wanted + 10,)
+
+
+def test_a_remainder_of_nothing_is_not_known() -> None:
+    nodes = [node("Mod", "a b", "n"), node("ConstantOfShape", "n", "y")]
+    made = model(graph(nodes, [], ["y"], [tensor("a", [7]), tensor("b", [0])]))
+    assert shapes(made)["y"] == (None,)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto
 
+import tensorsplit as ts
 from tests.model.build import (
     FLOAT,
     INT64,
@@ -294,3 +296,52 @@ def test_what_a_scan_carries_may_change_its_shape() -> None:
     inputs = [value("start", FLOAT, [4]), value("x", FLOAT, [3, 1])]
     made = model(graph([scan], inputs, ["last", "y"]))
     assert check(made) == ["graph/scan.body/cut"]
+
+
+def taken_at(op_type: str, position: int) -> Any:
+    """A model that takes a position in a sequence of 3 tensors of 2 elements."""
+    inputs = "q x i" if op_type == "SequenceInsert" else "q i"
+    nodes = [node("SplitToSequence", "x two", "q"), node(op_type, inputs, "y", name="at")]
+    if op_type != "SequenceAt":
+        nodes[-1].output[0] = "r"
+        nodes.append(node("ConcatFromSequence", "r", "y", axis=0))
+    constants = [tensor("two", 2), tensor("i", position)]
+    return model(graph(nodes, [value("x", FLOAT, [6])], [value("y", FLOAT, [None])], constants))
+
+
+@pytest.mark.parametrize("op_type", ["SequenceAt", "SequenceErase", "SequenceInsert"])
+@pytest.mark.parametrize("position", [-4, -3, 2, 3, 4])
+@pytest.mark.parametrize("tool", ["check", "convert", "lower"])
+def test_d19_a_position_is_refused_before_a_run(tool: str, op_type: str, position: int) -> None:
+    """It lies in [-3, 2]; what is put in may come after the last, at 3."""
+    made, last = taken_at(op_type, position), 3 if op_type == "SequenceInsert" else 2
+    tools: dict[str, Callable[[Any], Any]] = {
+        "check": check,
+        "convert": lambda made: ts.convert(made, opset=13),
+        "lower": lambda made: ts.lower(made, target="portable"),
+    }
+    apply = tools[tool]
+    if -3 <= position <= last:
+        apply(made)
+        return
+    with refused("TS511", position, "3 tensors", f"[-3, {last}]", "graph/at"):
+        apply(made)
+
+
+def test_d19_a_position_outside_in_a_branch_that_is_never_taken_does_no_harm() -> None:
+    whole = taken_at("SequenceAt", 3)
+    then = graph([whole.graph.node[1]], [], ["y"])
+    other = graph([node("Identity", "x", "w")], [], ["w"])
+    made = model(
+        graph(
+            [
+                whole.graph.node[0],
+                node("If", "c", "z", then_branch=then, else_branch=other),
+            ],
+            whole.graph.input,
+            "z",
+            [*whole.graph.initializer, tensor("c", False, np.bool_)],
+        )
+    )
+    assert check(made) == []
+    ts.infer_shapes(made)
