@@ -941,7 +941,7 @@ def _unique(d: Draw) -> None:
 def _grid_sample(d: Draw) -> None:
     sides = 2 if d.opset < 20 else d.choose(2, 2, 3)
     batch = d.dim(1)
-    d.data(batch, d.dim(1), *(d.dim(1) for _ in range(sides)))
+    d.data(batch, d.dim(1), *(d.dim(2) for _ in range(sides)))  # what is between corners, if any
     d.data(
         batch, *(d.dim() for _ in range(sides)), sides, make=lambda g, s: g.uniform(-1.2, 1.2, s)
     )
