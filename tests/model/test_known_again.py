@@ -236,11 +236,13 @@ def test_the_corpus_converts_once_lowered(case: Case) -> None:
 
 
 TWO = "g (float[N] x) => (float[A] a, float[B] b, float[C] c, float[D] d, float[E] e)"
+NESTED = "g (float[N] x) => (float[A] b, float[B] d) { a, b = Split(x)  c, d = Split(a) }"
 BESIDE = "g (float[N,M] x) => (float[A,M] a, float[B,M] b) <int64[2] l = {3,8}>"
 EXPRESSIBLE = {
     **{f"equal {n} at {o}": (o, split(n, "Split(x)")) for n in PARTS for o in (11, 13, 17)},
     "constant": SPLITS["constant"],
     "constant at 11": (11, split(3, "Split<split=[1,0,5]>(x)")),
+    "of a part": (11, NESTED),
     "constant beside a named one": (13, f"{BESIDE} {{ a, b = Split(x, l) }}"),
     "strings": (13, split(2, "Split(x)", "string[N] x").replace("float", "string")),
     "two of one tensor": (13, f"{TWO} {{ a, b = Split(x)  c, d, e = Split(x) }}"),
@@ -256,6 +258,7 @@ def test_a_guarded_split_is_one_node_again_before_opset_10(name: str, target: st
     data: Any = np.arange(10 if "equal 5" in name else 6, dtype=np.float32)
     data = data.astype(str).astype(object) if name == "strings" else data
     data = np.ones((11, 2), np.float32) if "beside" in name else data
+    data = np.arange(8, dtype=np.float32) if name == "of a part" else data
     check_converts(original, target, {"x": data})
     made = lowered(original, target)
     assert made is not None

@@ -116,7 +116,9 @@ def _rows(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
 
 def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     """Have one Split give all parts, if that is what they are."""
-    first, (data, axis) = parts[0].ref, parts[0].along
+    first, axis = parts[0].ref, parts[0].along[1]
+    data = first.node.inputs[0]  # by now it may be a part that was restored itself
+    assert data is not None  # noqa: S101 - it is a part of it
     bounds = tuple(bound for part in parts for bound in (part.start, part.end))
     program = program_of(bounds, data, axis, conversion.facts)
     found = program and rule_of(program, len(parts))
@@ -145,7 +147,9 @@ def _intent(opset: int, axis: int, rule: Rule, given: tuple[int, ...], count: in
 
 def _slice_instead(conversion: Conversion, part: _Part) -> None:
     """Have a Slice give what a Gather of neighbours gives: there is no Range at the target."""
-    (data, axis), ref = part.along, part.ref
+    ref, axis = part.ref, part.along[1]
+    data = ref.node.inputs[0]  # by now it may be a part that was replaced itself
+    assert data is not None  # noqa: S101 - it is a part of it
     program = program_of((part.start, part.end), data, axis, conversion.facts)
     if program is None or not are_in_order(program):
         return
