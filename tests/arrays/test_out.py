@@ -153,6 +153,71 @@ class TestOverlap:
         for strange in (row, window):
             refuse("TS405", [buffer(2, 4), strange], "itself")
 
+    @pytest.mark.parametrize(
+        ("shape", "strides"),
+        [
+            *(((2,), (0,)), ((2,), (3,)), ((2,), (-3,)), ((3,), (3,)), ((2, 3), (8, 4))),
+            *(((2, 3), (11, 4)), ((3, 2), (4, 7)), ((2, 2, 2), (7, 4, 32))),
+        ],
+    )
+    def test_with_itself_by_a_byte(self, shape: Any, strides: Any) -> None:
+        """Elements of 4 bytes lie on each other where one begins in another."""
+        held = np.zeros(100, np.uint8)[40:]
+        strange = np.ndarray(shape, np.int32, held[:60], 20 if strides[0] < 0 else 0, strides)
+        with refused("TS405", "itself", parameter="out"):
+            ts.split(np.ones(shape, np.int32), [shape[0]], out=[strange])
+        assert not held.any()
+
+    @pytest.mark.parametrize(
+        ("shape", "strides"), [((2,), (4,)), ((2,), (5,)), ((2, 3), (12, 4)), ((3, 2), (4, 12))]
+    )
+    def test_not_with_itself(self, shape: Any, strides: Any) -> None:
+        free = np.ndarray(shape, np.int32, np.zeros(60, np.uint8), 0, strides)
+        ts.split(np.ones(shape, np.int32), [shape[0]], out=[free])
+        assert (free == 1).all()
+
+    @pytest.mark.parametrize("start", [1, 7, 8, 9])
+    @pytest.mark.parametrize("is_turned", [False, True])
+    def test_with_each_other_by_a_byte(self, start: int, is_turned: bool) -> None:
+        raw = np.zeros(40, np.uint8)
+        out = [raw[:8], raw[start : start + 8]][:: -1 if is_turned else 1]
+        data = np.arange(1, 17, dtype=np.uint8)
+        if start >= 8:
+            ts.split(data, [8, 8], out=out)
+            assert np.array_equal(np.concatenate(out), data)
+            return
+        with refused("TS405", "share memory", parameter="out"):
+            ts.split(data, [8, 8], out=out)
+        assert not raw.any()
+
+    @pytest.mark.parametrize("start", [-8, -7, -1, 0, 7, 15, 16])
+    def test_with_the_data_by_a_byte(self, start: int) -> None:
+        raw = np.zeros(60, np.uint8)
+        data, out = raw[20:36], [np.zeros(8, np.uint8), raw[20 + start : 28 + start]]
+        data[:] = np.arange(1, 17)
+        before = raw.copy()
+        if start in (-8, 16):
+            ts.split(data, [8, 8], out=out)
+            assert np.array_equal(out[1], before[28:36])
+            return
+        with refused("TS405", "the data", parameter="out"):
+            ts.split(data, [8, 8], out=out)
+        assert np.array_equal(raw, before)
+
+    @pytest.mark.parametrize("by", [1, 3, -1, -3])
+    def test_by_a_byte_among_many(self, by: int) -> None:
+        """Columns of 4 bytes, of which one begins in another's last byte or ends in its first."""
+        raw = np.zeros(2 * 200 * 4, np.uint8)
+        columns = raw.view(np.int32).reshape(2, 200)[:, ::2]
+        out = [columns[:, i : i + 1] for i in range(100)]
+        out[70] = np.ndarray((2, 1), np.int32, raw, 30 * 8 + by, (800, 4))
+        with refused("TS405", parameter="out"):
+            ts.split(np.ones((2, 100), np.int32), num_outputs=100, axis=1, out=out)
+        assert not raw.any()
+        out[70] = np.ndarray((2, 1), np.int32, raw, 30 * 8 + 4, (800, 4))
+        ts.split(np.ones((2, 100), np.int32), num_outputs=100, axis=1, out=out)
+        assert raw.view(np.int32).sum() == 200
+
     def test_among_very_many(self) -> None:
         whole = buffer(2, 1000)
         data = np.arange(2000, dtype=np.int32).reshape(2, 1000)

@@ -274,6 +274,8 @@ def magnitude(dim: Dim, largest: int) -> int:
             return largest
         if part.is_number:
             return int(sympy.ceiling(abs(part)))
+        if part.is_Pow and part.exp.is_Integer:
+            return int(of(part.base) ** abs(int(part.exp)))
         found: list[int] = list(map(of, part.args))
         return prod(found) if part.is_Mul else sum(found)
 

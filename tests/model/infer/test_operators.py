@@ -257,3 +257,14 @@ def test_the_windows_of_padding_that_follows(
     assert shape_after(19, op, 1, 1, 7) == (1, 1, length)
     made = model(graph([op], [value("x", FLOAT)], ["y"]), 19)
     assert ts.run(made, {"x": np.ones((1, 1, 7), np.float32)})["y"].shape == (1, 1, length)
+
+
+@pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("gap", "length"), [(1, 4), (2, None)])
+def test_windows_with_gaps_and_padding_that_follows_are_left_open(
+    padding: str, gap: int, length: int | None
+) -> None:
+    """By the text there are 4; onnxruntime forgets the padding then."""
+    shape = {"kernel_shape": [3], "strides": [2], "dilations": [gap]}
+    op = node("MaxPool", "x", "y", auto_pad=padding, **shape)
+    assert shape_after(12, op, 1, 1, 7) == (1, 1, length)

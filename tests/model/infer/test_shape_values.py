@@ -318,3 +318,22 @@ def test_a_remainder_of_nothing_is_not_known() -> None:
     nodes = [node("Mod", "a b", "n"), node("ConstantOfShape", "n", "y")]
     made = model(graph(nodes, [], ["y"], [tensor("a", [7]), tensor("b", [0])]))
     assert shapes(made)["y"] == (None,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "factors", "length"),
+    [
+        (onnx.TensorProto.INT32, 1, ("N",)),
+        (onnx.TensorProto.INT32, 2, (None,)),  # 46341 * 46341 is too large
+        (onnx.TensorProto.INT64, 4, ("N**4",)),
+        (onnx.TensorProto.INT64, 5, (None,)),
+    ],
+)
+def test_products_of_names_are_known_where_they_can_not_overflow(
+    kind: int, factors: int, length: Any
+) -> None:
+    nodes = [node("Shape", "x", "s"), node("Cast", "s", "f0", to=kind)]
+    nodes += [node("Mul", f"f{k} f0", f"f{k + 1}") for k in range(factors - 1)]
+    nodes += [node("Cast", f"f{factors - 1}", "n", to=onnx.TensorProto.INT64)]
+    nodes += [node("ConstantOfShape", "n", "y")]
+    assert shapes(model(graph(nodes, [value("x", FLOAT, ("N",))], ["y"])))["y"] == length

@@ -144,6 +144,25 @@ def test_malformed_strings_are_refused(tmp_path: Path, data: bytes) -> None:
     assert error.node == "layer '' (id 0)"
 
 
+@pytest.mark.parametrize("missing", [0, 1, 2, 191, 192])
+def test_a_constant_that_ends_beyond_the_weights_is_refused(tmp_path: Path, missing: int) -> None:
+    """Before anything is read of it: large ones stay in the file until they are needed."""
+    ir = IrFile()
+    first = ir.constant(bytes(8), "i64", "1")
+    data = ir.constant(X.tobytes(), "f32", "6,8")
+    for source in (first, data):
+        ir.result(source)
+    path = ir.save(tmp_path)
+    path.with_suffix(".bin").write_bytes(ir.weights[: len(ir.weights) - missing])
+    if not missing:
+        read_model(path)
+        return
+    with pytest.raises(SplitError, match=f"ends at byte 200, but .* has {200 - missing}") as caught:
+        read_model(path)
+    assert caught.value.code == "TS504"
+    assert caught.value.node == "layer '' (id 1)"
+
+
 def test_weights_cut_short_after_reading_are_refused(tmp_path: Path) -> None:
     ir = IrFile()
     data = ir.constant(X.tobytes(), "f32", "6,8")

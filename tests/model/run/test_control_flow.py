@@ -424,13 +424,18 @@ def test_scan_refuses_attributes_that_do_not_fit(
 
 def test_scan_8_has_a_batch_axis_and_lengths(rng: np.random.Generator) -> None:
     x = rng.random((2, 3, 4)).astype(np.float32)
-    body = graph([node("Add", "s v", "t"), node("Identity", "t", "o")], map(untyped, "sv"), "to")
+    nodes = [node("Add", "s v", "t"), node("Identity", "t", "o")]
+    body = graph(nodes, map(untyped, "sv"), [untyped("t"), value("o", FLOAT, [4])])
     made = scan(body, "n s x", "t o", 8, num_scan_inputs=1)
     zero = np.zeros((2, 4), np.float32)
     totals = np.cumsum(x, axis=1, dtype=np.float32)
     state, every = outputs(made, n=np.array([3, 2]), s=zero, x=x)
     assert_same([state], [np.array([totals[0, 2], totals[1, 1]])])
     assert_same([every[0], every[1, :2]], [totals[0], totals[1, :2]])
+    state, every = outputs(made, n=np.array([0, 1]), s=zero, x=x)
+    assert_same([state], [np.array([zero[0], totals[1, 0]])])
+    assert_same([every[1, :1]], [totals[1, :1]])
+    assert not every[0].any()
     with refused("TS510", "sequence_lens"):
         run(made, n=np.array([3, 4]), s=zero, x=x)
     made = scan(body, "_ s x", "t o", 8, num_scan_inputs=1)

@@ -116,6 +116,12 @@ def test_a_window_that_starts_beyond_the_data_is_left_out_since_22(opset: int, c
     assert got[:2].tolist() == [x[0, 0, 0], x[0, 0, 3]]
 
 
+@pytest.mark.parametrize(("opset", "count"), [(19, 3), (22, 2)])
+def test_so_is_one_that_starts_right_after_the_data(opset: int, count: int) -> None:
+    window: dict[str, Any] = {"kernel_shape": [2], "strides": [2], "pads": [0, 1], "ceil_mode": 1}
+    assert pooled(opset, "MaxPool", floats(1, 1, 4), **window)[0].shape == (1, 1, count)
+
+
 def test_norms_of_windows_and_planes() -> None:
     x = np.array([[[3, -4, 12]]], np.float32)
     assert pooled(18, "LpPool", x, kernel_shape=[2])[0].ravel().tolist() == pytest.approx(
@@ -201,6 +207,27 @@ def test_the_padding_of_a_transposed_convolution_follows_from_its_output(
     x, w = np.array([[[1, 2, 3, 4, 5]]], np.float32), np.ones((1, 1, 1), np.float32)
     made = node("ConvTranspose", "x w", "y", auto_pad=padding, output_shape=[2], pads=[0, 0])
     assert result(11, made, x=x, w=w).ravel().tolist() == [part + 1, part + 2]
+
+
+@pytest.mark.parametrize("length", [3, 6, 8])
+@pytest.mark.parametrize(
+    ("stride", "gap", "more"), [(1, 1, 0), (2, 1, 0), (3, 1, 0), (2, 2, 0), (2, 1, 1), (3, 2, 2)]
+)
+def test_a_transposed_convolution_is_cut_to_its_output(
+    stride: int, gap: int, more: int, length: int
+) -> None:
+    """Each element adds the kernel at its place; what is too much goes, half of it before."""
+    x, kernel = np.arange(1, 6, dtype=np.float32), np.array([1, 10], np.float32)
+    whole = np.zeros((len(x) - 1) * stride + gap + 1 + more, np.float32)
+    for at, item in enumerate(x):
+        whole[[at * stride, at * stride + gap]] += item * kernel
+    before = (len(whole) - length) // 2
+    if before < 0:
+        return
+    shape = {"strides": [stride], "dilations": [gap], "output_padding": [more]}
+    made = node("ConvTranspose", "x w", "y", auto_pad="SAME_UPPER", output_shape=[length], **shape)
+    got = result(11, made, x=x[None, None], w=kernel[None, None]).ravel()
+    np.testing.assert_array_equal(got, whole[before : before + length])
 
 
 def test_the_depth_of_one_hot_may_be_a_list() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,15 @@ import pytest
 from onnx import NodeProto, helper
 
 from tensorsplit import SplitError
+from tensorsplit.model.run.evaluator import CompiledModel
 from tests.model.build import (
     FLOAT,
     check,
+    function,
     graph,
     model,
     node,
+    onnx_model,
     outputs,
     run,
     tensor,
@@ -152,6 +156,34 @@ def test_results_do_not_depend_on_values_that_are_let_go(x: Any) -> None:
     nodes += [node("Add", "v20 v0", "s"), node("Add", "s v10", "y")]
     made = of(*nodes, results="y v5")
     assert_same(outputs(made, x=x), [x * np.float32(-33), x * np.float32(-6)])
+
+
+CHAIN = [node("Neg", f"v{k}" if k else "x", f"v{k + 1}") for k in range(12)]
+UNREAD = [*(node("Neg", "x", f"d{k}") for k in range(12)), node("Abs", "x", "v12")]
+
+
+@pytest.mark.parametrize("nodes", [CHAIN, UNREAD], ids=["read once", "never read"])
+@pytest.mark.parametrize("place", ["graph", "branch", "function"])
+def test_values_are_released_after_their_last_use(place: str, nodes: list[NodeProto]) -> None:
+    """A node holds what it reads and what it gives; of 12 results no more are there at once."""
+    functions, inputs = [], [value("x")]
+    if place == "branch":
+        body = graph(nodes, [], ["v12"])
+        nodes = [node("If", "yes", "v12", then_branch=body, else_branch=body)]
+    elif place == "function":
+        functions = [function("F", "x", "v12", nodes)]
+        nodes = [node("F", "x", "v12", domain="custom")]
+    yes = tensor("yes", True, np.bool_)
+    made = model(graph(nodes, inputs, ["v12"], [yes]), 18, functions, custom=1)
+    compiled, x = CompiledModel(onnx_model(made)), np.ones(1 << 18, np.float32)
+    compiled.run({"x": x})
+    tracemalloc.start()
+    try:
+        compiled.run({"x": x})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3 * x.nbytes
 
 
 def test_a_wide_and_long_graph_runs(x: Any) -> None:
