@@ -21,7 +21,14 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_LENGTHS_AS_INPUT,
     Calculation,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, change_inputs, constant, walk
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    change_inputs,
+    constant,
+    is_onnx_split,
+    walk,
+)
 from tensorsplit.model.infer.calculated import are_in_order, program_of, rule_of
 
 FIRST_WITH_RANGE = 11
@@ -46,7 +53,7 @@ def restore_splits(conversion: Conversion) -> None:
     refs = list(walk(conversion.model))
     if conversion.target < FIRST_WITH_BOUNDS_AS_INPUTS:
         for ref in refs:
-            if (ref.node.domain, ref.op_type) == ("", "Split") and ref.input(1) is not None:
+            if is_onnx_split(ref.node) and ref.input(1) is not None:
                 _restore_lengths(conversion, ref)
         for parts in _rows(filter(None, map(_part_of, refs))):
             _restore_parts(conversion, parts)
@@ -61,6 +68,8 @@ def _restore_lengths(conversion: Conversion, ref: NodeRef) -> None:
     """Have a Split whose lengths are calculated by a rule that needs none be known by that rule."""
     intent, (data, lengths) = conversion.facts.split(ref).intent, ref.node.inputs[:2]
     if intent is None or intent.axis is None or data is None or lengths is None:
+        return
+    if intent.operator.is_sequence:
         return
     program = None
     if constant(lengths) is None:

@@ -45,7 +45,7 @@ class _NotKnownError(Exception):
     """What a node does differs from engine to engine, or is not known here."""
 
 
-class Step(NamedTuple):
+class Operation(NamedTuple):
     """A constant, what is sampled, or a node.
 
     Attributes:
@@ -71,13 +71,13 @@ class Program(NamedTuple):
         dim: That dimension, if it is known.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[Operation, ...]
     results: tuple[int, ...]
     variables: tuple[Any, ...]
     dim: int | None
 
 
-class _Reader:
+class _ProgramReader:
     """Reads the nodes that lead to values; what they do not calculate is a variable."""
 
     def __init__(self, data: ir.Value, axis: int, facts: Facts) -> None:
@@ -87,7 +87,7 @@ class _Reader:
         self._shape: tuple[Dim, ...] = (None,) * rank if shape is None else shape
         self._axis = axis % rank if rank else 0
         self.dim = self._shape[self._axis] if rank else None
-        self.steps: list[Step] = []
+        self.steps: list[Operation] = []
         self._places: dict[ir.Value, int] = {}
         self.variables: list[Any] = ["dimension"]
         self._named: dict[Any, int] = {}
@@ -135,18 +135,18 @@ class _Reader:
     def _added(self, value: ir.Value) -> int:
         held, node = constant(value), value.producer()
         if held is not None and held.dtype.kind in "iub":
-            self.steps.append(Step("constant", (held.shape, tuple(held.ravel().tolist()))))
+            self.steps.append(Operation("constant", (held.shape, tuple(held.ravel().tolist()))))
         elif node is not None and self._is_calculated(value, node):
             attributes = tuple((k, _plain(held)) for k, held in sorted(node.attributes.items()))
             inputs = (None if each is None else self._places[each] for each in node.inputs)
-            self.steps.append(Step(node.op_type, attributes, tuple(inputs)))
+            self.steps.append(Operation(node.op_type, attributes, tuple(inputs)))
         elif node is not None and (node.domain, node.op_type) == ("", "Shape"):
             self.steps.append(self._shape_of(value, node))
         else:
             self.steps.append(self._sampled(value))
         return len(self.steps) - 1
 
-    def _shape_of(self, value: ir.Value, node: ir.Node) -> Step:
+    def _shape_of(self, value: ir.Value, node: ir.Node) -> Operation:
         """The shape of a tensor; a dimension that is sure to be the one that is split is that."""
         of = node.inputs[0]
         shape = self._shape if of is self._data else self._facts.tensor(of).shape
@@ -163,17 +163,17 @@ class _Reader:
                 entries.append((self._variable(key, "dimension"),))
         first, last = (node.attributes.get(name) for name in ("start", "end"))
         part = slice(None if first is None else first.value, None if last is None else last.value)
-        return Step("shape", tuple(entries[part]))
+        return Operation("shape", tuple(entries[part]))
 
     def _is_split(self, dim: Dim) -> bool:
         return dim is not None and not is_known(self.dim) and str(dim) == str(self.dim)
 
-    def _sampled(self, value: ir.Value) -> Step:
+    def _sampled(self, value: ir.Value) -> Operation:
         shape = self._facts.tensor(value).shape
         if shape is None or len(shape) > 1:
             raise _NotKnownError
         count = () if not shape else shape[0] if is_known(shape[0]) else None
-        return Step("sampled", (self._variable(value, count),))
+        return Operation("sampled", (self._variable(value, count),))
 
     def _variable(self, key: Any, count: Any) -> int:
         if key not in self._named:
@@ -194,7 +194,7 @@ def program_of(
 ) -> Program | None:
     """The nodes that lead to values for a split of data; None where they can't be calculated."""
     try:
-        reader = _Reader(data, axis, facts)
+        reader = _ProgramReader(data, axis, facts)
         results = tuple(map(reader.read, values))
     except (_NotKnownError, SplitError):
         return None
@@ -202,7 +202,7 @@ def program_of(
     return Program(tuple(reader.steps), results, tuple(reader.variables), dim)
 
 
-class Outcome(NamedTuple):
+class Trial(NamedTuple):
     """What a program calculates for some values of its variables.
 
     Attributes:
@@ -217,7 +217,7 @@ class Outcome(NamedTuple):
     stops: frozenset[int]
 
 
-def _calculated(program: Program, variables: list[Any]) -> Outcome:
+def _calculated(program: Program, variables: list[Any]) -> Trial:
     """The outcome for values of the variables."""
     known: list[Any] = []
     stops: set[int] = set()
@@ -238,13 +238,13 @@ def _calculated(program: Program, variables: list[Any]) -> Outcome:
             except Exception:  # noqa: BLE001 - NumPy raises of many kinds for what does not fit
                 if not stops:
                     raise _NotKnownError from None
-                return Outcome(variables[_DIMENSION], None, frozenset(stops))
+                return Trial(variables[_DIMENSION], None, frozenset(stops))
         known.append(made)
     results = [np.ravel(known[at]).tolist() for at in program.results]
-    return Outcome(variables[_DIMENSION], results, frozenset(stops))
+    return Trial(variables[_DIMENSION], results, frozenset(stops))
 
 
-def outcomes(program: Program, count: int) -> Iterator[Outcome]:
+def outcomes(program: Program, count: int) -> Iterator[Trial]:
     """What is calculated for many values of the variables.
 
     Raises:
