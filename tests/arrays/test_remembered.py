@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import gc
 import inspect
+import itertools
 import pickle
 import pydoc
 import sys
@@ -24,6 +25,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit import native
 from tensorsplit.arrays import eager as api
+from tensorsplit.arrays import remembered
 from tensorsplit.arrays.numpy import element_type
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
@@ -293,3 +295,25 @@ def test_calls_that_meet_a_finalizer() -> None:
             assert_same(ts.split(X, [4, 4], out=OUT), slices(X, 0, (4, 4)))
     finally:
         gc.set_threshold(*threshold)
+
+
+@pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")
+def test_a_decided_call_is_known_by_its_type_shape_and_arguments() -> None:
+    """Once each is decided the function is not called again, in whatever order they come."""
+    plans, decided = remembered.make_plans(), list[tuple[Any, ...]]()
+
+    @remembered.at_once(plans)
+    def cut(data: Any, lengths: Any, *, copy: Any = False, out: Any = None) -> Any:
+        decided.append((data.dtype, data.shape, lengths))
+        plan = ts.plan("onnx.Split-18", data.shape, lengths)
+        plans.add(data, (lengths,), plan)
+        return plan(data, copy=copy, out=out)
+
+    lengths = (2, 1)
+    whole = np.arange(24, dtype=np.float32).reshape(3, 8)
+    calls = [(whole, lengths), (whole[:, :4], lengths), (whole.reshape(3, 2, 4), lengths)]
+    calls += [(whole[:, 0], lengths), (whole.astype(np.int64), lengths), (whole, (1, 2))]
+    for first, second in itertools.product(calls, repeat=2):
+        for data, given in (*[first] * 4, *[second] * 4, first, second):
+            assert_same(cut(data, given), slices(data, 0, given))
+    assert len(decided) == len(set(decided)) == len(calls)
