@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.arrays import buffers
 from tests.oracle import DTYPES, Array, assert_same, random_array, slices
 from tests.refusals import refused
 
@@ -217,6 +218,15 @@ class TestOverlap:
         out[70] = np.ndarray((2, 1), np.int32, raw, 30 * 8 + 4, (800, 4))
         ts.split(np.ones((2, 100), np.int32), num_outputs=100, axis=1, out=out)
         assert raw.view(np.int32).sum() == 200
+
+    def test_that_is_too_hard_to_find_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whether strided arrays meet may take for ever: they count as meeting then."""
+        monkeypatch.setattr(buffers, "_MAX_WORK", 0)
+        raw = np.zeros(64, np.int32)
+        odd, even = raw[1::2], raw[::2]
+        with refused("TS405", "share memory", parameter="out"):
+            ts.split(np.ones(64, np.int32), [32, 32], out=[odd, even])
+        assert not raw.any()
 
     def test_among_very_many(self) -> None:
         whole = buffer(2, 1000)

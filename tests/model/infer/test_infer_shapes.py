@@ -393,6 +393,13 @@ def test_a_scan_stacks_along_the_axis_that_is_given(axis: int, place: int) -> No
     assert found["y"] == tuple(rest)
 
 
+@pytest.mark.parametrize("given", ["scan_input_axes", "scan_output_axes"])
+def test_the_axes_of_a_scan_are_the_first_by_default(given: str) -> None:
+    body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
+    scan = node("Scan", "x", "y", body=body, num_scan_inputs=1, **{given: [1]})
+    assert shapes(simple(scan, outputs="y"))["y"] == (6, "N", 4)
+
+
 @pytest.mark.parametrize("place", [3, -4])
 def test_an_axis_that_the_outputs_of_a_scan_lack_leaves_them_open(place: int) -> None:
     body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
@@ -424,6 +431,30 @@ def test_a_loop_with_a_trip_count_below_0_has_no_rounds(trips: int, rounds: int)
     assert shapes(made)["y"] == (rounds, "N", 6, 4)
     x = np.ones((2, 6, 4), np.float32)
     assert ts.run(made, {"x": x})["y"].shape[0] == rounds
+
+
+@pytest.mark.parametrize(
+    ("inputs", "condition", "rounds"),
+    [
+        ("five _", "go", 5),
+        ("five yes", "go", 5),
+        ("five yes", "yes", 5),
+        ("five yes", "fed", None),  # it may end early
+        ("five fed", "go", None),  # or not begin
+        ("_ yes", "go", None),
+    ],
+)
+def test_a_loop_has_as_many_rounds_as_its_trip_count_if_nothing_ends_it(
+    inputs: str, condition: str, rounds: int | None
+) -> None:
+    nodes = [node("Identity", condition, "on"), node("Neg", "x", "r")]
+    head = [value("i", INT64, ()), value("go", BOOL, ())]
+    body = graph(nodes, head, [value("on", BOOL, ()), value("r", FLOAT)])
+    constants = [tensor("five", 5), tensor("yes", True, np.bool_)]
+    given = [X, value("fed", BOOL, ())]
+    loop = node("Loop", inputs, "y", body=body)
+    made = model(graph([loop], given, ["y"], constants))
+    assert shapes(made)["y"] == (rounds, "N", 6, 4)
 
 
 @pytest.mark.parametrize("trips", [0, 1, -1])
