@@ -128,7 +128,8 @@ def _refuse_repeated(command: click.Command, context: click.Context, args: Seque
     """Refuse an option that is given twice; click would take the last one without a word."""
     _, _, order = command.make_parser(context).parse_args(list(args))
     for option, count in Counter(order).items():
-        if count > 1 and isinstance(option, click.Option) and not option.multiple:
+        takes_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
+        if count > 1 and takes_one:
             raise click.UsageError(f"{max(option.opts, key=len)} is given {count} times", context)
 
 
