@@ -8,7 +8,7 @@ from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_path
 
 
 def find_data(location: str, folder: Path | None, parameter: str | None = None) -> tuple[Path, int]:
-    """The file at a location that a model names, and its size.
+    """Return the file at a location that a model names, and its size.
 
     Raises:
         SplitError: TS504, about the parameter, unless it is a file that lies in the model's folder
@@ -49,6 +49,6 @@ def read_data(path: Path, offset: int, size: int, parameter: str | None = None) 
 
 
 def unusable(problem: str, parameter: str | None = None) -> SplitError:
-    """The refusal of data that can't be used (TS504)."""
+    """Return the refusal of data that can't be used (TS504)."""
     fix = "keep external data in the model's folder, whole, and name it relative to the model"
     return SplitError(EXTERNAL_DATA, problem, fix, parameter=parameter)

@@ -49,7 +49,7 @@ _NO_FLOATS = ("INT", "UINT", "BOOL", "STRING")
 
 
 def is_exact(node: ir.Node, facts: Facts) -> bool:
-    """Whether a node has one result, which no engine may round otherwise.
+    """Return whether a node has one result, which no engine may round otherwise.
 
     Operators that are in neither table are exact where they take and give no floats.
     """
@@ -64,7 +64,7 @@ def _is_in(node: ir.Node, names: frozenset[str]) -> bool:
 
 
 def _moves(node: ir.Node) -> bool:
-    """Whether a node moves elements; a Scatter that adds them up does not."""
+    """Return whether a node moves elements; a Scatter that adds them up does not."""
     reduction = node.attributes.get("reduction")
     moves = is_split(node) or _is_in(node, MOVES)
     return moves and (reduction is None or reduction.value in ("none", b"none"))
@@ -82,7 +82,7 @@ def _may_be_floats(fact: Fact) -> bool:
 
 
 def moved_outputs(model: OnnxModel) -> frozenset[str]:
-    """The outputs of a model that every right engine gives bit for bit.
+    """Return the outputs of a model that every right engine gives bit for bit.
 
     Everything that leads to them, back to inputs and initializers, only moves elements; where to
     is said by what is exact, such as lengths that are calculated from shapes.
@@ -110,7 +110,7 @@ class _Levels:
         self._nodes(model.graph)
 
     def of(self, value: ir.Value | None) -> Level:
-        """The level of a value that was met; inputs and initializers are as they are."""
+        """Return the level of a value that was met; inputs and initializers are as they are."""
         if value is None:
             return Level.MOVED
         start = Level.MOVED if value.producer() is None else Level.ROUNDED
@@ -145,7 +145,7 @@ class _Levels:
         return self._called[key]
 
     def _body(self, body: Scope, inputs: Sequence[Level]) -> list[Level]:
-        """The levels of the outputs of a body or function."""
+        """Return the levels of the outputs of a body or function."""
         missing = len(body.inputs) - len(inputs)
         self._known.update(zip(body.inputs, [*inputs, *[Level.MOVED] * missing], strict=False))
         self._nodes(body)

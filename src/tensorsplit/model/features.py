@@ -129,7 +129,7 @@ _WITH_STRINGS = {
 
 
 def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
-    """Whether a value is a sequence of tensors."""
+    """Return whether a value is a sequence of tensors."""
     if value is None:
         return False
     # Its classes are protocols, for which `isinstance` takes ten times as long
@@ -211,7 +211,7 @@ def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Fea
 
 
 def data_features(model: ir.Model, facts: Facts) -> Features:
-    """The features of the data that any node works on: whether there are doubles (D16)."""
+    """Return the features of the data that any node works on: whether there are doubles (D16)."""
     nodes = (ref.node for ref in walk(model) if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     types = (_of_type(facts.of(value)).get("wide_values") for value in values)
@@ -303,7 +303,7 @@ def _of_import(
 
 
 def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
-    """Whether nodes before a Split stop the model where the lengths do not fit."""
+    """Return whether nodes before a Split stop the model where the lengths do not fit."""
     data, lengths = (*node.inputs, None)[:2]
     if intent.operator.is_sequence or intent.axis is None or data is None or lengths is None:
         return False
@@ -332,7 +332,7 @@ def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tup
 
 
 def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
-    """The length of the axis, where it is known."""
+    """Return the length of the axis, where it is known."""
     shape, axis = facts.tensor(node.inputs[0]).shape or (), intent.axis
     return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
 
@@ -345,7 +345,7 @@ def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> b
 
 
 def _type_of(node: ir.Node, facts: Facts) -> Features:
-    """The features of the element type of a node's data."""
+    """Return the features of the element type of a node's data."""
     return _of_type(facts.of(node.inputs[0])) if node.inputs else {}
 
 
@@ -379,7 +379,7 @@ def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str
 
 
 def _is_used(ref: NodeRef) -> bool:
-    """Whether anything but an output of the model uses what a node makes."""
+    """Return whether anything but an output of the model uses what a node makes."""
     node = ref.node
     rest = ref.path.removeprefix(f"graph/{short_name(node.name or node.op_type)}")
     is_inside = rest != "" and not rest.startswith("[")

@@ -60,7 +60,7 @@ class DeclaredInput(NamedTuple):
 
 
 def _bounds(dim: int | str | None, bounds: Range) -> int | str | None:
-    """A dimension for a message: its bounds, such as ``1..8``, where it has some."""
+    """Return a dimension for a message: its bounds, such as ``1..8``, where it has some."""
     low, high = bounds
     if dim is not None or (low, high) == (0, None):
         return dim
@@ -134,7 +134,7 @@ def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, A
 
 
 def fits(entry: DeclaredInput, shape: tuple[int, ...]) -> bool:
-    """Whether a tensor of a shape is one that is declared."""
+    """Return whether a tensor of a shape is one that is declared."""
     if entry.shape is None:
         return True
     if len(entry.shape) != len(shape):

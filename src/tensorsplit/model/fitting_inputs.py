@@ -87,7 +87,7 @@ class FittingInputs:
         }
 
     def values(self, rng: np.random.Generator) -> dict[str, Any]:
-        """A value for each: of any that fit a random one, always a small whole number.
+        """Return a value for each: of any that fit a random one, always a small whole number.
 
         Every engine holds these exactly in every type. An optional is empty.
         """
@@ -214,7 +214,7 @@ def fit_inputs(
 
 
 def is_whole(entry: DeclaredInput) -> bool:
-    """Whether an input has whole numbers, or conditions."""
+    """Return whether an input has whole numbers, or conditions."""
     return (entry.element_type or "").startswith(("int", "uint", "bool"))
 
 
@@ -238,7 +238,7 @@ class _Attempt:
     allowed: dict[str, range] = field(default_factory=dict)
 
     def found(self, deadline: float) -> FittingInputs:
-        """The best that is found; numbers are tried one by one until the deadline."""
+        """Return the best that is found; numbers are tried one by one until the deadline."""
         self.facts = {entry.name: self._fact(entry) for entry in self.wanted}
         for is_fixing in (False, True):
             if not self._name_elements(is_fixing=is_fixing) and is_fixing:
@@ -253,7 +253,7 @@ class _Attempt:
         return FittingInputs(self.wanted, made, _ranges(self.model, facts), problem, refused)
 
     def _open(self, label: str, start: int, allowed: range) -> Dim:
-        """The name of what is open, with a number to start with and those that it may be."""
+        """Return the name of what is open, with a number to start with and those that it may be."""
         if label not in self.dims:
             name = f"open_{len(self.dims)}"
             self.labels[name], self.values[name], self.allowed[name] = label, start, allowed
@@ -327,7 +327,7 @@ class _Attempt:
         return named
 
     def _conflict(self, needs: Sequence[_Requirement]) -> SplitError | None:
-        """Why no numbers were found for a split or position of the main graph."""
+        """Return why no numbers were found for a split or position of the main graph."""
         grave = [need for need in needs if need.weight == _MAIN]
         broken = [need for need in grave if need.refusal(self.values)]
         refusal = broken[0].refusal(self.values) if broken else None
@@ -403,7 +403,7 @@ class _Requirement:
     _seen: dict[tuple[int, ...], SplitError | None] = field(default_factory=dict)
 
     def refusal(self, values: Values) -> SplitError | None:
-        """Why the node refuses numbers; None if it does not."""
+        """Return why the node refuses numbers; None if it does not."""
         key = tuple(values[name] for name in self.names)
         if key not in self._seen:
             error = _refusal(self.ref, [_substituted(fact, values) for fact in self.inputs])
@@ -481,7 +481,7 @@ def _refusal(ref: NodeRef, inputs: list[Fact]) -> SplitError | None:
 
 
 def _burden(needs: Iterable[_Requirement], values: Values) -> int:
-    """How grave it is what numbers leave broken."""
+    """Return how grave it is what numbers leave broken."""
     return sum(need.weight for need in needs if need.refusal(values) is not None)
 
 
@@ -539,7 +539,7 @@ def _search(
 
 
 def _lists(facts: Iterable[Fact]) -> Iterator[Sequence[Dim]]:
-    """The shapes and the elements in facts."""
+    """Yield the shapes and the elements in facts."""
     for fact in facts:
         if isinstance(fact, Tensor):
             yield from (fact.shape or (), fact.values or ())
@@ -548,12 +548,12 @@ def _lists(facts: Iterable[Fact]) -> Iterator[Sequence[Dim]]:
 
 
 def _names_in(dim: Dim) -> frozenset[str]:
-    """The names in a dimension."""
+    """Return the names in a dimension."""
     return dim.free_symbols() if isinstance(dim, ir.SymbolicDim) else frozenset()
 
 
 def _number(dim: Dim, values: Values) -> int | None:
-    """A dimension with numbers for the names in it; None where one is missing."""
+    """Return a dimension with numbers for the names in it; None where one is missing."""
     if not isinstance(dim, ir.SymbolicDim):
         return int(dim) if isinstance(dim, (int, float)) else None
     if (text := str(dim)) in values:
@@ -566,7 +566,7 @@ def _number(dim: Dim, values: Values) -> int | None:
 
 
 def _substituted(fact: Fact, values: Values) -> Fact:
-    """A fact with numbers for the names in it."""
+    """Return a fact with numbers for the names in it."""
 
     def numbers(dims: Sequence[Dim] | None) -> tuple[Dim, ...] | None:
         return None if dims is None else tuple(_number(dim, values) for dim in dims)
@@ -617,7 +617,7 @@ def _ranges(model: ir.Model, facts: Facts) -> dict[str, range]:
 
 
 def _origins(value: ir.Value | None) -> set[tuple[str, bool]]:
-    """The inputs of the graph from which elements come, and whether they are moved only."""
+    """Return the inputs of the graph from which elements come, and whether they are moved only."""
     found, pending = set[tuple[str, bool]](), [(value, True)]
     seen = set(pending)
     for held, is_moved in pending:

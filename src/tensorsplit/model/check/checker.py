@@ -169,7 +169,7 @@ def _examine(
 
 
 def _places(ref: NodeRef) -> Iterator[str]:
-    """The paths of the function that a node is in, of the node and of the bodies in it."""
+    """Yield the paths of the function that a node is in, of the node and of the bodies in it."""
     if ref.function is not None:
         yield function_label(ref.function)
     yield ref.path

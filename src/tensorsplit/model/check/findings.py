@@ -60,7 +60,7 @@ class Finding:
         return f"{text}; {self.fix}" if self.fix else text
 
     def as_warning(self, reason: str) -> Finding:
-        """An error as a warning, because of a reason; any other finding as it is."""
+        """Return an error as a warning, because of a reason; any other finding as it is."""
         if self.severity != ERROR:
             return self
         return replace(self, severity=WARNING, message=f"{self.message} ({reason})")
@@ -74,7 +74,7 @@ class CheckReport:
     split_nodes: int
 
     def count(self, severity: str) -> int:
-        """How many findings there are of a severity."""
+        """Return how many findings there are of a severity."""
         return sum(finding.severity == severity for finding in self.findings)
 
     @property
@@ -100,12 +100,12 @@ def of_check(
     operator: str | None = None,
     parameter: str | None = None,
 ) -> Finding:
-    """A finding of one of the checks."""
+    """Return a finding of one of the checks."""
     return Finding(check.code, check.severity, node, message, fix, operator, parameter)
 
 
 def of_error(error: SplitError) -> Finding:
-    """The finding that a refusal amounts to; of the graph where it names no node."""
+    """Return the finding that a refusal amounts to; of the graph where it names no node."""
     whose = {"operator": error.operator, "parameter": error.parameter}
     return of_check(error.kind, error.node or "graph", error.problem, error.fix, **whose)
 
@@ -134,7 +134,7 @@ def totalled(reports: Reports) -> CheckReport:
 
 
 def as_text(reports: Reports, *, summary: bool = True) -> str:
-    """The reports for people: the findings of each node, then a line that sums them up."""
+    """Return the reports for people: the findings of each node, then a line that sums them up."""
     blocks = []
     for model, report in reports.items():
         for node, found in groupby(report.findings, key=lambda finding: finding.node):
@@ -151,7 +151,7 @@ def as_text(reports: Reports, *, summary: bool = True) -> str:
 
 
 def as_json(reports: Reports, target: str | None, version: str) -> str:
-    """The reports as JSON of the given version; ``docs/check.md`` describes its fields."""
+    """Return the reports as JSON of the given version; ``docs/check.md`` describes its fields."""
     total = totalled(reports)
     content = {
         "format": JSON_VERSION,
@@ -187,7 +187,7 @@ def as_json(reports: Reports, target: str | None, version: str) -> str:
 
 
 def as_github(reports: Reports) -> str:
-    """The findings as commands of a GitHub workflow, which shows them beside the commit."""
+    """Return the findings as commands of a GitHub workflow, which shows them beside the commit."""
     lines = []
     for model, report in reports.items():
         for finding in report.findings:
@@ -208,7 +208,7 @@ def _escaped(text: str, others: str = "") -> str:
 
 
 def as_sarif(reports: Reports, version: str) -> str:
-    """The reports as SARIF 2.1.0, with what GitHub asks for."""
+    """Return the reports as SARIF 2.1.0, with what GitHub asks for."""
     rules = {code: index for index, code in enumerate(REPORTED)}
     uris = [_uri(model) for model in reports]
     driver = {
@@ -231,7 +231,7 @@ def as_sarif(reports: Reports, version: str) -> str:
 
 
 def _rule(kind: Kind) -> dict[str, Any]:
-    """A check or a refusal; severities are SARIF's own levels."""
+    """Return a check or a refusal; severities are SARIF's own levels."""
     return {
         "id": kind.code,
         "shortDescription": {"text": kind.title},
@@ -279,7 +279,7 @@ def _described(finding: Finding) -> str:
 
 
 def _uri(model: str) -> str:
-    """A path as a URI reference: relative where it lies below the current folder."""
+    """Return a path as a URI reference: relative where it lies below the current folder."""
     path = _path(model)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix(), safe="/~!$&'()*+,;=@")
 

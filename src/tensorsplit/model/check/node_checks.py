@@ -61,7 +61,7 @@ class _Split:
         return None if self.plan is None else self.plan.input_shape[self.plan.axis]
 
     def input(self, name: str | None) -> ir.Value | None:
-        """The input of a name; None where it is absent, or an attribute."""
+        """Return the input of a name; None where it is absent, or an attribute."""
         pairs = zip(self.operator.inputs, self.ref.node.inputs, strict=False)
         return next((value for entry, value in pairs if entry.name == name), None)
 
@@ -127,7 +127,7 @@ def _other_shape(name: str, said: Fact, fact: Fact) -> str:
 
 
 def _fit(one: Shape, other: Shape, but: int | None = None) -> bool:
-    """Whether two shapes have the same rank, and no different numbers but on one axis."""
+    """Return whether two shapes have the same rank, and no different numbers but on one axis."""
     return len(one) == len(other) and all(
         axis == but or not are_known((a, b)) or a == b
         for axis, (a, b) in enumerate(zip(one, other, strict=True))

@@ -31,7 +31,7 @@ def convert(
     *,
     variadic: bool = False,
 ) -> onnx.ModelProto | onnx_ir.Model:
-    """The whole model at another opset of ONNX's own domain, up or down.
+    """Return the whole model at another opset of ONNX's own domain, up or down.
 
     Graphs, bodies and model-local functions are converted, with the opset imports of each; other
     domains stay as they are. Lengths known only at run time and dynamic axes survive; where they

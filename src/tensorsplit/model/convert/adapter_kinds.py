@@ -31,7 +31,7 @@ def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[Versio
 
 
 def only(name: str, *allowed: str) -> Adapter:
-    """The older version knows fewer values of an attribute."""
+    """Return the older version knows fewer values of an attribute."""
 
     def adapt(node: NodeConversion) -> None:
         value = node.attribute(name)
@@ -52,7 +52,7 @@ def stated(name: str, value: Any) -> Adapter:
 
 
 def dropped(name: str) -> Adapter:
-    """The other version always does what an attribute asked for."""
+    """Return the other version always does what an attribute asked for."""
     return lambda node: node.take(name)
 
 
@@ -66,7 +66,7 @@ def take_only(node: NodeConversion, name: str, value: object) -> None:
 
 
 def renamed(op_type: str) -> Adapter:
-    """The operator has another name."""
+    """Return the operator has another name."""
 
     def adapt(node: NodeConversion) -> None:
         node.node.op_type = op_type
@@ -75,7 +75,7 @@ def renamed(op_type: str) -> Adapter:
 
 
 def attribute_renamed(old: str, new: str) -> Adapter:
-    """An attribute has another name."""
+    """Return an attribute has another name."""
     return lambda node: node.put(**{new: node.take(old)})
 
 
@@ -87,7 +87,7 @@ def to_inputs(*names: str) -> Adapter:
 
 
 def to_attributes(*names: str) -> Adapter:
-    """The inputs after the data were attributes, in this order."""
+    """Return the inputs after the data were attributes, in this order."""
 
     def adapt(node: NodeConversion) -> None:
         for index, name in enumerate(names, 1):

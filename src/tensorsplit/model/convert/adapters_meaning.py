@@ -28,14 +28,14 @@ _FIRST_WITH_CAST_BY_NUMBER = 6
 
 
 def _same(one: Shape | None, other: Shape | None) -> bool:
-    """Whether two shapes are surely the same."""
+    """Return whether two shapes are surely the same."""
     if one is None or other is None or len(one) != len(other) or None in (*one, *other):
         return False
     return list(map(str, one)) == list(map(str, other))
 
 
 def _is_part(part: Shape | None, whole: Shape | None) -> bool:
-    """Whether a shape is surely the end of another one, or that of one element."""
+    """Return whether a shape is surely the end of another one, or that of one element."""
     if part is None or whole is None or len(part) > len(whole):
         return False
     if all(dim == 1 for dim in part):

@@ -86,7 +86,7 @@ class Conversion:
         self._rewritten: dict[int, ConvertedNode] = {}
 
     def started(self, ref: NodeRef) -> NodeConversion:
-        """The model's own node; a wrong one is refused.
+        """Return the model's own node; a wrong one is refused.
 
         Not so in a body or function, where it may never run, and then is not a mistake (D22).
         """
@@ -96,7 +96,7 @@ class Conversion:
         return NodeConversion(ref, self)
 
     def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
-        """The value of a constant, or of what follows from shapes alone."""
+        """Return the value of a constant, or of what follows from shapes alone."""
         found, tensor = constant(value), self.facts.tensor(value)
         if found is not None or value is None or value.is_graph_input():
             return found
@@ -191,31 +191,31 @@ class NodeConversion:
         )
 
     def shape(self, index: int = 0) -> Shape | None:
-        """The shape of an input; None if not even its rank is known."""
+        """Return the shape of an input; None if not even its rank is known."""
         return self.conversion.facts.tensor(self.input(index)).shape
 
     def rank(self) -> int | None:
-        """The rank of the data."""
+        """Return the rank of the data."""
         shape = self.shape()
         return None if shape is None else len(shape)
 
     def dtype(self, index: int = 0) -> ir.DataType | None:
-        """The element type of an input."""
+        """Return the element type of an input."""
         return self.conversion.facts.tensor(self.input(index)).element_type
 
     def known(self, index: int) -> np.ndarray[Any, Any] | None:
-        """The value of an input; None if it is left out or known only at run time."""
+        """Return the value of an input; None if it is left out or known only at run time."""
         return self.conversion.constant(self.input(index))
 
     def needed_rank(self) -> int:
-        """The rank of the data (TS512 if it is not known)."""
+        """Return the rank of the data (TS512 if it is not known)."""
         rank = self.rank()
         if rank is None:
             raise self.refusal("the rank of its data is not known", "declare the data's shape")
         return rank
 
     def needed_dtype(self, index: int = 0) -> ir.DataType:
-        """The element type of an input (TS512 if it is not known)."""
+        """Return the element type of an input (TS512 if it is not known)."""
         dtype = self.dtype(index)
         if dtype is None:
             raise self.refusal("the element type of its data is not known", "declare its type")
@@ -233,7 +233,7 @@ class NodeConversion:
         return value
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, else the default."""
+        """Return the value of an attribute, else the default."""
         attribute = self.node.attributes.get(name)
         return default if attribute is None else attribute.value
 

@@ -79,7 +79,7 @@ def _definition(node: NodeConversion, entry: Any) -> onnx.FunctionProto | None:
 
 
 def _type_bytes(conversion: Conversion, value: ir.Value | None) -> bytes | None:
-    """The type of an input as a message; None if it is not known."""
+    """Return the type of an input as a message; None if it is not known."""
     proto, dtype = onnx.TypeProto(), conversion.facts.tensor(value).element_type
     if value is not None:
         if dtype is None:

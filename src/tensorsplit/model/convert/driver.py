@@ -54,7 +54,7 @@ _LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
 def open_converted(
     model: Source, opset: object, *, variadic: bool = False
 ) -> tuple[OnnxModel, ConversionReport]:
-    """The model as `tensorsplit.convert` makes it, and what was done."""
+    """Return the model as `tensorsplit.convert` makes it, and what was done."""
     target = None if opset is None and variadic else _checked(opset)
     opened = open_model(model)
     report = ConversionReport()
@@ -66,7 +66,7 @@ def open_converted(
 
 
 def _checked(opset: object) -> int:
-    """An opset that models can be converted to (TS101 for anything else)."""
+    """Return an opset that models can be converted to (TS101 for anything else)."""
     number = as_index(opset)
     if number is None or not 1 <= number <= _NEWEST:
         raise SplitError(
@@ -122,7 +122,7 @@ def _convert_all(refs: list[NodeRef], conversion: Conversion) -> None:
 
 
 def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
-    """The graph and the functions that import ONNX's own domain, and under which name."""
+    """Return the graph and the functions that import ONNX's own domain, and under which name."""
     scopes: list[tuple[str, Scope]] = [("graph", model.graph)]
     scopes += [(function_label(function), function) for function in model.functions.values()]
     found = []
@@ -144,7 +144,7 @@ def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
 
 
 def _needs_attributes(ref: NodeRef, target: int) -> bool:
-    """Whether a node of a function can be converted only where its attributes are known."""
+    """Return whether a node of a function can be converted only where its attributes are known."""
     node, opset = ref.node, ref.opset
     if node.domain != "" or opset == 0:
         return False
@@ -164,7 +164,7 @@ def _needs_attributes(ref: NodeRef, target: int) -> bool:
 
 
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
-    """The nodes of ONNX's own domain that may have to change, or to be refused."""
+    """Yield the nodes of ONNX's own domain that may have to change, or to be refused."""
     functions = functions_of(model)
     for output in model.graph.outputs:
         check_produced(output, "graph", "the output")

@@ -77,7 +77,7 @@ def _asked(node: NodeConversion) -> Intent:
 
 
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:
-    """The operands at the target; None where only Slice nodes can do it."""
+    """Return the operands at the target; None where only Slice nodes can do it."""
     is_attribute = target.attribute("split") is not None
     try:
         return emit(intent, target, _dimension(node))
@@ -89,7 +89,7 @@ def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emissio
 
 
 def _dimension(node: NodeConversion) -> Dim:
-    """The dimension that is split, if it is known and the node can split it.
+    """Return the dimension that is split, if it is known and the node can split it.
 
     One that it can't split is left to the running model: a node that never runs may be so.
     """
@@ -134,7 +134,7 @@ def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numb
 
 
 def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
-    """The lengths as an input: calculated, what the node was given, or a constant.
+    """Return the lengths as an input: calculated, what the node was given, or a constant.
 
     The new node itself refuses those that are calculated and do not fit.
     """

@@ -39,7 +39,7 @@ class VersionStep(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
-    """The next version on the way to the target; None if there is none in between."""
+    """Return the next version on the way to the target; None if there is none in between."""
     up = target > opset
     for boundary in range(opset + 1, target + 1) if up else range(opset, target, -1):
         found = schema_of(op_type, boundary)
@@ -92,14 +92,14 @@ def fit(node: ir.Node, step: VersionStep) -> str | None:
 
 
 def _unfit(node: ir.Node, opset: int, attributes: Attributes) -> SplitError | None:
-    """Why an opset does not allow a node, if so; inputs left out at the end do not count."""
+    """Return why an opset does not allow a node, if so; inputs left out at the end do not count."""
     schema, outputs = schema_of(node.op_type, opset), [value.name for value in node.outputs]
     inputs = node.inputs[: _given(node)]
     return next(wrong_signature(schema, opset, attributes, inputs, outputs), None)
 
 
 def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
-    """Why leaving an attribute out would change the meaning, if it would."""
+    """Return why leaving an attribute out would change the meaning, if it would."""
     attribute = node.attributes[name]
     if name == "consumed_inputs":  # a hint for memory planning that results do not depend on
         return None
@@ -139,7 +139,7 @@ def _drop_unused_outputs(node: ir.Node, most: int) -> None:
 
 
 def _given(node: ir.Node) -> int:
-    """How many inputs there are without those left out at the end."""
+    """Return how many inputs there are without those left out at the end."""
     inputs = len(node.inputs)
     while inputs and node.inputs[inputs - 1] is None:
         inputs -= 1
@@ -147,12 +147,12 @@ def _given(node: ir.Node) -> int:
 
 
 def is_used(value: ir.Value) -> bool:
-    """Whether anything reads a value."""
+    """Return whether anything reads a value."""
     return bool(value.uses()) or value.is_graph_output()
 
 
 def wrong_type(node: ir.Node, step: VersionStep, facts: Facts) -> str | None:
-    """Why the version that was reached does not take the types of a node's operands, if so.
+    """Return why the version that was reached does not take the types of a node's operands, if so.
 
     What the version before did not allow either is not held against this one.
     """

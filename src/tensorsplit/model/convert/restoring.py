@@ -83,7 +83,7 @@ def _restore_lengths(conversion: Conversion, ref: NodeRef) -> None:
 
 
 def _part_of(ref: NodeRef) -> _Part | None:
-    """A Slice on one axis, or a Gather of neighbours, with bounds that are calculated."""
+    """Return a Slice on one axis, or a Gather of neighbours, with bounds that are calculated."""
     node, data = ref.node, ref.input(0)
     if node.domain != "" or data is None or len(node.outputs) != 1:
         return None
@@ -104,7 +104,7 @@ def _part_of(ref: NodeRef) -> _Part | None:
 
 
 def _number(value: ir.Value | None) -> int | None:
-    """The one element of a constant."""
+    """Return the one element of a constant."""
     held = constant(value)
     return int(held.item()) if held is not None and held.size == 1 else None
 

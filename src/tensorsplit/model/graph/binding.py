@@ -165,7 +165,7 @@ def _kind(value: object) -> str:
 
 
 def execute(intent: Intent, data: Any) -> list[Any]:
-    """The outputs of a node: views of the data, or one list of them for a sequence.
+    """Return the outputs of a node: views of the data, or one list of them for a sequence.
 
     Raises:
         SplitError: TS201 to TS309.

@@ -31,7 +31,7 @@ class Names:
             self._taken.update(name for name in names if name)
 
     def fresh(self, stem: str) -> str:
-        """A new name that starts with the stem, and is taken from now on."""
+        """Return a new name that starts with the stem, and is taken from now on."""
         number = self._next.get(stem, 0)
         while (name := f"{stem}_{number}" if number else stem) in self._taken:
             number += 1
@@ -124,7 +124,7 @@ class Edits:
         self._retired[node] = None
 
     def is_retired(self, node: ir.Node) -> bool:
-        """Whether a node is to be removed."""
+        """Return whether a node is to be removed."""
         return node in self._retired
 
     def finish(self) -> None:

@@ -125,7 +125,7 @@ class Calculation(Maker[ir.Value]):
         return self.op("Slice", [zero, zero, zero])
 
     def apply(self, operation: str, operands: list[ir.Value]) -> ir.Value:
-        """The node of an operation; see `Maker.apply`."""
+        """Return the node of an operation; see `Maker.apply`."""
         if operation in _NODES:
             return self.op(_NODES[operation], operands)
         made: ir.Value = getattr(self, f"_{operation}")(*operands)
@@ -166,13 +166,13 @@ class Calculation(Maker[ir.Value]):
         return self.op("Gather", [self.op("Shape", [data]), axis])
 
     def scalar(self, number: Number) -> ir.Value:
-        """A number as a value of rank 0."""
+        """Return a number as a value of rank 0."""
         if isinstance(number, int):
             return self.constant(number)
         return self.squeeze(self.make(number), [0])
 
     def number(self, held: ir.Value, dtype: ir.DataType | None) -> Number:
-        """A value of any shape that holds one integer as a number."""
+        """Return a value of any shape that holds one integer as a number."""
         return value(self.op("Reshape", [self.int64(held, dtype), self.make(1)]))
 
     def int64(self, held: ir.Value, dtype: ir.DataType | None) -> ir.Value:
@@ -240,7 +240,7 @@ class Calculation(Maker[ir.Value]):
     def slice(
         self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
     ) -> ir.Value:
-        """The elements of a tensor from one position to before another.
+        """Return the elements of a tensor from one position to before another.
 
         An end behind the dimension means to the end, unless the elements are taken one by one
         (`by_index`), for types that an engine can't slice.
@@ -268,7 +268,7 @@ class Calculation(Maker[ir.Value]):
         return values[0] if len(values) == 1 else self.op("Concat", values, {"axis": axis})
 
     def moved(self, data: ir.Value, rank: int, start: int, end: int) -> ir.Value:
-        """A tensor of a rank with one axis moved."""
+        """Return a tensor of a rank with one axis moved."""
         order = [axis for axis in range(rank) if axis != start % rank]
         order.insert(end, start % rank)
         if order == list(range(rank)):
@@ -276,11 +276,11 @@ class Calculation(Maker[ir.Value]):
         return self.op("Transpose", [data], {"perm": order})
 
     def elements(self, data: ir.Value) -> ir.Value:
-        """The elements of a tensor as a list."""
+        """Return the elements of a tensor as a list."""
         return self.op("Reshape", [data, self.make(-1)])
 
     def products(self, table: ir.Value) -> Number:
-        """The product of each row of a table."""
+        """Return the product of each row of a table."""
         if self.opset >= _FIRST_WITH_AXES_TO_MULTIPLY:
             return value(self.op("ReduceProd", [table, self.make(1)], {"keepdims": 0}))
         return value(self.op("ReduceProd", [table], {"axes": [1], "keepdims": 0}))
@@ -294,7 +294,7 @@ class Calculation(Maker[ir.Value]):
         *,
         by_index: bool = False,
     ) -> ir.Value:
-        """A list of elements as a tensor of a shape of known rank that it fits.
+        """Return a list of elements as a tensor of a shape of known rank that it fits.
 
         Before opset 14 a Reshape can't make a dimension of 0 wherever it is: there what is missing
         is filled up, and the result cut.
@@ -318,11 +318,11 @@ class Calculation(Maker[ir.Value]):
         return made
 
     def squeeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
-        """A tensor without axes of length 1."""
+        """Return a tensor without axes of length 1."""
         return self._with_axes("Squeeze", value, axes)
 
     def unsqueeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
-        """A tensor with more axes of length 1."""
+        """Return a tensor with more axes of length 1."""
         return self._with_axes("Unsqueeze", value, axes)
 
     def _with_axes(self, op_type: str, value: ir.Value, axes: Sequence[int]) -> ir.Value:
@@ -331,7 +331,7 @@ class Calculation(Maker[ir.Value]):
         return self.op(op_type, [value], {"axes": list(axes)})
 
     def empty(self, shape: Sequence[int], axis: int, element_type: ir.DataType) -> ir.Value:
-        """A tensor without elements, because its length on an axis is 0.
+        """Return a tensor without elements, because its length on an axis is 0.
 
         It is a slice of nothing out of one element: OpenVINO's import takes an empty constant that
         a Loop starts with for a sequence, and then fails.
@@ -341,7 +341,7 @@ class Calculation(Maker[ir.Value]):
         return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)
 
     def _filled(self, shape: list[int], element_type: ir.DataType) -> ir.Value:
-        """A constant of zeros, or of empty strings."""
+        """Return a constant of zeros, or of empty strings."""
         if element_type == ir.DataType.STRING:
             held: ir.TensorProtocol = ir.StringTensor([b""] * prod(shape), shape=ir.Shape(shape))
         else:

@@ -46,23 +46,23 @@ _MAX_SPECIALISED = 1 << 10
 
 
 def functions_of(model: ir.Model) -> dict[Key, ir.Function]:
-    """The functions of a model, by what `called_by` gives for the nodes that call them."""
+    """Return the functions of a model, by what `called_by` gives for the nodes that call them."""
     return {key_of(function): function for function in model.functions.values()}
 
 
 def key_of(function: ir.Function) -> Key:
-    """The key of a function."""
+    """Return the key of a function."""
     domain, name, overload = function.identifier()
     return domain_name(domain), name, overload
 
 
 def called_by(node: ir.Node) -> Key:
-    """The function that a node calls, if the model has one of that key."""
+    """Return the function that a node calls, if the model has one of that key."""
     return node.domain, node.op_type, node.overload or ""
 
 
 def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
-    """The attributes of a node in one call of the function around it.
+    """Return the attributes of a node in one call of the function around it.
 
     One that refers to an attribute of the function has the value that is passed, and is left out
     where none is. Where the calls are not known, it stays a reference.
@@ -84,7 +84,7 @@ def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
 
 
 def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Attr]:
-    """The attributes of a function in one call: what the call gives, else the defaults."""
+    """Return the attributes of a function in one call: what the call gives, else the defaults."""
     declared = function.attributes
     defaults = {name: entry for name, entry in declared.items() if entry.value is not None}
     return {**defaults, **attributes}
@@ -99,7 +99,7 @@ def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
 
 
 def is_open(held: ir.Attr) -> bool:
-    """Whether an attribute has no value here: a reference, or one without a type."""
+    """Return whether an attribute has no value here: a reference, or one without a type."""
     return held.is_ref() or held.type == ir.AttributeType.UNDEFINED
 
 
@@ -215,7 +215,7 @@ def _wanted(
 
 
 def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:
-    """A function for the calls that pass these attributes."""
+    """Return a function for the calls that pass these attributes."""
     try:
         copy = function.clone()
     except (RuntimeError, ValueError):  # what onnx-ir says has pages

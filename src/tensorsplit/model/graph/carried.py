@@ -102,7 +102,7 @@ def _bindings(training: TrainingInfoProto) -> Iterable[StringStringEntryProto]:
 
 
 def _all_nodes(*graphs: GraphProto) -> Iterator[NodeProto]:
-    """The nodes of graphs, and of the bodies in them."""
+    """Yield the nodes of graphs, and of the bodies in them."""
     waiting = [*graphs]
     while waiting:
         for node in waiting.pop().node:
@@ -162,7 +162,7 @@ def _carry_unknown(old: Any, new: Any) -> None:
 
 
 def _same_nodes(old: Nodes, new: Nodes) -> Iterator[tuple[NodeProto, NodeProto]]:
-    """The nodes of which something may be lost, each with what it is now."""
+    """Yield the nodes of which something may be lost, each with what it is now."""
     wanted = {_mark(node): node for node in old.node if _may_lose(node)}
     for node in new.node if wanted else ():
         before = wanted.get(_mark(node))
@@ -253,7 +253,7 @@ def _claim_descriptions(graph: GraphProto, function: FunctionProto, old: Functio
 
 
 def holds(declared: TypeProto, *, inside: bool = False) -> bool:
-    """Whether onnx-ir has a type."""
+    """Return whether onnx-ir has a type."""
     kind = declared.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         tensor = getattr(declared, kind)

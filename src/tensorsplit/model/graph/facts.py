@@ -124,7 +124,7 @@ def of_parts(
     part: Shape | None = None,
     count: int | None = None,
 ) -> Sequence:
-    """A sequence whose tensors' shapes are known one by one; of none, what ``part`` says.
+    """Return a sequence whose tensors' shapes are known one by one; of none, what ``part`` says.
 
     With a count, so many tensors have these shapes, some of them the same.
     """
@@ -196,7 +196,7 @@ def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
 
 
 def _same(left: Dim, right: Dim) -> Dim:
-    """The value if both are it; text and expression of the same name are the same."""
+    """Return the value if both are it; text and expression of the same name are the same."""
     if left is right or (type(left) is type(right) and left == right):
         return left
     if left is None or right is None or is_known(left) or is_known(right):

@@ -73,7 +73,7 @@ _FREE_TEXT = frozenset(
 
 
 def copied(model: ModelProto) -> ModelProto:
-    """A message with the same content."""
+    """Return a message with the same content."""
     copy = ModelProto()
     copy.CopyFrom(model)
     return copy
@@ -130,7 +130,7 @@ def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
 
 
 def _bodies(graph: GraphProto | FunctionProto) -> Iterator[tuple[int, str, GraphProto]]:
-    """The bodies of the nodes of a graph, each with the index of its node and its label."""
+    """Yield the bodies of the nodes of a graph, each with the index of its node and its label."""
     found = [
         (index, attribute)
         for index, node in enumerate(graph.node)
@@ -158,7 +158,7 @@ _NUMBERS_AND_TEXT = frozenset(
 
 
 def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
-    """The paths of nodes in bodies, with a name of an output that a value around them has."""
+    """Yield the paths of nodes in bodies, with a name of an output that a value around them has."""
     for listed in (model.graph, *model.functions):
         path = "graph" if isinstance(listed, GraphProto) else function_label(listed)
         yield from _shadowed(listed, path, [])
@@ -184,7 +184,7 @@ def _shadowed(
 
 
 def has_type(declared: TypeProto) -> bool:
-    """Whether ONNX has a type."""
+    """Return whether ONNX has a type."""
     kind = declared.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         return element_type_of(getattr(declared, kind).elem_type) is not None
@@ -194,7 +194,7 @@ def has_type(declared: TypeProto) -> bool:
 
 
 def graphs(model: ModelProto) -> Iterator[GraphProto]:
-    """The main graph and every body, in functions too."""
+    """Yield the main graph and every body, in functions too."""
     for listed in node_lists(model):
         if isinstance(listed.graph, GraphProto):
             yield listed.graph
@@ -215,7 +215,7 @@ def _outside(listed: NodeList) -> Iterator[TensorProto]:
 
 
 def _held(attribute: AttributeProto) -> Iterator[TensorProto | SparseTensorProto]:
-    """The tensors in an attribute, whatever type it says it has."""
+    """Yield the tensors in an attribute, whatever type it says it has."""
     if attribute.HasField("t"):
         yield attribute.t
     if attribute.HasField("sparse_tensor"):
@@ -287,7 +287,7 @@ _TEXT, _TEXTS, _MESSAGE, _MESSAGES, _OTHER = range(5)
 
 @cache
 def _kind_of(field: Any) -> int:
-    """Whether a field holds a name or names, a message or messages, or something else."""
+    """Return whether a field holds a name or names, a message or messages, or something else."""
     is_text = field.message_type is None
     if field.name in _FREE_TEXT or (is_text and field.type != field.TYPE_STRING):
         return _OTHER
@@ -504,7 +504,7 @@ def _holders(
 
 
 def _given_names(graph: GraphProto | FunctionProto) -> set[str]:
-    """The names of the inputs and of the initializers."""
+    """Return the names of the inputs and of the initializers."""
     return {name for holders in _holders(graph).values() for name, _ in holders}
 
 
@@ -633,7 +633,7 @@ def _type_of(value: ir.Value) -> TypeProto:
 
 
 def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelProto:
-    """A model, read from an original if one is given, as an ONNX message.
+    """Return a model, read from an original if one is given, as an ONNX message.
 
     Here are the last outputs without a name, which onnx-ir leaves out, and what it has no place for
     (see `carry_over`), but not the descriptions that it adds to initializers. Exceptions of many

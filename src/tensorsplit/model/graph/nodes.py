@@ -82,7 +82,7 @@ class NodeRef:
         return schema_of(self.op_type, self.opsets.get(self.node.domain, 0), self.node.domain)
 
     def input(self, index: int) -> ir.Value | None:
-        """An input, or None if it is omitted."""
+        """Return an input, or None if it is omitted."""
         return self.node.inputs[index] if index < len(self.node.inputs) else None
 
     def put(self, name: str, value: Any) -> None:
@@ -162,14 +162,14 @@ def _walk(
 
 
 def scopes(model: ir.Model) -> Iterator[Scope]:
-    """The main graph and functions, each before the bodies in it."""
+    """Yield the main graph and functions, each before the bodies in it."""
     yield from scopes_in(model.graph)
     for function in model.functions.values():
         yield from scopes_in(function)
 
 
 def scopes_in(scope: Scope) -> Iterator[Scope]:
-    """A graph or function, and then the bodies in it."""
+    """Yield a graph or function, and then the bodies in it."""
     yield scope
     for node in scope:
         for _, body in bodies(node):
@@ -177,7 +177,7 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
 
 
 def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
-    """The graphs among a node's attributes, each with its label in a path."""
+    """Return the graphs among a node's attributes, each with its label in a path."""
     found: list[tuple[str, ir.Graph]] = []
     for attribute in node.attributes.data.values():
         kind = attribute.type
@@ -192,7 +192,7 @@ def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
 
 
 def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: Any = None) -> Any:
-    """The value of an attribute; None where it is of another type, or only calls tell it."""
+    """Return the value of an attribute; None where it is of another type, or only calls tell it."""
     held = node.attributes.get(name)
     if held is None:
         return default
@@ -202,7 +202,7 @@ def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: Any 
 def malformed(
     problem: str, fix: str, path: str | None = None, *, operator: str | None = None
 ) -> SplitError:
-    """The refusal of a graph that contradicts itself or the standard (TS502)."""
+    """Return the refusal of a graph that contradicts itself or the standard (TS502)."""
     return SplitError(MALFORMED_MODEL, problem, fix, node=path, operator=operator)
 
 
@@ -278,17 +278,17 @@ def model_opsets(model: ir.Model) -> dict[str, int]:
 
 
 def is_split(node: ir.Node) -> bool:
-    """Whether the node is one of the operators of this package: ONNX's or OpenVINO's."""
+    """Return whether the node is one of the operators of this package: ONNX's or OpenVINO's."""
     return node.op_type in _SPLITS and (is_onnx_split(node) or is_vendor_split(node))
 
 
 def is_onnx_split(node: ir.Node) -> bool:
-    """Whether the node is a Split or SplitToSequence of ONNX."""
+    """Return whether the node is a Split or SplitToSequence of ONNX."""
     return node.op_type in FAMILY and node.domain == ""
 
 
 def is_vendor_split(node: ir.Node) -> bool:
-    """Whether the node is one of OpenVINO's splits."""
+    """Return whether the node is one of OpenVINO's splits."""
     return node.op_type in VENDOR_FAMILY and node.domain == DOMAIN
 
 
@@ -302,7 +302,7 @@ def record_of(node: ir.Node, opset: int) -> Operator:
 
 @lru_cache(maxsize=4096)
 def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
-    """The ``onnx.defs.OpSchema`` in force; None where onnx knows none."""
+    """Return the ``onnx.defs.OpSchema`` in force; None where onnx knows none."""
     if not 0 <= opset < 1 << 31:  # for onnx a number of 32 bits
         return None
     try:
@@ -312,7 +312,7 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
 
 
 def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> np.ndarray[Any, Any] | None:
-    """The value of a small constant: an initializer, or the output of a Constant node.
+    """Return the value of a small constant: an initializer, or the output of a Constant node.
 
     An initializer that is also a graph input is a default and not a constant (D20). See
     `read_tensor` for what is refused; the data of one with more elements is not read.
@@ -370,7 +370,7 @@ def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
 
 
 def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
-    """Every tensor that a graph or function holds, without those in bodies."""
+    """Yield every tensor that a graph or function holds, without those in bodies."""
     if isinstance(scope, ir.Graph):
         for value in scope.initializers.values():
             if value.const_value is not None:
@@ -383,7 +383,7 @@ def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
 
 
 def as_proto(node: ir.Node) -> NodeProto:
-    """A node as an ONNX message."""
+    """Return a node as an ONNX message."""
     try:
         proto = ir.serde.serialize_node(node)
     except ir.serde.SerdeError as error:

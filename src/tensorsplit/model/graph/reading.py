@@ -171,7 +171,7 @@ class OnnxModel:
 
     @collector_paused()
     def proto(self, changed: bool, typed: Collection[ir.Value] | None = None) -> ModelProto:
-        """The model as an ONNX message: the original, unless the model was changed.
+        """Return the model as an ONNX message: the original, unless the model was changed.
 
         Args:
             changed: Whether it was.
@@ -223,7 +223,7 @@ class OnnxModel:
 
 
 def _contradiction(problem: str, error: Exception) -> SplitError:
-    """The refusal of a model of which onnx-ir says that it contradicts itself."""
+    """Return the refusal of a model of which onnx-ir says that it contradicts itself."""
     reason = f"{type(error).__name__}: {show(str(error))}"
     return malformed(f"{problem} ({reason})", "repair the model", "graph")
 
@@ -354,7 +354,7 @@ def open_model(source: Source) -> OnnxModel:
 
 
 def declared_input(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
-    """An input or output of a graph as it is declared."""
+    """Return an input or output of a graph as it is declared."""
     declared, around = value.type, []
     while (kind := declared.WhichOneof("value")) in ("sequence_type", "optional_type"):
         around.append(kind.removesuffix("_type"))

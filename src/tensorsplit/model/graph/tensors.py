@@ -28,7 +28,7 @@ ELEMENT_TYPES = frozenset(map(int, ir.DataType))
 
 
 def element_type_of(data_type: int) -> ir.DataType | None:
-    """The element type of a ``TensorProto.DataType``; None if unknown."""
+    """Return the element type of a ``TensorProto.DataType``; None if unknown."""
     is_known = data_type != TensorProto.UNDEFINED and data_type in ELEMENT_TYPES
     return ir.DataType(data_type) if is_known else None
 
@@ -129,7 +129,7 @@ class SparseTensor(ir.LazyTensor):
         self.kept = tensor if math.prod(shape) > _MAX_WRITTEN_DENSE else None
 
     def tobytes(self) -> bytes:
-        """The bytes to write; none where the message itself is written."""
+        """Return the bytes to write; none where the message itself is written."""
         return super().tobytes() if self.kept is None else b""
 
 
@@ -160,7 +160,7 @@ def _shape(name: str, dims: Any) -> tuple[int, ...]:
 
 
 def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Array:
-    """An array of bytes; without copies where elements are whole bytes."""
+    """Return an array of bytes; without copies where elements are whole bytes."""
     element = ir.DataType(tensor.data_type)
     if element.bitwidth < 8 or sys.byteorder == "big" or not data:
         embedded = TensorProto(dims=shape, data_type=tensor.data_type, raw_data=data)
@@ -169,7 +169,7 @@ def _from_bytes(tensor: TensorProto, shape: tuple[int, ...], data: bytes) -> Arr
 
 
 def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
-    """An array of strings; NumPy's own type would drop NUL characters at their ends."""
+    """Return an array of strings; NumPy's own type would drop NUL characters at their ends."""
     if len(tensor.string_data) != math.prod(shape):
         problem = f"it has {len(tensor.string_data)} strings for the shape {list(shape)}"
         raise _malformed(name, problem)
@@ -198,7 +198,7 @@ def _check_size(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> None:
 
 
 def raw_size(tensor: TensorProto) -> int | None:
-    """How many bytes of raw data a tensor takes; None if it can't have any."""
+    """Return how many bytes of raw data a tensor takes; None if it can't have any."""
     try:
         return _byte_count(tensor.name, tensor, _checked_shape(tensor.name, tensor))
     except SplitError:

@@ -46,7 +46,7 @@ class FileWeights:
     state: tuple[int, int, int]
 
     def __contains__(self, tensor: TensorProto) -> bool:
-        """Whether the data of a tensor is one of these weights."""
+        """Return whether the data of a tensor is one of these weights."""
         return self._range(tensor) is not None
 
     def embed(self, model: ModelProto) -> None:
@@ -85,7 +85,7 @@ class FileWeights:
         self._check()
 
     def _written(self, tensor: TensorProto) -> list[bytes | range]:
-        """A tensor as it is written; ranges are of the file."""
+        """Return a tensor as it is written; ranges are of the file."""
         found = self._range(tensor)
         if found is None:
             return [tensor.SerializeToString()]
@@ -145,7 +145,7 @@ class _Parser:
         self.places: list[tuple[str, str]] = []
 
     def message(self, end: int) -> bytes:
-        """The message without its weights."""
+        """Return the message without its weights."""
         return self._fields(end, _GRAPH, self._graph)
 
     def _graph(self, end: int) -> bytes:
@@ -153,7 +153,7 @@ class _Parser:
         return _header(_GRAPH, len(content)) + content
 
     def _tensor(self, end: int) -> bytes:
-        """A tensor whose data is in the file."""
+        """Return a tensor whose data is in the file."""
         ranges: list[range] = []
 
         def skip(end: int) -> bytes:
@@ -205,7 +205,7 @@ class _Parser:
 
 
 def _field(number: int, parts: list[bytes | range]) -> list[bytes | range]:
-    """A field that consists of these parts."""
+    """Return a field that consists of these parts."""
     return [_header(number, sum(map(len, parts))), *parts]
 
 

@@ -109,7 +109,7 @@ class Facts:
         return [refusal.error for refusal in self.refusals]
 
     def __contains__(self, value: ir.Value) -> bool:
-        """Whether a value was met."""
+        """Return whether a value was met."""
         return value in self._known
 
     def of(self, value: ir.Value | None) -> Fact:
@@ -139,7 +139,7 @@ class Facts:
         self._known[value] = fact
 
     def never_runs(self, path: str) -> bool:
-        """Whether constants and what is fed never let a checked node run."""
+        """Return whether constants and what is fed never let a checked node run."""
         return not self._runs.get(path, True)
 
     def note(self, path: str, runs: bool | None) -> None:
@@ -230,7 +230,7 @@ class Surroundings:
         return self.opsets.get("", 0)
 
     def inside(self, path: str, runs: bool | None) -> Surroundings:
-        """The same for the nodes of a body, which runs, or may run, if its node does."""
+        """Return the same for the nodes of a body, which runs, or may run, if its node does."""
         both = (self.runs, runs)
         known = False if False in both else None if None in both else True
         return replace(self, path=path, depth=self.depth + 1, runs=known)

@@ -108,7 +108,7 @@ def _rounds(
 
 
 def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
-    """The trip count or the condition of a loop; 1 where it is absent."""
+    """Return the trip count or the condition of a loop; 1 where it is absent."""
     if len(inputs) <= index or node.inputs[index] is None:
         return 1
     values = tensor_of(inputs[index]).values
@@ -116,14 +116,14 @@ def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
 
 
 def _runs(limit: Dim, starts: Dim) -> bool | None:
-    """Whether a loop runs at least once."""
+    """Return whether a loop runs at least once."""
     if starts == 0 or (is_known(limit) and limit < 1):
         return False
     return True if starts == 1 and is_known(limit) else None
 
 
 def _goes_on(body: ir.Graph) -> bool:
-    """Whether a loop that runs ends only by its trip count."""
+    """Return whether a loop that runs ends only by its trip count."""
     condition: ir.Value | None = body.outputs[0]
     producer = condition.producer() if condition is not None else None
     if producer is not None and producer.op_type == "Identity" and producer.inputs:
@@ -178,7 +178,7 @@ def _body(node: ir.Node) -> ir.Graph:
 
 
 def _axes(node: ir.Node, name: str, count: int) -> Listed[int]:
-    """The axis of each input or output of a Scan."""
+    """Return the axis of each input or output of a Scan."""
     found: Listed[int] = attribute_of(node, name, ir.AttributeType.INTS) or (0,) * count
     if len(found) != count:
         raise NotKnownError

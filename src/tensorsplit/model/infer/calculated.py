@@ -93,7 +93,7 @@ class _ProgramReader:
         self._named: dict[Any, int] = {}
 
     def read(self, value: ir.Value) -> int:
-        """The step of a value; the steps before it are read first."""
+        """Return the step of a value; the steps before it are read first."""
         waiting = [value]
         while waiting:
             if len(self.steps) + len(waiting) > _MOST_NODES:
@@ -127,7 +127,7 @@ class _ProgramReader:
         return kind in (None, ir.DataType.INT64, ir.DataType.BOOL)
 
     def _is_list(self, value: ir.Value | None) -> bool:
-        """Whether a value is a list of integers, whose length goes with its elements."""
+        """Return whether a value is a list of integers, whose length goes with its elements."""
         known = self._facts.tensor(value)
         is_list = known.element_type == ir.DataType.INT64 and len(known.shape or ()) == 1
         return is_list and value is not self._data
@@ -218,7 +218,7 @@ class Trial(NamedTuple):
 
 
 def _calculated(program: Program, variables: list[Any]) -> Trial:
-    """The outcome for values of the variables."""
+    """Return the outcome for values of the variables."""
     known: list[Any] = []
     stops: set[int] = set()
     for place, (operator, held, inputs) in enumerate(program.steps):
@@ -260,14 +260,14 @@ def _fits(dim: int, lengths: list[int], count: int) -> bool:
 
 
 def always_fit(lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: Facts) -> bool:
-    """Whether the running model stops before a Split wherever its lengths do not fit."""
+    """Return whether the running model stops before a Split wherever its lengths do not fit."""
     program = program_of((lengths,), data, axis, facts) if count <= _MOST_PARTS else None
     return program is not None and _always_fit(program, count)
 
 
 @lru_cache(maxsize=1024)
 def _always_fit(program: Program, count: int) -> bool:
-    """Whether the last guard stops the model exactly where lengths do not fit."""
+    """Return whether the last guard stops the model exactly where lengths do not fit."""
     try:
         found = list(outcomes(program, count))
     except _NotKnownError:
@@ -282,7 +282,7 @@ def _always_fit(program: Program, count: int) -> bool:
 
 @lru_cache(maxsize=1024)
 def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None:
-    """The rule, and what it is given, by which a program gives the lengths of so many parts.
+    """Return the rule, and what it is given, by which a program gives the lengths of so many parts.
 
     The program gives the lengths as one list, and the node that gets them refuses those that do not
     fit; or it gives the start and the end of each part, and stops where parts do not follow each
@@ -321,7 +321,7 @@ def _between(bounds: list[list[int]]) -> list[int]:
 
 @lru_cache(maxsize=1024)
 def are_in_order(program: Program) -> bool:
-    """Whether a start is never behind an end, and neither outside of the dimension."""
+    """Return whether a start is never behind an end, and neither outside of the dimension."""
     try:
         return all(
             stops or (results is not None and _is_range(dim, *map(tuple, results)))
@@ -370,7 +370,7 @@ def _samples(program: Program, count: int) -> Iterator[list[Any]]:
 
 
 def _constants(program: Program) -> list[int]:
-    """The numbers that occur in the constants of a program, and their sums."""
+    """Return the numbers that occur in the constants of a program, and their sums."""
     found: dict[int, None] = {}
     for step in program.steps:
         if step.operator == "constant":

@@ -60,15 +60,15 @@ class Node:
         return tensor_of(self.inputs[index] if index < len(self.inputs) else None)
 
     def shape(self, index: int) -> Elements:
-        """The shape of an input."""
+        """Return the shape of an input."""
         return _known(self.tensor(index).shape)
 
     def elements(self, index: int) -> Elements:
-        """The elements of an input of rank 0 or 1, whose number is known."""
+        """Return the elements of an input of rank 0 or 1, whose number is known."""
         return _known(elements_of(self.tensor(index)))
 
     def element(self, index: int) -> Dim:
-        """The one element of an input; None if it is not known."""
+        """Return the one element of an input; None if it is not known."""
         return one_of(elements_of(self.tensor(index)) or (None,))
 
     def operand(
@@ -81,11 +81,11 @@ class Node:
         return self.elements(index) if self.has(index) else _known(default)
 
     def has(self, index: int) -> bool:
-        """Whether an input is given."""
+        """Return whether an input is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute."""
+        """Return the value of an attribute."""
         for entry in self.proto.attribute:
             if entry.name == name:
                 value = onnx.helper.get_attribute_value(entry)
@@ -100,7 +100,7 @@ def _known(found: Elements | None) -> Elements:
 
 
 def one_of(elements: Elements) -> Dim:
-    """The one element of a list."""
+    """Return the one element of a list."""
     if len(elements) != 1:
         raise NotKnownError
     return elements[0]
@@ -115,7 +115,7 @@ def elements_of(fact: Tensor) -> Elements | None:
 
 
 def constant_array(fact: Fact | None) -> np.ndarray[Any, Any] | None:
-    """The elements as an array, where every one is a number."""
+    """Return the elements as an array, where every one is a number."""
     known = tensor_of(fact)
     if known.values is None or known.element_type is None or known.shape is None:
         return None
@@ -188,7 +188,7 @@ def _elementwise(rule: Callable[..., Dim], node: Node, _: Tensor) -> list[Dim]:
 
 
 def _objects(known: Tensor, *, rounds: bool) -> np.ndarray[Any, Any]:
-    """The elements as an array of objects, to calculate with."""
+    """Return the elements as an array of objects, to calculate with."""
     elements = _known(elements_of(known))
     if known.element_type in _FLOATS and not rounds:
         elements = tuple(entry if _is_binary(entry) else None for entry in elements)
@@ -198,12 +198,12 @@ def _objects(known: Tensor, *, rounds: bool) -> np.ndarray[Any, Any]:
 
 
 def _is_binary(entry: Dim) -> bool:
-    """Whether floats give an expression exactly: its divisor is a power of two."""
+    """Return whether floats give an expression exactly: its divisor is a power of two."""
     return isinstance(entry, float) or divisor_of(entry).bit_count() == 1
 
 
 def _exact(entry: Dim) -> Dim:
-    """An element to calculate with: a float as a fraction, if it is a simple one."""
+    """Return an element to calculate with: a float as a fraction, if it is a simple one."""
     if not isinstance(entry, float):
         return entry
     found = Fraction(entry) if np.isfinite(entry) else None
@@ -282,7 +282,7 @@ def _same(entry: Dim) -> Dim:
 
 
 def _whole(entry: Dim) -> Dim:
-    """The whole number towards 0."""
+    """Return the whole number towards 0."""
     if isinstance(entry, _NUMBERS):
         return int(entry)
     return _floor(entry) if is_at_least(entry, 0) else None
@@ -399,7 +399,7 @@ def _slice(node: Node, _: Tensor) -> Elements:
 
 
 def _repeated(node: Node, output: Tensor) -> Elements:
-    """The elements again and again; how often the length of the output tells."""
+    """Return the elements again and again; how often the length of the output tells."""
     entries = node.elements(0)
     return entries * (output.shape[0] // len(entries)) if entries and output.shape else entries
 

@@ -70,7 +70,7 @@ def infer_shapes(
 def open_filled(
     model: Source, input_shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[OnnxModel, list[ir.Value]]:
-    """The model as `infer_shapes` fills it in, and the values that got a type or shape."""
+    """Return the model as `infer_shapes` fills it in, and the values that got a type or shape."""
     read = read_model(model, without_weights=True)
     opened = open_model(read) if read.openvino is None else replace(read)
     changed = [_give_shape(opened.model, name, shape) for name, shape in input_shapes.items()]
@@ -137,7 +137,7 @@ def fill_value(value: ir.Value, facts: Facts) -> bool:
 
 
 def _is_tensor_type(kind: ir.TypeProtocol | None) -> bool:
-    """Whether it is the type of a tensor, of an element type that is known."""
+    """Return whether it is the type of a tensor, of an element type that is known."""
     if kind is None or not isinstance(kind, ir.TensorType):  # of None it takes long to say no
         return False
     return kind.dtype is not ir.DataType.UNDEFINED
@@ -152,7 +152,7 @@ def _dim(dim: Dim) -> int | str | None:
 
 
 def described(values: Iterable[ir.Value]) -> list[str]:
-    """A line for each value of a node, such as ``q: tensor(float) (N, 6, 4)``."""
+    """Return a line for each value of a node, such as ``q: tensor(float) (N, 6, 4)``."""
     return [_line(value) for value in values if not value.is_graph_input()]
 
 

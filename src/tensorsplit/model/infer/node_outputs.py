@@ -113,7 +113,7 @@ class Asked(NamedTuple):
     named: tuple[bool, ...]
 
     def message(self) -> onnx.NodeProto:
-        """The node as onnx is asked."""
+        """Return the node as onnx is asked."""
         return onnx.NodeProto(
             op_type=self.op_type,
             domain=self.domain,
@@ -151,7 +151,7 @@ def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | Non
 
 
 def _plain(held: ir.Attr) -> tuple[str, int, Any]:
-    """An attribute as something that can be compared."""
+    """Return an attribute as something that can be compared."""
     kind = int(held.type)
     if kind in _PLAIN_TYPES:
         return held.name, kind, held.value
@@ -202,7 +202,7 @@ def _ask(
     *,
     strict: bool = False,
 ) -> dict[str, onnx.TypeProto]:
-    """The types of a node's outputs by onnx, which gets a model of that one node.
+    """Return the types of a node's outputs by onnx, which gets a model of that one node.
 
     Constants are initializers of it. It hears nothing of elements that are known in part: it takes
     each of them for a dimension, which is not below 0.
@@ -247,7 +247,7 @@ def _is_short(shape: Shape | None) -> bool:
 
 
 def _may_be_absent(schema: onnx.defs.OpSchema, place: int) -> bool:
-    """Whether an input may be blank; the last of a schema may stand for many."""
+    """Return whether an input may be blank; the last of a schema may stand for many."""
     formal = schema.inputs[min(place, len(schema.inputs) - 1)]
     return bool(formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional)
 
@@ -375,7 +375,7 @@ def _followed(node: Node, output: Fact) -> Fact:
 
 
 def values_of(array: np.ndarray[Any, Any] | None, opset: int) -> tuple[Dim, ...] | None:
-    """The elements of a constant that may be an operand: integers, and floats.
+    """Return the elements of a constant that may be an operand: integers, and floats.
 
     Few floats are scales or bounds, as of Resize and Range; lists of them are lengths in Split-1.
     """

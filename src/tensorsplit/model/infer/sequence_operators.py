@@ -97,7 +97,7 @@ def _concat(node: ir.Node, inputs: list[Fact]) -> Fact:
 
 
 def _total(sequence: Sequence, shape: Shape, axis: int) -> Dim:
-    """The sum of a dimension over the tensors."""
+    """Return the sum of a dimension over the tensors."""
     if sequence.parts is None:
         return times(sequence.count, shape[axis])
     return reduce(add, (part and part[axis] for part in sequence.parts), 0)
@@ -114,7 +114,7 @@ POSITIONS: Mapping[str, int] = {"SequenceAt": 1, "SequenceErase": 1, "SequenceIn
 
 
 def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
-    """Whether the position that a node takes, if any, is known to lie in the sequence (D19).
+    """Return whether the position that a node takes, if any, is known to lie in the sequence (D19).
 
     Raises:
         SplitError: TS511 for a position that is known to lie outside.
@@ -140,14 +140,14 @@ def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
 
 
 def _is_given(node: ir.Node, inputs: list[Fact]) -> bool:
-    """Whether a node is given a position."""
+    """Return whether a node is given a position."""
     place = POSITIONS[node.op_type]
     given = node.inputs[place] if place < len(inputs) else None
     return given is not None and inputs[place] is not ABSENT
 
 
 def _position(node: ir.Node, inputs: list[Fact], count: Dim) -> int | None:
-    """The position that a node takes, if it is known: by default the end of a sequence."""
+    """Return the position that a node takes, if it is known: by default the end of a sequence."""
     found: Dim = count if node.op_type == "SequenceInsert" else -1
     if _is_given(node, inputs):
         constant = tensor_of(inputs[POSITIONS[node.op_type]]).constant

@@ -38,7 +38,7 @@ _FAR = (1 << 31) - 1
 
 
 def followed_shape(node: Node) -> Shape | None:
-    """The shape of the first output of a node of ONNX's own; None where nothing follows."""
+    """Return the shape of the first output of a node of ONNX's own; None where nothing follows."""
     rule = _RULES.get(node.proto.op_type)
     with suppress(NotKnownError):
         return None if rule is None else rule(node)
@@ -111,7 +111,7 @@ def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
 
 
 def _is_same(left: Dim, right: Dim) -> bool:
-    """Whether two dimensions have the same name."""
+    """Return whether two dimensions have the same name."""
     return left is not None and not is_known(left) and str(left) == str(right)
 
 
@@ -204,7 +204,7 @@ def _end(bound: Dim, dim: Dim) -> Dim:
 
 
 def _is_open(bound: Dim) -> bool:
-    """Whether it can't be known of a bound of a slice from where it counts."""
+    """Return whether it can't be known of a bound of a slice from where it counts."""
     return not is_known(bound) and not is_at_least(bound, 0)
 
 
@@ -250,7 +250,7 @@ def _scaled(dim: Dim, scale: Dim) -> Dim:
 
 
 def _window(node: Node, weights_at: int | None) -> Shape:
-    """The shape after a convolution or pooling, which slides a window along the data."""
+    """Return the shape after a convolution or pooling, which slides a window along the data."""
     data, padding = node.shape(0), node.attribute("auto_pad", "NOTSET")
     is_ceil = node.attribute("ceil_mode", 0)
     # onnxruntime forgets the padding then
@@ -347,12 +347,12 @@ def _fourier(node: Node) -> Shape:
 
 
 def _half(length: Dim) -> Dim:
-    """How many frequencies of a real signal are different."""
+    """Return how many frequencies of a real signal are different."""
     return add(combine(operator.floordiv, length, 2), 1)
 
 
 def _short_fourier(node: Node) -> Shape:
-    """The shape after STFT, whose frames are as long as its window."""
+    """Return the shape after STFT, whose frames are as long as its window."""
     batch, whole, _ = node.shape(0)
     length = whole
     if node.has(3):

@@ -55,7 +55,7 @@ class KnownSplit:
     errors: list[SplitError] = field(default_factory=list)
 
     def attempt(self, step: Callable[[], _T]) -> _T | None:
-        """The result of a step; None where it refuses, which is noted."""
+        """Return the result of a step; None where it refuses, which is noted."""
         try:
             return step()
         except SplitError as error:
@@ -168,7 +168,7 @@ def _planned(made: SplitPlan | UncountedPlan, data: Tensor, intent: Intent) -> l
 
 
 def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) -> list[Fact]:
-    """The outputs without a plan: all but the length on the axis, if the axis is known."""
+    """Return the outputs without a plan: all but the length on the axis, if the axis is known."""
     part = None
     if data.shape is not None and not is_open:
         rank = len(data.shape)

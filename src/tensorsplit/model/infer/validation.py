@@ -85,7 +85,7 @@ class Validator:
         return validate(self._model, fed, self._nodes)  # which knows what may be refused
 
     def _touched(self, known: Facts, changed: set[ir.Value]) -> set[ir.Node]:
-        """The nodes that lead to undecided ones, and can be changed by some values."""
+        """Return the nodes that lead to undecided ones, and can be changed by some values."""
         leading = {node for nodes in known.undecided.values() for node in nodes}
         needed, touched = _needed(self._model, leading), set(leading)
         for node in self._model.graph:
@@ -149,7 +149,7 @@ def _lasting(model: ir.Model, feeds: Mapping[str, Any], nodes: set[ir.Node]) -> 
 
 
 def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
-    """The values of the main graph to compute before the undecided nodes can be checked.
+    """Return the values of the main graph to compute before the undecided nodes can be checked.
 
     Args:
         facts: What `validate` returned.
@@ -205,7 +205,7 @@ def is_checked(node: ir.Node) -> bool:
 
 
 def _is_enough(node: ir.Node, index: int, fact: Fact) -> bool:
-    """Whether what is known of an input of a checked node is all that the check needs."""
+    """Return whether what is known of an input of a checked node is all that the check needs."""
     if node.op_type in POSITIONS:
         if index == 0:
             return isinstance(fact, Sequence) and is_known(fact.count)
@@ -222,7 +222,7 @@ def _has_elements(fact: Fact) -> bool:
 
 
 def _all(node: ir.Node) -> Iterator[ir.Node]:
-    """A node, and those in its bodies."""
+    """Yield a node, and those in its bodies."""
     yield node
     for _, body in bodies(node):
         yield from body.all_nodes()

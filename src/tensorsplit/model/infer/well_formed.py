@@ -73,7 +73,7 @@ class _Side(NamedTuple):
     most: int
 
     def at(self, index: int) -> Any:
-        """The one at a position; the last may stand for many."""
+        """Return the one at a position; the last may stand for many."""
         return self.formals[min(index, len(self.formals) - 1)] if self.formals else None
 
 
@@ -90,7 +90,7 @@ class _Signature(NamedTuple):
     types: Mapping[str, frozenset[str]]
 
     def takes(self, formal: Any) -> frozenset[str]:
-        """The types that an input or output may have."""
+        """Return the types that an input or output may have."""
         return self.types.get(formal.type_str) or frozenset({formal.type_str})
 
 
@@ -154,7 +154,7 @@ def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[
 
 
 def _wrong_lists(attributes: Attributes, counts: Mapping[str, int]) -> Iterator[SplitError]:
-    """The lists of Scan that don't have an entry for each input or output."""
+    """Yield the lists of Scan that don't have an entry for each input or output."""
     names = [(f"scan_{end}_{what}", n) for end, n in counts.items() for what in _PER_END]
     for name, count in (*names, ("directions", counts["input"])):
         if name not in attributes or is_open(attributes[name]):
@@ -209,7 +209,7 @@ def wrong_operands(
 
 
 def type_name(fact: Fact) -> str | None:
-    """The type as the schemas write it; None if it is not known."""
+    """Return the type as the schemas write it; None if it is not known."""
     if isinstance(fact, Other):
         return _written(fact.type)
     if fact.element_type is None:
@@ -258,7 +258,7 @@ def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitErr
 
 
 def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitError]:
-    """The axes of a Scan that its inputs or outputs don't have."""
+    """Yield the axes of a Scan that its inputs or outputs don't have."""
     if node.op_type != "Scan" or node.domain != "" or opset < 9:
         return
     count, body = _scanned(node), dict(bodies(node)).get("body")
@@ -319,7 +319,7 @@ def _of_scan(node: ir.Node, opset: int, fact_of: FactOf) -> _Rounds:
 
 
 def _scanned(node: ir.Node) -> int | None:
-    """How many of its inputs a Scan runs along."""
+    """Return how many of its inputs a Scan runs along."""
     count: int | None = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT)
     return count
 

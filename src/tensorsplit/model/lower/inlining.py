@@ -34,12 +34,12 @@ def inline(lowering: Lowering) -> bool:
 
 
 def _opset(function: ir.Function, lowering: Lowering) -> int:
-    """The opset of ONNX's own domain in a function; that of the graph if it uses none."""
+    """Return the opset of ONNX's own domain in a function; that of the graph if it uses none."""
     return domain_opsets(function.opset_imports).get("", lowering.opset)
 
 
 def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
-    """The functions to inline, each with the reason.
+    """Return the functions to inline, each with the reason.
 
     More of them may be wanted after that: a sequence that can't stay may get into others.
     """

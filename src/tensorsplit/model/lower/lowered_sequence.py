@@ -65,7 +65,7 @@ class Layout:
         return 0 if self.is_flat else self.axis
 
     def around(self, part: Iterable[Dim], size: int | None) -> list[Dim]:
-        """The shape of a tensor that holds parts of a shape."""
+        """Return the shape of a tensor that holds parts of a shape."""
         shape = list(part)
         if self.is_flat:
             return [size]
@@ -168,7 +168,7 @@ class PackedParts:
         return calculated(self.point, count)
 
     def at(self, make: Calculation, place: Number) -> ir.Value:
-        """The part at a position, which is in range."""
+        """Return the part at a position, which is in range."""
         if self.layout.dropped:
             axis, held = self.layout.axis, self.point.lowering.facts.tensor(self.data)
             if held.element_type == ir.DataType.STRING and not self.by_index:
@@ -189,7 +189,7 @@ class PackedParts:
         return self._slice(make, self._start(place), self._end), tail(self.beside, place)
 
     def not_empty(self, point: InsertionPoint) -> PackedParts:
-        """The same parts; the running model stops if there are none."""
+        """Return the same parts; the running model stops if there are none."""
         if is_known(self.count):
             return self
         return replace(self, point=point, zero=self.zero + guarded(0, at_least(1, self.count)))
@@ -256,11 +256,11 @@ class PackedParts:
         return calculated(self.point, sums(self.lengths))
 
     def tensors(self) -> list[ir.Value]:
-        """The tensors that hold the sequence: the data, and the lengths unless all are 1."""
+        """Return the tensors that hold the sequence: the data, and the lengths unless all are 1."""
         return [self.whole] if self.layout.dropped else [self.whole, self.point.make(self.beside)]
 
     def flattened(self, layout: Layout, point: InsertionPoint) -> PackedParts:
-        """The same parts as a list of elements."""
+        """Return the same parts as a list of elements."""
         data, axis, rank = self.whole, self.layout.axis, layout.rank or 0
         if self.layout.dropped:
             data = point.moved(data, rank + 1, axis, 0)
@@ -296,7 +296,7 @@ class FlatParts(PackedParts):
         return self.sizes
 
     def at(self, make: Calculation, place: Number) -> ir.Value:
-        """The part at a position, which is in range."""
+        """Return the part at a position, which is in range."""
         rank, axis = self.layout.rank or 0, self.layout.axis
         shape = make.op("Reshape", [make.make(pick(self.beside, place)), make.make(rank)])
         held = self.point.lowering.facts.tensor(self.data).element_type
@@ -309,7 +309,7 @@ Piece: TypeAlias = "tuple[ir.Value, Numbers]"
 
 
 def calculated(make: Calculation, number: Number) -> Number:
-    """A formula as the value that it is calculated to, once for all that use it."""
+    """Return a formula as the value that it is calculated to, once for all that use it."""
     return value(make.make(number)) if isinstance(number, Formula) else number
 
 
@@ -336,7 +336,7 @@ class LoweredSequence:
 
     @classmethod
     def of(cls, packed: PackedParts, fact: Sequence) -> LoweredSequence:
-        """The sequence of the parts of one tensor."""
+        """Return the sequence of the parts of one tensor."""
         sizes, parts = packed.known_sizes, None
         if sizes is not None:
             parts = tuple(partial(packed.part, index) for index in range(len(sizes)))
@@ -349,11 +349,11 @@ class LoweredSequence:
         return part if isinstance(part, ir.Value) else part()
 
     def tensors(self) -> list[ir.Value]:
-        """Every tensor of a sequence of a known number of them."""
+        """Return every tensor of a sequence of a known number of them."""
         return [self.tensor(index) for index in range(len(self.parts or ()))]
 
     def in_layout(self, layout: Layout, point: InsertionPoint) -> PackedParts:
-        """The sequence laid out in one tensor, for a node that needs it."""
+        """Return the sequence laid out in one tensor, for a node that needs it."""
         packed, axis = self.packed, layout.axis
         if packed is not None and packed.layout == layout:
             return packed
@@ -382,7 +382,7 @@ class LoweredSequence:
         return PackedParts.of(point, data, layout, lengths)
 
     def _empty(self, layout: Layout, point: InsertionPoint) -> ir.Value:
-        """A tensor that holds no tensors at all."""
+        """Return a tensor that holds no tensors at all."""
         part, element_type = self.fact.part, self.fact.element_type
         if part is None or element_type is None:
             raise refusal("an empty sequence has neither shape nor type", _DECLARE)
@@ -394,7 +394,7 @@ class LoweredSequence:
 
 
 def piece(point: InsertionPoint, tensor: ir.Value, layout: Layout) -> Piece:
-    """A tensor as it goes beside others into one tensor."""
+    """Return a tensor as it goes beside others into one tensor."""
     axis = layout.axis
     if layout.dropped:
         return point.unsqueeze(tensor, [axis]), ()
@@ -407,7 +407,7 @@ def piece(point: InsertionPoint, tensor: ir.Value, layout: Layout) -> Piece:
 
 
 def layout_for(fact: Sequence, sequences: Iterable[LoweredSequence]) -> Layout:
-    """How sequences can be laid out in one tensor if this is known of all of them.
+    """Return how sequences can be laid out in one tensor if this is known of all of them.
 
     They stay as they lie where their tensors are sure to fit. Only those of a known number of
     tensors can be laid out along another axis.

@@ -112,7 +112,7 @@ def join_in_loop(
 
 
 def _number(make: Calculation) -> ir.Value:
-    """The number of the round, which a loop gives its body."""
+    """Return the number of the round, which a loop gives its body."""
     return ir.val(make.names.fresh(f"{make.stem}_number"), ir.DataType.INT64, [])
 
 
@@ -123,7 +123,7 @@ def _collecting_loop(
     body: ir.Graph,
     kinds: Sequence[ir.DataType],
 ) -> list[ir.Value]:
-    """A loop that puts what the nodes of its body make for each number into sequences."""
+    """Return a loop that puts what the nodes of its body make for each number into sequences."""
     names, last = make.names, Calculation(make.names, make.opset, make.stem)
     always = make.constant(True, np.bool_)
     starts = [make.op("SequenceEmpty", [], {"dtype": int(kind)}) for kind in kinds]

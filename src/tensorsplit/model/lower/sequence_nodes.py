@@ -95,7 +95,7 @@ class SequenceNode:
         return self.point.number(held, fact.element_type)
 
     def position(self, count: Number, behind: int = 0) -> Number:
-        """The position that the node takes among so many tensors, from the front.
+        """Return the position that the node takes among so many tensors, from the front.
 
         It is checked, here or by the running model; there may be one `behind` the last tensor.
         Left out, it is the last one.
@@ -190,7 +190,7 @@ def _erase(step: SequenceNode) -> Result:
 
 
 def _repacked(step: SequenceNode, packed: PackedParts, pieces: list[Piece]) -> LoweredSequence:
-    """The sequence put together from pieces, laid out as before."""
+    """Return the sequence put together from pieces, laid out as before."""
     lowering, layout = step.lowering, packed.layout
     data = step.point.concat([held for held, _ in pieces], layout.along)
     lowering.facts.set(data, resized(lowering.facts.tensor(packed.data), layout.along, None))

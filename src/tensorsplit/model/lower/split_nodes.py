@@ -93,7 +93,7 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
 
 
 def length_of(lowering: Lowering, data: ir.Value, axis: int) -> Number:
-    """The length of an axis: an integer if it is known, else calculated."""
+    """Return the length of an axis: an integer if it is known, else calculated."""
     shape = lowering.facts.tensor(data).shape
     if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
         return shape[axis]

@@ -135,7 +135,7 @@ class Lowering:
         return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
     def reason(self, node: ir.Node) -> Limitation | None:
-        """Why a node must be changed; None if it may stay."""
+        """Return why a node must be changed; None if it may stay."""
         return next(filter(must_go, self.limitations.get(node, ())), None)
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
@@ -176,7 +176,7 @@ class Lowering:
 
 
 def _own_opset(model: ir.Model) -> int:
-    """The opset of ONNX's own domain in the main graph, which imports it if it did not.
+    """Return the opset of ONNX's own domain in the main graph, which imports it if it did not.
 
     It has no node of that domain then, but gets those of its functions, or new ones.
     """
@@ -270,7 +270,7 @@ def check_loop(entries: Iterable[Limitation]) -> None:
 
 
 def refusal(problem: str, fix: str = "") -> SplitError:
-    """A refusal to lower; `at` adds the node."""
+    """Return a refusal to lower; `at` adds the node."""
     return SplitError(CANNOT_LOWER, problem, fix)
 
 

@@ -193,7 +193,7 @@ class Passage:
 
     @classmethod
     def packed(cls, step: SequenceNode, fact: Sequence, layout: Layout) -> Passage:
-        """The way of a sequence in one tensor, beside the lengths of its parts."""
+        """Return the way of a sequence in one tensor, beside the lengths of its parts."""
         return cls(step, fact, layout, layout.tensors(fact))
 
     def given(self, held: ir.Value, point: InsertionPoint) -> list[ir.Value]:
@@ -249,7 +249,7 @@ def _lower_if(step: SequenceNode) -> bool:
 
 
 def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) -> Passage:
-    """How an output leaves the branches."""
+    """Return how an output leaves the branches."""
     if old not in step.lowering.reasons:
         return Passage(step)
     sequences, fact = list(map(step.sequence, ends)), step.lowering.sequence(old)
@@ -290,7 +290,7 @@ def _lower_loop(step: SequenceNode) -> bool:
 
 
 def _into_loop(step: SequenceNode, body: ir.Graph, index: int) -> Passage:
-    """How a loop carries a value."""
+    """Return how a loop carries a value."""
     start, old = step.ref.input(index + 2), step.node.outputs[index]
     inside, end = body.inputs[index + 2], body.outputs[index + 1]
     if start not in step.lowering.reasons:
@@ -304,7 +304,7 @@ def _into_loop(step: SequenceNode, body: ir.Graph, index: int) -> Passage:
 
 
 def _passes(end: ir.Value, start: ir.Value) -> bool:
-    """Whether a body gives out a sequence as it took it in."""
+    """Return whether a body gives out a sequence as it took it in."""
     while end is not start:
         producer = end.producer()
         if producer is None or producer.op_type != "Identity" or producer.inputs[0] is None:

@@ -83,7 +83,7 @@ class Layer:
 
 
 def read_network(path: Path) -> Element:
-    """The network of an IR file; raises TS501, TS503."""
+    """Return the network of an IR file; raises TS501, TS503."""
     if not path.is_file():  # also keeps pipes and devices out, which might never end
         raise _unreadable(path, "there is no such file", "give the path of an .xml file")
     try:
@@ -109,7 +109,7 @@ def read_network(path: Path) -> Element:
 
 
 def layers_of(graph: Element, prefix: str = "", depth: int = 0) -> list[Layer]:
-    """The layers of a network or body, in the order of the file; raises TS502.
+    """Return the layers of a network or body, in the order of the file; raises TS502.
 
     The prefix is the path of the layers around a body.
     """
@@ -132,7 +132,7 @@ def layers_of(graph: Element, prefix: str = "", depth: int = 0) -> list[Layer]:
 
 
 def in_running_order(layers: Iterable[Layer]) -> list[Layer]:
-    """The layers so that each comes after those that feed it."""
+    """Return the layers so that each comes after those that feed it."""
     feeding = {layer: [source.layer for source in layer.sources] for layer in layers}
     try:
         return list(TopologicalSorter(feeding).static_order())
@@ -162,7 +162,7 @@ def listed_names(text: str) -> tuple[str, ...]:
 
 
 def malformed(problem: str, fix: str, path: str) -> SplitError:
-    """A refusal of a layer (TS502); of the network itself where the path is empty."""
+    """Return a refusal of a layer (TS502); of the network itself where the path is empty."""
     return SplitError(MALFORMED_MODEL, problem, fix, node=path.removesuffix(" / ") or None)
 
 

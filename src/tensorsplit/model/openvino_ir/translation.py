@@ -106,7 +106,7 @@ def read_ir(file: Path) -> IrFile:
 
 
 def _input(layer: Layer) -> DeclaredInput:
-    """A Parameter, called by its layer name, else its tensor name, else its id."""
+    """Return a Parameter, called by its layer name, else its tensor name, else its id."""
     names = tuple(name for port in layer.outputs.values() for name in port.names)
     element_type, ranges = _element_type(layer), _ranges(layer)
     return DeclaredInput(
@@ -131,7 +131,7 @@ def _element_type(layer: Layer) -> str | None:
 
 
 def _ranges(layer: Layer) -> tuple[Range, ...] | None:
-    """The shape that a Parameter or Const declares; None for any rank."""
+    """Return the shape that a Parameter or Const declares; None for any rank."""
     text = layer.attributes.get("shape")
     if text is None:
         raise malformed("its shape is missing", "a scalar has shape=''", layer.path)
@@ -239,7 +239,7 @@ class _Writer:
         return graph
 
     def _body(self, element: Element, around: Layer, depth: int) -> GraphProto:
-        """The body of a layer."""
+        """Return the body of a layer."""
         layers = layers_of(element, f"{around.path} / ", depth)
         inputs = {
             layer: _of_port(self._new_name(layer, 0), Source(layer, *layer.outputs))
@@ -308,7 +308,7 @@ class _Writer:
             )
 
     def _read(self, layer: Layer, offset: int, size: int) -> bytes:
-        """The data of a constant; it was checked to lie in the file."""
+        """Return the data of a constant; it was checked to lie in the file."""
         try:
             return read_data(self._found[0], offset, size) if self._found and size else b""
         except SplitError as error:
@@ -342,7 +342,7 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
 
 
 def _byte_count(element_type: str, shape: tuple[int, ...]) -> int:
-    """How many bytes a tensor takes."""
+    """Return how many bytes a tensor takes."""
     digits = _BITS.search(element_type)  # as of f4e2m1, bf16 and u1; a boolean takes a byte
     size = -(-prod(shape) * (int(digits[0]) if digits else 8) // 8)
     return -(-size // 3) * 3 if element_type in _IN_THREE_BYTES else size
@@ -365,7 +365,7 @@ def _strings(data: bytes, shape: tuple[int, ...], layer: Layer) -> list[bytes]:
 
 
 def _are_utf8(strings: Iterable[bytes]) -> bool:
-    """Whether all are UTF-8, as ONNX wants its strings."""
+    """Return whether all are UTF-8, as ONNX wants its strings."""
     try:
         b"\0".join(strings).decode()
     except UnicodeDecodeError:
@@ -389,7 +389,7 @@ def _add_node(
 
 
 def _operands(layer: Layer, record: Operator) -> dict[str, Any]:
-    """The attributes of a split layer that its version knows; they are integers."""
+    """Return the attributes of a split layer that its version knows; they are integers."""
     values: dict[str, Any] = {}
     for name in (entry.name for entry in record.attributes if entry.name in layer.attributes):
         text = layer.attributes[name].strip()
@@ -420,7 +420,7 @@ def _of_port(name: str, source: Source) -> ValueInfoProto:
 
 
 def _of_precision(text: str) -> str | None:
-    """The element type that a port names in its own way; None if it is not known."""
+    """Return the element type that a port names in its own way; None if it is not known."""
     name = text.lower().replace("fp", "f")
     return ELEMENT_TYPES.get("boolean" if name == "bool" else name)
 

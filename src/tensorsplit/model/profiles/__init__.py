@@ -64,7 +64,7 @@ class Limitation:
     unless: str = ""
 
     def holds(self, features: Mapping[str, Any]) -> bool:
-        """Whether it is about something with these features."""
+        """Return whether it is about something with these features."""
         operator = {features.get("operator"), features.get("version")}
         return (
             self.feature in features
@@ -97,18 +97,18 @@ class Profile:
         return f"{self.engine} {self.version}".strip()
 
     def says(self, entry: Limitation) -> str:
-        """An entry as a sentence, such as ``portable requires explicit lengths``."""
+        """Return an entry as a sentence, such as ``portable requires explicit lengths``."""
         if entry.requires:
             return f"{self.name} requires {entry.requires}"
         return f"{self.name}: {entry.note}"
 
     def about(self, features: Mapping[str, Any]) -> Iterator[Limitation]:
-        """The entries that hold for something with these features."""
+        """Return the entries that hold for something with these features."""
         return (entry for entry in self.entries if entry.holds(features))
 
 
 def must_go(entry: Limitation) -> bool:
-    """Whether lowering changes a node for an entry.
+    """Return whether lowering changes a node for an entry.
 
     It is not where an engine refuses rare inputs only, nor for what large values do.
     """
@@ -118,12 +118,12 @@ def must_go(entry: Limitation) -> bool:
 
 
 def targets() -> tuple[str, ...]:
-    """The engines and targets that there are profiles of."""
+    """Return the engines and targets that there are profiles of."""
     return tuple(sorted({engine for engine, _ in _files()}))
 
 
 def load(engine: str, version: str | None = None) -> Profile:
-    """The profile of an engine.
+    """Return the profile of an engine.
 
     Args:
         engine: The engine's name, or the path of a profile (``.json``) that
@@ -167,7 +167,7 @@ def _installed(engine: str) -> str | None:
 
 @cache
 def _files() -> Mapping[tuple[str, str], Traversable]:
-    """The files of the package, by engine and version."""
+    """Return the files of the package, by engine and version."""
     entries = (entry for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX))
     return {_engine_and_version(entry.name): entry for entry in entries}
 
@@ -184,7 +184,7 @@ def _read(engine: str, version: str) -> Profile:
 
 
 def _from_file(path: Path) -> Profile:
-    """The profile in a file of the user's."""
+    """Return the profile in a file of the user's."""
     what, fix = (
         "holds no profile",
         "give a file that tensorsplit conformance --profiles has written",

@@ -125,7 +125,7 @@ def _padded(part: Array, length: int) -> Array:
 def _scan(
     body: Block, states: list[Any], slices: list[list[Array]], run: RunBody
 ) -> tuple[list[Any], list[list[Any]]]:
-    """The last states, and what else each iteration gives."""
+    """Return the last states, and what else each iteration gives."""
     lengths = sorted({len(parts) for parts in slices})
     if len(lengths) > 1:
         raise node_failed(f"the scanned axes have lengths {lengths}", "make them equal")
@@ -196,7 +196,7 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
 
 
 def _varies(body: Block) -> bool:
-    """Whether the condition may change from one iteration to the next."""
+    """Return whether the condition may change from one iteration to the next."""
     same = {body.inputs[1]}
     varying = {body.inputs[0], *body.inputs[2:]}
     for step in body.steps:
@@ -222,7 +222,7 @@ def _flag(value: Any) -> bool:
 
 
 def _shaped(value: Array, declared: ir.Value) -> Array:
-    """A single value, of shape [1] where the body declares its input so."""
+    """Return a single value, of shape [1] where the body declares its input so."""
     rank = value.ndim if declared.shape is None else len(declared.shape)
     return value.reshape((1,) * rank)
 

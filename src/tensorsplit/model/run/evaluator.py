@@ -131,13 +131,13 @@ class _Frame:
 
 
 def _all_described(values: Sequence[Any]) -> str:
-    """The types and shapes of values, as text of bounded length."""
+    """Return the types and shapes of values, as text of bounded length."""
     shown = [described(value) for value in values[:6]]
     return ", ".join([*shown, *(["..."] if len(values) > 6 else [])]) or "no inputs"
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause, in one line; the outer ones only repeat it."""
+    """Return the innermost cause, in one line; the outer ones only repeat it."""
     while error.__cause__ is not None:
         error = error.__cause__
     text = " ".join(str(error).split())

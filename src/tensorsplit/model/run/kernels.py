@@ -72,7 +72,7 @@ def _windows(
     dilations: Sequence[int] = (),
     **given: Any,
 ) -> _Windows:
-    """The windows of a pool; `_padding` says how the data are padded."""
+    """Return the windows of a pool; `_padding` says how the data are padded."""
     count = len(kernel_shape)
     offsets = np.array(list(product(*map(range, kernel_shape))))
     places, bounds = [], []
@@ -105,7 +105,7 @@ def _padding(
     ceil_mode: int = 0,
     **_: Any,
 ) -> tuple[int, int, int]:
-    """The padding before and after the data along an axis, and how many windows there are.
+    """Return the padding before and after the data along an axis, and how many windows there are.
 
     The sizes are the length of the data, the stride, and the reach of a window.
     """
@@ -136,7 +136,7 @@ def transposed_pads(
     auto_pad: str = "NOTSET",
     **_: Any,
 ) -> list[int]:
-    """The padding of a ConvTranspose whose output has a given shape; none is negative."""
+    """Return the padding of a ConvTranspose whose output has a given shape; none is negative."""
     ends: list[tuple[int, int]] = []
     for at, (side, size, length) in enumerate(zip(sides, kernel, output_shape, strict=True)):
         reach = (size - 1) * (dilations[at] if dilations else 1) + 1

@@ -153,19 +153,19 @@ def _implementation(
 
 
 def _as_array(value: Any) -> Any:
-    """A result; NumPy makes numbers of what has rank 0."""
+    """Return a result; NumPy makes numbers of what has rank 0."""
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _embedded(attribute: ir.Attr) -> ir.Attr:
-    """The attribute, with external data read into it."""
+    """Return the attribute, with external data read into it."""
     if not isinstance(attribute.value, ir.ExternalTensor):
         return attribute
     return ir.AttrTensor(attribute.name, ir.tensor(read_tensor(attribute.value, attribute.name)))
 
 
 def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
-    """The version differs in the defaults of its attributes."""
+    """Return the version differs in the defaults of its attributes."""
 
     def run_with(call: _Call) -> list[Any]:
         missing = {name: value for name, value in defaults.items() if name not in call.attributes}
@@ -175,7 +175,7 @@ def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
 
 
 def _as(opset: int, op_type: str | None = None) -> Callable[[_Call], list[Any]]:
-    """The version means what that of a newer opset does, which may have another name."""
+    """Return the version means what that of a newer opset does, which may have another name."""
     return lambda call: call.run(opset, op_type)
 
 
@@ -330,7 +330,7 @@ def _gathered(call: _Call) -> list[Any]:
 
 
 def _normalized_in_float(call: _Call) -> list[Any]:
-    """The reference normalises narrow floats in their own type, where squares soon overflow.
+    """Return the reference normalises narrow floats in their own type, where squares soon overflow.
 
     The standard normalises in float, and scales in the type of the scale.
     """
@@ -348,7 +348,7 @@ def _normalized_in_float(call: _Call) -> list[Any]:
 
 
 def _pooled(call: _Call) -> list[Any]:
-    """The reference takes the last two axes of any data, whatever its rank."""
+    """Return the reference takes the last two axes of any data, whatever its rank."""
     data = call.inputs[0]
     if data.ndim < 3 or 0 in data.shape[2:]:
         problem = f"the data has shape {data.shape}"
@@ -357,7 +357,7 @@ def _pooled(call: _Call) -> list[Any]:
 
 
 def _matrix(call: _Call) -> list[Any]:
-    """The axes before one as rows; the reference can't flatten data without elements."""
+    """Return the axes before one as rows; the reference can't flatten data without elements."""
     data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
         problem = f"the axis is {axis}, but the data has rank {data.ndim}"
@@ -367,7 +367,7 @@ def _matrix(call: _Call) -> list[Any]:
 
 
 def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
-    """A kernel of our own runs it."""
+    """Return a kernel of our own runs it."""
 
     def run_kernel(call: _Call) -> list[Any]:
         attributes = {name: held.value for name, held in call.attributes.items()}
@@ -377,7 +377,7 @@ def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
 
 
 def _padded(call: _Call) -> list[Any]:
-    """The reference takes no negative padding."""
+    """Return the reference takes no negative padding."""
     data, pads, value, axes = [*call.inputs, None, None, None][:4]
     if call.step.opset < 11:
         pads = call.attribute("pads", call.attribute("paddings"))
@@ -394,13 +394,13 @@ def _padded(call: _Call) -> list[Any]:
 
 
 def _one_hot(call: _Call) -> list[Any]:
-    """The depth may be a list of one."""
+    """Return the depth may be a list of one."""
     indices, depth, values = call.inputs
     return call.given(indices, depth.reshape(()), values).run()
 
 
 def _suppressed(call: _Call) -> list[Any]:
-    """The reference wants lists, and no limit left out."""
+    """Return the reference wants lists, and no limit left out."""
     boxes, scores, *limits = call.inputs
     defaults = [np.zeros(1, np.int64), np.zeros(1, np.float32), np.full(1, -np.inf, np.float32)]
     given = [*limits, None, None, None][:3]
@@ -428,7 +428,7 @@ def _upsampled(call: _Call) -> list[Any]:
 
 
 def _resized(call: _Call) -> list[Any]:
-    """The reference wants axes that are sorted, and counted from the front."""
+    """Return the reference wants axes that are sorted, and counted from the front."""
     if call.step.opset < 11:
         return _upsampled(call)
     axes = call.attribute("axes")
@@ -446,7 +446,7 @@ def _resized(call: _Call) -> list[Any]:
 
 
 def _transposed(call: _Call) -> list[Any]:
-    """Each group by itself, as the reference mixes up their weights.
+    """Return each group by itself, as the reference mixes up their weights.
 
     Where the shape of the output is given, the padding is what is left over.
     """
@@ -466,7 +466,7 @@ def _transposed(call: _Call) -> list[Any]:
 
 
 def _quantized_product(call: _Call) -> list[Any]:
-    """The reference rounds after it has added the zero point, which makes halves odd."""
+    """Return the reference rounds after it has added the zero point, which makes halves odd."""
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
     if zero.dtype.kind not in "iu":
         return call.run()
@@ -487,7 +487,7 @@ def _quantized_convolution(call: _Call) -> list[Any]:
 
 
 def _log_sum_exp(call: _Call) -> list[Any]:
-    """The reference can't reduce what has rank 0."""
+    """Return the reference can't reduce what has rank 0."""
     data = call.inputs[0]
     return call.run() if data.ndim else [data]
 
@@ -582,7 +582,7 @@ def _tensors(value: Any) -> list[Any]:
 
 
 def _position(value: Any, count: int, last: int) -> int:
-    """A position in [-count, last], counted from the front."""
+    """Return a position in [-count, last], counted from the front."""
     is_index = isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64)
     if not is_index or value.size != 1:
         problem, fix = f"it is {described(value)}", "give a scalar of int32 or int64"

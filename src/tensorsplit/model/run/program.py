@@ -123,7 +123,7 @@ class Block:
     weight: int = 0
 
     def only(self, wanted: Sequence[ir.Value]) -> Block:
-        """The part of the block that some of its values need."""
+        """Return the part of the block that some of its values need."""
         needed, kept = set(wanted), []
         for step in reversed(self.steps):
             if not needed.isdisjoint(step.node.outputs):
@@ -135,12 +135,12 @@ class Block:
 
 
 def node_failed(problem: str, fix: str) -> SplitError:
-    """The refusal of a node whose inputs or bodies it can't run on (TS510)."""
+    """Return the refusal of a node whose inputs or bodies it can't run on (TS510)."""
     return SplitError(NODE_FAILED, problem, fix)
 
 
 def described(value: Any) -> str:
-    """The type and shape of a value of a run, such as ``float32[2, 3]``."""
+    """Return the type and shape of a value of a run, such as ``float32[2, 3]``."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{list(value.shape)}"
     return "nothing" if value is None else f"a {type(value).__name__}"
@@ -209,7 +209,7 @@ class _Compiler:
         """What tells nodes apart as far as they were checked, of those that are right."""
 
     def main(self) -> Block:
-        """The main graph."""
+        """Return the main graph."""
         graph = self._model.graph
         if not graph.outputs:
             self._refuse(malformed("the graph has no outputs", "name what it computes"), "graph")
@@ -222,7 +222,7 @@ class _Compiler:
         self._found.append(error)
 
     def graph(self, graph: ir.Graph, place: _Place) -> Block:
-        """A graph. A body's initializers may be listed as inputs too; they are none."""
+        """Return a graph. A body's initializers may be listed as inputs too; they are none."""
         check_depth(place.depth, place.path)
         is_body = place.depth > 0
         constants = {
@@ -238,7 +238,7 @@ class _Compiler:
         return block
 
     def _called(self, node: ir.Node) -> ir.Function | None:
-        """The function that a node calls, or None if it is an operator."""
+        """Return the function that a node calls, or None if it is an operator."""
         key = called_by(node)
         function = self._functions.get(key)
         if function is None and key[:2] in self._names:
@@ -256,7 +256,7 @@ class _Compiler:
         return function
 
     def _function(self, function: ir.Function, call: Step, depth: int) -> Block:
-        """A function specialised for the attributes and the omitted inputs of a call."""
+        """Return a function specialised for the attributes and the omitted inputs of a call."""
         for name, attribute in call.attributes.items():
             try:
                 check_call(function, {name: attribute}, call.path)
@@ -326,7 +326,7 @@ class _Compiler:
             raise malformed(f"functions expand to more than {MAX_STEPS} nodes", "call them less")
 
     def _not_produced(self, value: ir.Value, node: ir.Node) -> SplitError:
-        """The refusal of a node that reads a value that is not there yet."""
+        """Return the refusal of a node that reads a value that is not there yet."""
         name, producer, scope = show(value.name), value.producer(), node.graph
         if producer is None:
             fix = "correct the name, or add the node, initializer or input that gives it"
@@ -410,7 +410,7 @@ class _Compiler:
             self._refuse(malformed(problem, "give it exactly one"), step.path)
 
     def _checked_functions(self) -> dict[Key, ir.Function]:
-        """The functions of the model, none of which may call itself.
+        """Return the functions of the model, none of which may call itself.
 
         None may redefine an operator of this package: engines disagree on which of the two holds.
         """
@@ -455,7 +455,7 @@ def _cycles(edges: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
 
 
 def _read_directly(node: ir.Node) -> Iterator[ir.Node]:
-    """The nodes that a node reads from, not those that its bodies do."""
+    """Yield the nodes that a node reads from, not those that its bodies do."""
     for value in node.inputs:
         producer = None if value is None else value.producer()
         if producer is not None:
@@ -476,7 +476,7 @@ def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[
 
 
 def _read_by(step: Step) -> set[ir.Value]:
-    """The values that a step reads, in its bodies too."""
+    """Return the values that a step reads, in its bodies too."""
     read = {value for value in step.inputs if value is not None}
     return read.union(*(entry.captures for entry in step.blocks.values()))
 
