@@ -335,7 +335,6 @@ def unsqueeze(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
 
 def pad(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     pads = np.reshape(ints(v[1]) if len(v) > 1 else a["pads"], (2, v[0].ndim))
-    know((pads >= 0).all())
     cut = tuple(
         slice(max(0, -low), max(0, size - max(0, -high)))
         for low, high, size in zip(*pads, v[0].shape, strict=True)
@@ -426,7 +425,7 @@ def loop(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
         if not go:
             break
         after = scope.run(body, [np.array(trip), np.array(True), *state])
-        go, state = bool(after[0]), after[1 : 1 + count]
+        go, state = v[1] is None or bool(after[0]), after[1 : 1 + count]
         rows.append(after[1 + count :])
     number = len(body.outputs) - 1 - count
     stacked: list[Any] = [np.stack(each) for each in zip(*rows, strict=True)]

@@ -35,6 +35,17 @@ ORDERED = ("Shape", "Size", "SequenceLength")
 """The operators that may be calculated without the elements of their inputs."""
 
 
+LACKING = (
+    # OpenVINO's CPU plugin keeps the shape that a Loop carried first where nothing uses what
+    # comes out; sequences are carried so, as one tensor that grows
+    "'getShape().isCompatible(dims)' failed",
+    "Memory descriptor may not be modified in StaticMemory object",
+    # onnxruntime's interface for types that NumPy lacks gives no sequences
+    "Only OrtValues that are Tensors",
+)
+"""What is said where an engine lacks more than can be seen in a model without splits."""
+
+
 class Wrong(Exception):  # noqa: N818 - it is the verdict
     """What a model does is not what it should do."""
 
@@ -211,7 +222,14 @@ def quietly(tool: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 def is_well_formed(model: onnx.ModelProto) -> bool:
-    """Whether onnx's checker with its shape inference takes a model."""
+    """Whether onnx's checker with its shape inference takes a model, and need not be wrong.
+
+    It takes a default for a constant (D20).
+    """
+    if {entry.name for entry in model.graph.input} & {
+        each.name for each in model.graph.initializer
+    }:
+        return False
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
@@ -226,6 +244,8 @@ def check_check(case: Case, model: onnx.ModelProto | None = None, target: Any = 
     """A model that runs has no errors."""
     findings = ts.check(model or case.model, target=target)
     errors = [str(each) for each in findings if each.severity == "error"]
+    if target is not None:  # a guard needs Slice with bounds that are calculated
+        errors = [text for text in errors if "before 10 lengths can't be computed" not in text]
     if errors:
         raise Wrong(f"finding: {errors[0]}")
 
@@ -344,7 +364,8 @@ def check_engine(case: Case, engine: str) -> None:
         if case.plain is None:
             assert case.program is not None
             case.plain = plain_cases(case.program, is_careful=case.is_careful)
-        if all(can_run(plain, engine) for plain in case.plain):
+        is_known = any(text in str(error) for text in LACKING)
+        if not is_known and all(can_run(plain, engine) for plain in case.plain):
             raise Wrong(f"{engine}: {error}") from error
         return
     case.taken[engine] = 1
@@ -424,8 +445,13 @@ def checks(engines: Sequence[str] = ENGINES) -> dict[str, Callable[[Case], None]
 
 
 def check_onnxruntime(case: Case) -> None:
-    """The original gives these values in onnxruntime too, if that runs it: they are right."""
+    """The original gives these values in onnxruntime too, if that runs it: they are right.
+
+    It slices nothing from data without elements, which keeps its shape.
+    """
     for feeds, values in case.legal:
+        if any(isinstance(each, np.ndarray) and not each.size for each in values.values()):
+            continue
         one = replace(case, legal=[(feeds, values)], illegal=[])
         try:
             run_outside(one, case.model, "onnxruntime")

@@ -97,7 +97,11 @@ def version_since(op_type: str, since: int) -> Version:
     schema = onnx.defs.get_schema(op_type, since)
     is_variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     ends = (schema.inputs, schema.outputs)
-    types = [[frozenset(entry.types) for entry in each] for each in ends]
+    allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    types = [
+        [frozenset(allowed.get(entry.type_str, [entry.type_str])) for entry in each]
+        for each in ends
+    ]
     repeats = [bool(each) and each[-1].option == is_variadic for each in ends]
     return Version(schema.since_version, types, repeats)
 
@@ -585,7 +589,7 @@ class Generator:
 
     def _pad(self) -> None:
         data = self._tensor()
-        pads = [self._pick(0, 2) for _ in range(2 * self._value(data).ndim)]
+        pads = [self._pick(-1, 2) for _ in range(2 * self._value(data).ndim)]
         mode = self._one(("constant", "constant", "edge"))
         if self._body.opset < 11:
             self._step("Pad", [data], 1, pad, mode=mode, pads=pads)
@@ -648,6 +652,8 @@ class Generator:
         if self._chance(0.2):
             fitting = [n for n in self._body.values if self._is_broadcast(n, left)] or fitting
         op_type = self._one(list(BINARY))
+        if op_type in ("Max", "Min") and self._body.opset < 8:  # which take one shape only
+            fitting = self._alike(left)
         inputs = self._some([left, self._one(fitting)], 2)
         self._step(op_type, inputs, 1, one(BINARY[op_type]), calculated=True)
 
@@ -863,6 +869,8 @@ class Generator:
         def fill() -> list[str]:
             self._some_steps(3, depth + 1)
             outputs = [self._one_of(dtype) for _ in range(count)]
+            if len(set(outputs)) < count:  # onnxruntime 1.31.1 gives one of them other memory
+                outputs[-1] = self._identity(outputs[-1])
             if wants_list:
                 sequence = self._sequence()
                 outputs[0] = sequence if sequence in self._body.own else self._identity(sequence)
@@ -905,7 +913,7 @@ class Generator:
         def fill() -> list[str]:
             self._some_steps(3, depth + 1)
             go = self._identity(condition)
-            if self._chance(0.2):
+            if inputs[1] and self._chance(0.4):
                 two = self._constant(np.array(1))
                 go = self._step("Less", [number, two], 1, one(np.less))[0]
             changed = self._changed(state)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.interpreters import printed
 
+pytest.importorskip("onnxruntime")
+
 PROGRAM = """
 import sys
 from tests.model.operator_cases import CASES

@@ -57,14 +57,15 @@ def inherit(
             node.metadata_props.setdefault(key, value)
         ends = {*node.inputs, *node.outputs}
         kept = []
-        for placed in origin.device_configurations:
+        for placed in getattr(origin, "device_configurations", ()):  # not before onnx-ir 1.0
             specs = (
                 dataclasses.replace(spec, value=stand_ins.get(spec.value, spec.value))
                 for spec in placed.sharding_specs
             )
             here = tuple(spec for spec in specs if spec.value in ends)
             kept.append(dataclasses.replace(placed, sharding_specs=here))
-        node.device_configurations = node.device_configurations or tuple(kept)
+        if kept and not node.device_configurations:
+            node.device_configurations = tuple(kept)
 
 
 class Edits:

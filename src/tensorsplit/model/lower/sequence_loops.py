@@ -15,6 +15,8 @@ from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, check_loop, refusal
 
+_FIRST_WITH_SEQUENCES_IN_LOOPS = 13
+
 
 def expand_maps(lowering: Lowering) -> bool:
     """Replace every SequenceMap that the target can't run by a Loop; whether there were any."""
@@ -124,6 +126,10 @@ def _collecting_loop(
     kinds: Sequence[ir.DataType],
 ) -> list[ir.Value]:
     """Return a loop that puts what the nodes of its body make for each number into sequences."""
+    if make.opset < _FIRST_WITH_SEQUENCES_IN_LOOPS:
+        problem = f"a Loop would have to carry a sequence, which it can't at opset {make.opset}"
+        fix = f"convert the model to opset {_FIRST_WITH_SEQUENCES_IN_LOOPS} first"
+        raise refusal(problem, fix)
     names, last = make.names, Calculation(make.names, make.opset, make.stem)
     always = make.constant(True, np.bool_)
     starts = [make.op("SequenceEmpty", [], {"dtype": int(kind)}) for kind in kinds]
