@@ -335,6 +335,7 @@ def unsqueeze(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
 
 def pad(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     pads = np.reshape(ints(v[1]) if len(v) > 1 else a["pads"], (2, v[0].ndim))
+    know((pads >= 0).all())
     cut = tuple(
         slice(max(0, -low), max(0, size - max(0, -high)))
         for low, high, size in zip(*pads, v[0].shape, strict=True)

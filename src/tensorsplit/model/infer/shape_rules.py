@@ -147,7 +147,7 @@ def _pad(node: Node) -> Shape:
     count = len(axes)
     for axis, before, after in zip(axes, pads[:count], pads[count:], strict=True):
         place = _known(axis)
-        made[place] = add(made[place], add(before, after))
+        made[place] = larger(0, add(made[place], add(before, after)))
     return tuple(made)
 
 
