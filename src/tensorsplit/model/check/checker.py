@@ -290,6 +290,7 @@ def _of_data(
 _AFFECTED = {
     "all": "",
     "some": " (for some inputs)",
+    "uses": " (in some uses)",
     "edge": " (for rare inputs only)",
     "values": " (for some values only)",
 }

@@ -34,9 +34,10 @@ VERDICTS = ("refused", "wrong", "crash", "unsupported")
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
 out."""
 
-EXTENTS = ("all", "some", "edge", "values")
-"""How much is affected: everything; ordinary inputs among others; only inputs that are rare or
-wrong, such as a dimension of 0; only elements of some values, whatever operator moves them."""
+EXTENTS = ("all", "some", "uses", "edge", "values")
+"""How much is affected: everything; ordinary inputs among others; only some uses of the operator,
+such as what reads its result; only inputs that are rare or wrong, such as a dimension of 0; only
+elements of some values, whatever operator moves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def must_go(entry: Limitation) -> bool:
 
     It is not where an engine refuses rare inputs only, nor for what large values do.
     """
-    return entry.extent in ("all", "some") or (
+    return entry.extent in ("all", "some", "uses") or (
         entry.extent == "edge" and entry.verdict in ("wrong", "crash")
     )
 
