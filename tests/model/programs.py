@@ -336,6 +336,7 @@ def unsqueeze(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
 def pad(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     pads = np.reshape(ints(v[1]) if len(v) > 1 else a["pads"], (2, v[0].ndim))
     know((pads >= 0).all())
+    know((np.minimum(pads, 0).sum(0) + v[0].shape >= 0).all())  # what is padded is not cut
     cut = tuple(
         slice(max(0, -low), max(0, size - max(0, -high)))
         for low, high, size in zip(*pads, v[0].shape, strict=True)
@@ -437,7 +438,9 @@ def scan(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
     state, rows = v[0], []
     know(len(v[1]))
     for row in v[1]:
+        before = state
         state, *more = scope.run(a["body"], [state, row])
+        know(state.shape == before.shape)
         rows.append(more)
     return [state, *(np.stack(each) for each in zip(*rows, strict=True))]
 

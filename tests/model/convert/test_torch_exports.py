@@ -1,4 +1,7 @@
-"""Models as PyTorch's exporters write them, brought to other opsets and run.
+"""Models as PyTorch's exporters write them, through every tool and engine.
+
+Where PyTorch is installed, the modules of `architectures` are exported as well: by TorchScript at
+each opset, by dynamo at one; ``--seed N`` chooses another, and other opsets to convert to.
 
 The names of the files tell the module, the exporter (``ts``: TorchScript, ``dy``: dynamo), the
 opset, and whether the first dimension is dynamic; the ``.npz`` beside them holds what PyTorch was
@@ -7,6 +10,8 @@ fed and what it gave. ``tests/data/torch/README.md`` says how they were made.
 
 from __future__ import annotations
 
+import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +22,7 @@ from onnx import ModelProto
 
 from tests.model.build import known, outputs
 from tests.model.convert.legal import converted
+from tests.model.random_checks import Case, can_run, checks
 
 FOLDER = Path(__file__).parents[2] / "data" / "torch"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.onnx"))
@@ -59,3 +65,76 @@ def test_onnxruntime_runs_what_an_export_became(name: str) -> None:
         session = onnxruntime.InferenceSession(there.SerializeToString())
         for found, wanted in zip(session.run(None, feeds), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+OPSETS = {"ts": (9, 11, 13, 17, 18, 21), "dynamo": (18, 21)}
+NAMES = (
+    *("AdaptiveNorm", "Attention", "CSP", "Coupling", "FocalStem", "GLU", "GRUCell"),
+    *("GatedConvolution", "GroupedQueries", "Inception", "LSTMCell", "Mamba"),
+    *("MixtureOfExperts", "PackedAttention", "Res2Net", "Reversible", "Rotary", "ShuffleNet"),
+    *("SwiGLU", "TopOfExperts", "UNetSkip", "UnboundAttention", "UnevenChunks", "WaveNet"),
+    *("WindowedAttention", "YOLOHead"),
+)
+"""The modules of `architectures`, which can't be imported without PyTorch."""
+
+
+def export(name: str, exporter: str, opset: int, *, is_dynamic: bool) -> Case | None:
+    """Export a module; return it with what PyTorch gives, or None if the exporter can't."""
+    import torch
+
+    from tests.model.convert.architectures import ARCHITECTURES
+
+    make, shape = next(each for each in ARCHITECTURES.items() if each[0].__name__ == name)
+    torch.manual_seed(0)
+    module, file, options = make().eval(), io.BytesIO(), dict[str, Any]()
+    if is_dynamic and exporter == "dynamo":
+        options = {"dynamic_shapes": ({0: torch.export.Dim("batch")},)}
+    elif is_dynamic:
+        options = {"dynamic_axes": {"x": {0: "batch"}}}
+    data = [torch.randn(shape)]
+    data += [torch.randn(3, *shape[1:])] * is_dynamic
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
+        expected = [module(x) for x in data]
+        try:
+            torch.onnx.export(
+                module,
+                (data[0],),
+                file,
+                opset_version=opset,
+                input_names=["x"],
+                dynamo=exporter == "dynamo",
+                verbose=False,
+                **options,
+            )
+        except (torch.onnx.errors.OnnxExporterError, RuntimeError):
+            return None
+    made = onnx.load_from_string(file.getvalue())
+    legal = []
+    for x, found in zip(data, expected, strict=True):
+        outputs = found if isinstance(found, tuple) else (found,)
+        names = [entry.name for entry in made.graph.output]
+        values = {n: y.numpy() for n, y in zip(names, outputs, strict=True)}
+        legal.append(({"x": x.numpy()}, {"x": x.numpy(), **values}))
+    return Case(made, legal, [], [], plain=[], tolerance=1e-4)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("exporter", OPSETS)
+def test_an_architecture(name: str, exporter: str, request: pytest.FixtureRequest) -> None:
+    for library in ("torch", "onnxscript", "onnxruntime", "openvino"):
+        pytest.importorskip(library)
+    number = request.config.getoption("seed") + NAMES.index(name)
+    opsets = OPSETS[exporter]
+    chosen = opsets if exporter == "ts" else [opsets[number % 2]]
+    for place, opset in enumerate(chosen):
+        case = export(name, exporter, opset, is_dynamic=bool((number // 2 + place) % 2))
+        if case is None or not can_run(case, "onnxruntime"):
+            continue  # at opset 9 TorchScript counts axes wrong
+        case.opsets = [7 + (5 * number + 8 * place) % 20]
+        for title, check in checks().items():
+            try:
+                check(case)
+            except Exception as error:
+                error.add_note(f"{title} of {name}, exported at opset {opset}")
+                raise
