@@ -454,11 +454,14 @@ def _divided(inputs: Inputs, _: Attributes) -> Array:
 
 def _gathered(inputs: Inputs, attributes: Attributes) -> Array:
     data, places = inputs
-    axis = attributes.get("axis", 0)
-    if np.any(places >= data.shape[axis]) or np.any(places < -data.shape[axis]):
-        raise _NotKnownError  # OpenVINO takes it
-    made: Array = np.take(data, places, axis)
-    return made
+    axis = attributes.get("axis", 0) % data.ndim
+    inside = (places < data.shape[axis]) & (places >= -data.shape[axis])
+    if np.all(inside):
+        return np.asarray(np.take(data, places, axis))
+    # OpenVINO takes 0 there, and the others stop: what follows has to do with a 0
+    nothing = np.zeros((*data.shape[:axis], 1, *data.shape[axis + 1 :]), data.dtype)
+    places = np.where(inside, places % max(data.shape[axis], 1), -1)
+    return np.asarray(np.take(np.concatenate([data, nothing], axis), places, axis))
 
 
 def _sliced(inputs: Inputs, attributes: Attributes) -> Array:
