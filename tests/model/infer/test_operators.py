@@ -171,9 +171,12 @@ TRANSPOSED = {"x": (7, 4, 5), "w": (4, 3, 3)}
         (20, node("DFT", "x _ a", "y", onesided=1), SIGNAL, {"a": -3}, (2, 5, 6, 2)),
         (17, node("DFT", "x n", "y"), SIGNAL, {"n": 5}, (2, 5, 6, 2)),
         (20, node("DFT", "x n", "y"), SIGNAL, {"n": 5}, (2, 8, 5, 2)),
-        (
+        pytest.param(
             *(20, node("DFT", "x", "y", onesided=1, inverse=1)),
             *({"x": (2, 8, 4, 2)}, {}, (2, 8, 6, 1)),
+            marks=pytest.mark.skipif(
+                onnx.defs.onnx_opset_version() < 27, reason="older onnx refuses both together"
+            ),
         ),
         (17, node("STFT", "x s _ n", "y"), {"x": (2, 9, 1)}, {"s": 3, "n": 4}, (2, 2, 3, 2)),
         (9, node("TopK", "x", "y i", k=3, axis=-2), {"x": ("N", 5, 7)}, {}, ("N", 3, 7)),
