@@ -95,7 +95,7 @@ def check(
 
 @collector_paused()
 def examine(model: Source, target: str | None = None) -> CheckReport:
-    """As `check`, with how many split nodes were looked at."""
+    """Do as `check`, and count the split nodes that were examined."""
     profile = None if target is None else profiles.load(target)
     broken: list[SplitError] = []
     try:
@@ -177,14 +177,14 @@ def _places(ref: NodeRef) -> Iterator[str]:
 
 
 def _of_names(message: ModelProto) -> Iterator[Finding]:
-    """Names in bodies that are taken around them."""
+    """Yield a finding for each name in a body that a graph around it uses too."""
     for path, name in shadowed_names(message):
         problem = f"its output {show(name)} has the name of a value around the body"
         yield of_check(SHADOWED_NAME, path, problem, "rename one of the two")
 
 
 def _of_ends(graph: GraphProto) -> Iterator[Finding]:
-    """Inputs and outputs of a graph without a type, and inputs with a default of another one."""
+    """Yield findings on inputs and outputs without a type, and on defaults of another type."""
     defaults = {held.name: (held.data_type, held.dims) for held in graph.initializer}
     defaults |= {
         held.values.name: (held.values.data_type, held.dims) for held in graph.sparse_initializer
@@ -210,7 +210,7 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
 def _of_ref(
     ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_mended: bool, is_refused: bool
 ) -> list[Finding]:
-    """What there is to say of a node that can be looked at."""
+    """Return the findings on a node that can be analysed."""
     if ref.opset == 0:  # the missing import is told already
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
@@ -266,7 +266,7 @@ _LEFT = {
 
 
 def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
-    """What to do about a limitation: only what lowering mends is for lowering.
+    """Return the advice for a limitation: lowering only where lowering removes it.
 
     What has to be done before comes first.
     """
@@ -281,7 +281,7 @@ def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
 def _of_data(
     profile: Profile, model: onnx_ir.Model, facts: Facts, told: list[Finding]
 ) -> list[Finding]:
-    """What the engine does not do right of any data, unless the finding of a node says it."""
+    """Return the engine's limitations on the model's data that no finding on a node reports."""
     said = {finding.message.partition("; this node")[0] for finding in told}
     found = of_features(profile, data_features(model, facts), "graph", _fix)
     return [each for each in found if each.message.partition("; this model")[0] not in said]
@@ -303,7 +303,7 @@ def of_features(
     node: str,
     fix: Callable[[Profile, Limitation], str] = lambda *_: "",
 ) -> Iterator[Finding]:
-    """What the engine does not do right of a node or model, and what to do about it."""
+    """Yield the engine's limitations on a node or model, each with advice."""
     for entry in profile.about(features):
         check = TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
         if entry.extent not in ("all", "some"):  # the extents that affect ordinary inputs

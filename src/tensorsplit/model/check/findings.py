@@ -113,7 +113,7 @@ def of_error(error: SplitError) -> Finding:
 def gathered(
     findings: Iterable[Finding], split_nodes: int, places: Iterable[str] = ()
 ) -> CheckReport:
-    """The report of findings: each once, those of one node together, the gravest of it first.
+    """Build the report: each finding once, grouped by node, the most severe of a node first.
 
     The nodes are in the order of the places, and then in that of the other findings.
     """
@@ -128,7 +128,7 @@ def gathered(
 
 
 def totalled(reports: Reports) -> CheckReport:
-    """Everything that was found in all of the models."""
+    """Combine the reports of all models into one."""
     found = chain.from_iterable(report.findings for report in reports.values())
     return CheckReport(tuple(found), sum(report.split_nodes for report in reports.values()))
 
@@ -201,7 +201,7 @@ def as_github(reports: Reports) -> str:
 
 
 def _escaped(text: str, others: str = "") -> str:
-    """Text as a workflow command takes it."""
+    """Escape text for a workflow command."""
     for char in f"%\r\n{others}":
         text = text.replace(char, f"%{ord(char):02X}")
     return text
@@ -272,7 +272,7 @@ def _result(finding: Finding, rule: int, artifact: dict[str, Any]) -> dict[str, 
 
 
 def _described(finding: Finding) -> str:
-    """What is wrong or odd and what would be right, without the node, in one line."""
+    """Describe a finding and its fix in one line, without the node."""
     where = ", ".join(filter(None, (finding.operator, finding.parameter)))
     text = f"{where}: {finding.message}" if where else finding.message
     return f"{text}; {finding.fix}" if finding.fix else text
@@ -285,6 +285,6 @@ def _uri(model: str) -> str:
 
 
 def _path(model: str) -> Path:
-    """A path relative to the current folder where it lies below that, else an absolute one."""
+    """Return a path relative to the current folder if it is inside that, else an absolute path."""
     path = Path(os.path.relpath(model)) if Path(model).is_absolute() else Path(model)
     return Path(model).absolute() if ".." in path.parts else path

@@ -67,7 +67,7 @@ class _Split:
 
 
 def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Finding]:
-    """What is wrong or odd with a node, beside what the analysis refuses of it, if it does."""
+    """Yield the findings on a node, other than the refusals of the analysis."""
     if is_split(ref.node):
         split = facts.split(ref)
         if split.operator is None:
@@ -92,7 +92,7 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
 
 
 def _contradictions(split: _Split) -> Found:
-    """Where the declared types and shapes of the outputs contradict the split."""
+    """Yield each declared type or shape of an output that contradicts the split."""
     if split.is_refused:
         return
     fix, parameter = "correct the declaration, or leave it out", split.operator.outputs[0].name
@@ -110,7 +110,7 @@ def _contradictions(split: _Split) -> Found:
 
 
 def _other_shape(name: str, said: Fact, fact: Fact) -> str:
-    """What contradicts a declared shape; empty if nothing does."""
+    """Describe what contradicts a declared shape; return "" if nothing does."""
     what, shape, made = name, None, tuple[Shape | None, ...]()
     if isinstance(said, Tensor) and isinstance(fact, Tensor):
         shape, made = said.shape, (fact.shape,)
@@ -276,7 +276,7 @@ _RULES: tuple[Callable[[_Split], Found], ...] = (
 
 
 def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
-    """Tensors of one sequence that do not fit together."""
+    """Yield findings on tensors of one sequence that do not fit together."""
     inputs = [facts.of(value) for value in ref.node.inputs]
     if ref.node.domain != "" or not inputs or not isinstance(inputs[0], Sequence):
         return
@@ -296,7 +296,7 @@ def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
 
 
 def _joined(parts: tuple[Shape | None, ...], axis: int, *, is_new: bool) -> Found:
-    """The tensors have one shape, but for the axis they are joined on unless it is a new one."""
+    """Check that tensors have one shape, except on the axis of the join unless it is a new axis."""
     known = [shape for shape in parts if shape is not None]
     if not known:
         return

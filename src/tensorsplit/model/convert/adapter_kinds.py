@@ -45,7 +45,7 @@ def only(name: str, *allowed: str) -> Adapter:
 
 
 def stated(name: str, value: Any) -> Adapter:
-    """What the older version always does has to be asked for in the newer one."""
+    """Set an attribute that requests what the older version always does."""
     return lambda node: node.node.attributes.setdefault(
         name, ir.convenience.convert_attribute(name, value)
     )
@@ -80,7 +80,7 @@ def attribute_renamed(old: str, new: str) -> Adapter:
 
 
 def to_inputs(*names: str) -> Adapter:
-    """Attributes became the inputs after the data, in this order."""
+    """Turn attributes into the inputs after the data, in this order."""
     return lambda node: node.set_inputs(
         node.input(0), *(attribute_to_input(node, name) for name in names)
     )

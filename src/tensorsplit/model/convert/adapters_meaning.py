@@ -50,7 +50,7 @@ def _show(shape: Shape | None) -> str:
 
 
 def _binary_up(node: NodeConversion) -> None:
-    """Before opset 7 the second operand was aligned with the first at an axis."""
+    """Unsqueeze the second operand, which before opset 7 was aligned with the first at an axis."""
     broadcast, axis = node.take("broadcast", 0), node.take("axis")
     if not broadcast or axis is None:
         return
@@ -92,7 +92,7 @@ def _variadic_down(node: NodeConversion) -> None:
 
 
 def _integer_extremes(node: NodeConversion) -> None:
-    """Before opset 12 Max and Min take floats only; of integers the operands are compared."""
+    """Replace Max or Min of integers by Less and Where: they take only floats before opset 12."""
     kind = node.dtype()
     if kind is None or not kind.is_integer() or node.opset < _FIRST_WITH_INTEGERS_TO_COMPARE:
         return
@@ -108,7 +108,7 @@ _FIRST_WITH_INTEGERS_TO_COMPARE = 9
 
 
 def _prelu_up(node: NodeConversion) -> None:
-    """Before opset 7 the slope was one number, or one for each channel."""
+    """Add trailing dimensions to a slope per channel, which were implicit before opset 7."""
     slope, rank = node.shape(1), node.rank()
     if slope is not None and all(dim == 1 for dim in slope):
         return
@@ -140,7 +140,7 @@ def _prelu_down(node: NodeConversion) -> None:
 
 
 def _softmax_up(node: NodeConversion) -> None:
-    """From the data as a matrix, flattened at the axis, to one axis alone."""
+    """Convert from data as a matrix, flattened at the axis, to a single axis."""
     axis, rank = node.take("axis", 1), node.rank()
     if rank is not None and axis in (rank - 1, -1):
         node.put(axis=-1)
@@ -152,7 +152,7 @@ def _softmax_up(node: NodeConversion) -> None:
 
 
 def _softmax_down(node: NodeConversion) -> None:
-    """From one axis alone to the data as a matrix: the axis has to be the last one."""
+    """Convert from a single axis, which must be the last, to data as a matrix."""
     axis, rank = node.take("axis", -1), node.rank()
     if axis == -1 and rank is None:
         node.put(axis=-1)
@@ -170,7 +170,7 @@ def _softmax_down(node: NodeConversion) -> None:
 
 
 def _grid_modes(node: NodeConversion) -> None:
-    """GridSample: since opset 20 it takes data of any rank, and its modes have shorter names."""
+    """Convert GridSample's modes; since opset 20 they have other names, and data any rank."""
     names = {"bilinear": "linear", "bicubic": "cubic"}
     default = "bilinear"
     if not node.step.up:
@@ -182,7 +182,7 @@ def _grid_modes(node: NodeConversion) -> None:
 
 
 def _same_padding(node: NodeConversion) -> None:
-    """ConvTranspose: the sides of an odd padding changed places at opset 11."""
+    """Refuse automatic padding of ConvTranspose: opset 11 swapped the sides of an odd padding."""
     if node.attribute("auto_pad", "NOTSET").startswith("SAME") or node.attribute("output_shape"):
         raise node.refusal(
             "its padding follows from its output's shape; opset 11 changed which side gets more",
@@ -191,7 +191,7 @@ def _same_padding(node: NodeConversion) -> None:
 
 
 def _windows(node: NodeConversion) -> None:
-    """Pooling: since opset 22 a window that would start in the padding at the end is left out."""
+    """Refuse pooling windows that may start in the padding at the end: opset 22 leaves them out."""
     if node.attribute("ceil_mode", 0):
         kernel = list(node.attribute("kernel_shape", ()))
         count = len(kernel)
@@ -207,7 +207,7 @@ def _windows(node: NodeConversion) -> None:
 
 
 def _exponent(node: NodeConversion) -> None:
-    """The attribute `p` was a float before opset 2."""
+    """Convert the attribute `p`, which was a float before opset 2."""
     value = node.attribute("p", 2)
     if value % 1 != 0:  # of no number, too
         raise node.refusal(f"its attribute 'p' is {value}; since opset 2 it is a whole number")
@@ -215,7 +215,7 @@ def _exponent(node: NodeConversion) -> None:
 
 
 def _branches(node: NodeConversion) -> None:
-    """Before opset 11 both branches of an If give the same shapes."""
+    """Refuse an If whose branches give different shapes, which is legal only since opset 11."""
     branches = [node.attribute(name).outputs for name in ("then_branch", "else_branch")]
     for one, other in zip(*branches, strict=False):
         left, right = (node.conversion.facts.tensor(value).shape for value in (one, other))
@@ -251,7 +251,7 @@ def _training_flag_down(node: NodeConversion) -> None:
 
 
 def _scales_of_groups(node: NodeConversion) -> None:
-    """GroupNormalization: scale and bias were one for each group, and are one for each channel."""
+    """Convert GroupNormalization's scale and bias from one per group to one per channel."""
     shape, groups = node.shape(), node.attribute("num_groups")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if groups < 1:
@@ -272,7 +272,7 @@ def _scales_of_groups(node: NodeConversion) -> None:
 
 
 def _sequence_asked_for(node: NodeConversion) -> None:
-    """The output of the whole sequence had to be asked for before opset 7."""
+    """Set `output_sequence`, needed before opset 7, if the output of the whole sequence is used."""
     if any(whole.name and is_used(whole) for whole in node.node.outputs[:1]):
         node.put(output_sequence=1)
 
@@ -311,7 +311,7 @@ def _cast_like(node: NodeConversion) -> None:
 
 
 def _tensor_scale(node: NodeConversion) -> None:
-    """Before opset 13 scales are scalars, and there is no axis to take them along."""
+    """Refuse scales that may not be scalars: there is no axis for them before opset 13."""
     scale = node.shape(1)
     if scale is None or any(dim != 1 for dim in scale):
         raise node.refusal(
@@ -321,21 +321,21 @@ def _tensor_scale(node: NodeConversion) -> None:
 
 
 def _quantized_type(node: NodeConversion) -> None:
-    """An output type that follows from the inputs need not be named."""
+    """Remove an output type that follows from the inputs."""
     like = node.dtype(2 if node.op_type == "QuantizeLinear" else 1)
     if like is not None and node.attribute("output_dtype", 0) == like.value:
         node.take("output_dtype")
 
 
 def _no_floats(node: NodeConversion) -> None:
-    """Mod: the rounding of integers holds for floats since opset 28."""
+    """Refuse a Mod without `fmod` that may take floats, which is legal only since opset 28."""
     dtype = node.dtype()
     if not node.attribute("fmod", 0) and (dtype is None or dtype.is_floating_point()):
         raise node.refusal("it may take floats without 'fmod', which is legal from opset 28 on")
 
 
 def _constant_down(node: NodeConversion) -> None:
-    """Before opset 12 a constant holds a tensor."""
+    """Write a constant's numbers or strings as a tensor, as needed before opset 12."""
     for name in tuple(node.node.attributes):
         kind = name.removeprefix("value_").removesuffix("s")
         if kind in ("int", "float"):
@@ -347,14 +347,14 @@ def _constant_down(node: NodeConversion) -> None:
 
 
 def _constant_dense(node: NodeConversion) -> None:
-    """Before opset 11 no constant is sparse."""
+    """Refuse a sparse constant, which does not exist before opset 11."""
     held = node.attribute("value")
     if held is None or (isinstance(held, SparseTensor) and held.kept is not None):
         raise node.refusal("it holds a sparse tensor")
 
 
 def plain_constant(node: NodeConversion) -> None:
-    """Before opset 9 constants hold floats; others become initializers, or are cast in functions.
+    """Replace a constant other than float by an initializer, or in functions by a Cast (opset < 9).
 
     In a function, values that a float can't hold are refused (TS512).
     """

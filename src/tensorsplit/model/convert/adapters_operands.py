@@ -37,7 +37,7 @@ _MOST_JOINED = 64
 
 
 def _axes_up(node: NodeConversion) -> None:
-    """An empty list has always meant all axes."""
+    """Turn the axes into an input; an empty list means all axes, as does none."""
     axes = node.node.attributes.get("axes")
     if axes is not None and not axes.value:
         node.take("axes")
@@ -45,7 +45,7 @@ def _axes_up(node: NodeConversion) -> None:
 
 
 def _reducer_down(node: NodeConversion) -> None:
-    """No axes, or none in the list, mean all of them, or no reduction where the node says so."""
+    """Turn the axes into an attribute; refuse `noop_with_empty_axes` where they may be empty."""
     noop = node.take("noop_with_empty_axes", 0)
     axes, known = node.input(1), node.known(1)
     if noop and (axes is None or known is None or not known.size):
@@ -59,7 +59,7 @@ def _reducer_down(node: NodeConversion) -> None:
 
 
 def count_from_front(node: NodeConversion) -> None:
-    """Before opset 11 the texts know no negative axes (D13); where the rank is known they go.
+    """Count negative axes from the front if the rank is known; none exist before opset 11 (D13).
 
     Where it is not, they stay: every engine counts them from the back in older versions, too.
     """
@@ -76,7 +76,7 @@ def count_from_front(node: NodeConversion) -> None:
 
 
 def _negative_indices(node: NodeConversion) -> None:
-    """OneHot: an index below 0 meant off before opset 11, and counts from the back since."""
+    """Refuse negative indices of OneHot, which count from the back only since opset 11."""
     indices, dtype = node.known(0), node.dtype()
     unsigned = dtype is not None and dtype.name.startswith("UINT")
     if not unsigned and (indices is None or (indices < 0).any()):
@@ -99,7 +99,7 @@ def _dft_down(node: NodeConversion) -> None:
 
 
 def _shape_down(node: NodeConversion) -> None:
-    """A part of a shape becomes a Slice of all of it."""
+    """Replace a part of a shape by a Slice of the whole shape."""
     start, end = node.take("start", 0), node.take("end")
     if start or end is not None:
         shape = node.make.op("Shape", [node.input(0)])
@@ -120,7 +120,7 @@ def _slice_down(node: NodeConversion) -> None:
 
 
 def _clip_up(node: NodeConversion) -> None:
-    """The default limits were those of float; they are those of the data's type now."""
+    """Turn Clip's limits into inputs; the default limits were those of float."""
     dtype = node.needed_dtype()
     if not dtype.is_floating_point():
         raise node.refusal(f"its data is {dtype.name.lower()}, which opset {node.opset - 1} lacks")
@@ -190,7 +190,7 @@ def _pad_all_axes(node: NodeConversion) -> None:
 
 
 def _reshape_zero(node: NodeConversion) -> None:
-    """In the older version a zero in the shape always keeps the dimension as it is."""
+    """Remove `allowzero` if the shape has no zero, which the older version takes as "keep"."""
     shape = node.known(1)
     if node.attribute("allowzero", 0) and shape is not None and (shape != 0).all():
         node.take("allowzero")
@@ -201,7 +201,7 @@ def _topk_up(node: NodeConversion) -> None:
 
 
 def _topk_ascending(node: NodeConversion) -> None:
-    """Where no order is asked for, the sorted one will do."""
+    """Remove `sorted=0`, which allows any order; count a negative axis from the front."""
     if not node.attribute("sorted", 1):
         node.take("sorted")
     rank, axis = node.rank(), node.attribute("axis", -1)
@@ -220,7 +220,7 @@ def _dropout_down(node: NodeConversion) -> None:
 
 
 def _tile_down(node: NodeConversion) -> None:
-    """One Tile for each axis that is repeated; Tile-1 takes floats, so that others are joined."""
+    """Write one Tile-1 per repeated axis; types other than float are repeated by Concat."""
     repeats = [int(item) for item in node.needed(1, "repeats").ravel()]
     kind, result = node.needed_dtype(), node.input(0)
     is_float = kind in (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
@@ -248,7 +248,7 @@ def _tile_up(node: NodeConversion) -> None:
 
 
 def _gemm_zero(node: NodeConversion) -> None:
-    """Where C may not be left out it is a zero."""
+    """Add a zero as C where it is not optional."""
     if node.input(2) is not None:
         return
     dtype = node.needed_dtype()
@@ -259,7 +259,7 @@ def _gemm_zero(node: NodeConversion) -> None:
 
 
 def _constant_of_shape_down(node: NodeConversion) -> None:
-    """One element, expanded to the shape."""
+    """Replace ConstantOfShape by one element, expanded to the shape."""
     value = node.take("value")
     array = np.zeros(1, np.float32) if value is None else value.numpy()
     if array.size != 1:
@@ -269,7 +269,7 @@ def _constant_of_shape_down(node: NodeConversion) -> None:
 
 
 def _resize_up(node: NodeConversion) -> None:
-    """Resize-10 was Upsample: asymmetric, and nearest meant the one before."""
+    """Convert Resize-10: asymmetric coordinates, and `nearest` rounds down."""
     node.set_inputs(node.input(0), node.make.constant([], np.float32), node.input(1))
     node.put(coordinate_transformation_mode="asymmetric")
     if node.attribute("mode", "nearest") == "nearest":
@@ -291,7 +291,7 @@ def _resize_down(node: NodeConversion) -> None:
 
 
 def _resize_empty(node: NodeConversion) -> None:
-    """Before opset 13 what is not given is given as an empty tensor."""
+    """Give absent inputs as empty tensors, as before opset 13."""
     inputs = [node.input(index) for index in range(4)]
     for index in (1, 2):
         inputs[index] = inputs[index] or node.make.constant([], np.float32)

@@ -178,7 +178,7 @@ class NodeConversion:
         return self.conversion.edits.is_retired(self.node)
 
     def refusal(self, reason: str, fix: str = "") -> SplitError:
-        """TS512 for this node."""
+        """Return the TS512 error for this node."""
         operator, made_as = printable(self.origin.operator), printable(self._made_as)
         became = "" if operator == made_as else f"it is replaced by {made_as} and others, and "
         return SplitError(
@@ -222,7 +222,7 @@ class NodeConversion:
         return dtype
 
     def needed(self, index: int, name: str) -> np.ndarray[Any, Any]:
-        """The value of an input, an attribute elsewhere (TS512 if known only at run time)."""
+        """Return the value of an input that becomes an attribute; TS512 if it is not constant."""
         value = self.known(index)
         if value is None:
             raise self.refusal(

@@ -55,7 +55,7 @@ def replace_by_definition(node: NodeConversion) -> bool:
 
 
 def _definition(node: NodeConversion, entry: Any) -> onnx.FunctionProto | None:
-    """The definition in the newest opset that is not beyond the target, else in the oldest."""
+    """Return the definition in the newest opset not above the target, else in the oldest."""
 
     def nearest(versions: Sequence[int]) -> int:
         older = [version for version in versions if version <= node.conversion.target]

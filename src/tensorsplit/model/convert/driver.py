@@ -178,7 +178,7 @@ def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
 
 
 def _changes(ref: NodeRef, target: int) -> bool:
-    """Whether an operator has another version on the way to the target, or none at its opset."""
+    """Return whether an operator changes before the target, or has no version at its opset."""
     is_known = schema_of(ref.op_type, ref.opset) is not None
     return not is_known or next_step(ref.op_type, ref.opset, target) is not None
 

@@ -34,7 +34,7 @@ _operands = attrgetter("operands", "lengths", "absent", "axis_default")
 
 
 def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
-    """Whether a split node can be brought to an opset only where its attributes are known."""
+    """Return whether a split node can be converted to an opset only if its attributes are known."""
     old, new = in_force(node.op_type, opset), in_force(node.op_type, target)
     if new is old or (new.negative_axis and _operands(new) == _operands(old)):
         return False
@@ -68,7 +68,7 @@ def convert_split(node: NodeConversion) -> None:
 
 
 def _asked(node: NodeConversion) -> Intent:
-    """What a split node asks for; lengths that are not all numbers are known at run time only."""
+    """Return a split node's intent; lengths that are not all numbers count as run-time values."""
     conversion = node.conversion
     if node.node in conversion.restored:
         return conversion.restored[node.node]
@@ -118,7 +118,7 @@ def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
 
 
 def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numbers:
-    """The lengths of a dimension that only the running model knows, as the rule gives them."""
+    """Calculate the lengths by the rule for a dimension known only at run time."""
     given: Numbers | None = intent.given
     count = len(node.node.outputs)
     if given is None and intent.rule in (ceil, equal):

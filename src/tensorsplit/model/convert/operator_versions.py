@@ -49,7 +49,7 @@ def next_step(op_type: str, opset: int, target: int) -> VersionStep | None:
 
 
 def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
-    """Whether a node surely has the attributes of these names after a step, as they are before."""
+    """Return whether a step is sure to keep the attributes of these names unchanged."""
     before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
     if before is None or before.has_function or before.has_context_dependent_function:
         return False  # its definition may replace it
@@ -118,7 +118,7 @@ def _default(entry: Any) -> ir.Attr | None:
 
 
 def _changed_defaults(node: ir.Node, before: Any, after: Any) -> dict[str, ir.Attr]:
-    """Attributes that are absent, and would mean something else in the other version."""
+    """Return the absent attributes whose default changes with the version, with the old default."""
     kept, others = {}, after.attributes
     for name, entry in before.attributes.items():
         if name not in others or name in node.attributes:

@@ -110,7 +110,7 @@ def _number(value: ir.Value | None) -> int | None:
 
 
 def _rows(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
-    """Parts that may follow each other: each row starts at 0."""
+    """Yield rows of parts that may be adjacent; each row starts at 0."""
     rows: dict[tuple[object, ...], list[_Part]] = {}
     for part in parts:
         key = (part.ref.scope, part.ref.op_type, *part.along)
@@ -150,7 +150,7 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
 
 
 def _intent(opset: int, axis: int, rule: Rule, given: tuple[int, ...], count: int) -> Intent:
-    """What a Split asks for whose rule is known."""
+    """Return the intent of a Split whose rule is known."""
     return Intent(in_force("Split", opset), axis, None, rule, given, count, True, None)
 
 
