@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -21,10 +23,10 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tensorsplit"
@@ -56,6 +58,13 @@ SWAPS: dict[type, type] = {
     ast.BitAnd: ast.BitOr,
 }
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
+
+
+class Map(TypedDict):
+    """Which tests run which lines of which files, and how long each takes."""
+
+    lines: dict[str, dict[str, list[str]]]
+    seconds: dict[str, float]
 
 
 class Mutant(NamedTuple):
@@ -165,16 +174,33 @@ def make_map(paths: list[str]) -> None:
     }
     found = CoverageData(str(data))
     found.read()
-    lines: dict[str, dict[int, list[str]]] = {}
+    lines: dict[str, dict[str, list[str]]] = {}
     for file in found.measured_files():
         name = str(Path(file).relative_to(ROOT))
         for line, contexts in found.contexts_by_lineno(file).items():
             tests = {context.partition("|")[0] for context in contexts if context}
-            lines.setdefault(name, {})[line] = sorted(tests, key=lambda t: _seconds(t, seconds))
+            lines.setdefault(name, {})[str(line)] = sorted(tests)
     durations = {
         test: _seconds(test, seconds) for by in lines.values() for t in by.values() for test in t
     }
-    MAP.write_text(json.dumps({"lines": lines, "seconds": durations}))
+    MAP.write_text(json.dumps(merged({"lines": lines, "seconds": durations})))
+
+
+def merged(new: Map) -> Map:
+    """Add the tests that ran now to the map of those that ran before."""
+    old: Map = json.loads(MAP.read_text()) if MAP.exists() else {"lines": {}, "seconds": {}}
+    seconds = old["seconds"] | new["seconds"]
+    lines: dict[str, dict[str, list[str]]] = {}
+    for each in (old, new):
+        for file, by_line in each["lines"].items():
+            for line, tests in by_line.items():
+                kept = [t for t in tests if each is new or t not in new["seconds"]]
+                known = lines.setdefault(file, {}).setdefault(str(line), [])
+                known += kept
+    for by_line in lines.values():
+        for tests in by_line.values():
+            tests.sort(key=lambda test: seconds[test])
+    return {"lines": lines, "seconds": seconds}
 
 
 def _seconds(test: str, seconds: dict[tuple[str, str], float]) -> float:
@@ -190,7 +216,8 @@ def covering(
     """Return the tests that cover a line, the fastest first; of one that imports run, any."""
     by_line = lines.get(mutant.path, {})
     tests = by_line.get(str(mutant.line)) or sorted(
-        {test for each in by_line.values() for test in each}, key=lambda test: seconds[test]
+        {test for each in by_line.values() for test in each} or set(_beside(mutant.path, seconds)),
+        key=lambda test: seconds[test],
     )
     chosen, left = list[str](), MOST_SECONDS
     for test in tests[:MOST_TESTS]:
@@ -199,6 +226,18 @@ def covering(
             break
         chosen.append(test)
     return chosen
+
+
+def _beside(path: str, tests: Iterable[str]) -> list[str]:
+    """Return the tests of the folder that is to the tests what a file's is to the package."""
+    folder = Path(path).relative_to(SOURCE.relative_to(ROOT)).parent
+    while True:
+        start = Path("tests", folder).as_posix() + "/"
+        if found := [test for test in tests if test.startswith(start)]:
+            return found
+        if folder == folder.parent:
+            return []
+        folder = folder.parent
 
 
 class Trial:
@@ -220,11 +259,18 @@ class Trial:
         if self._process.is_alive():
             if monotonic() < self._deadline:
                 return None
-            os.killpg(self._process.pid or 0, signal.SIGKILL)
             found = "killed by time"
+        self.stop()
+        return found
+
+    def stop(self) -> None:
+        """End the process if it runs, and put the file right."""
+        if self._process.is_alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid or 0, signal.SIGKILL)
+            self._process.kill()
         self._process.join()
         self._target.write_bytes(self._original)
-        return found
 
 
 def _test(tests: list[str], folder: Path) -> None:
@@ -243,8 +289,11 @@ def _test(tests: list[str], folder: Path) -> None:
     os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
 
 
-def run(chosen: list[Mutant], processes: int) -> Counter[str]:
-    """Judge each bug, print those that survive, and return how many came to what."""
+def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Counter[str]:
+    """Judge each bug, print those that survive, and return how many came to what.
+
+    After the seconds no further bug is planted, and those whose tests still run are not judged.
+    """
     import numpy  # noqa: F401 - what is loaded here is not loaded for each bug again
     import onnx  # noqa: F401
     import onnx_ir  # noqa: F401
@@ -258,7 +307,13 @@ def run(chosen: list[Mutant], processes: int) -> Counter[str]:
         subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
 
     results, trials, waiting = Counter[str](), list[Trial](), list(chosen)
+    end = monotonic() + seconds
     while waiting or trials:
+        if monotonic() > end:
+            results["not judged"] += len(waiting) + len(trials)
+            for trial in trials:
+                trial.stop()
+            break
         while waiting and folders:
             mutant = waiting.pop()
             if tests := covering(mutant, known["lines"], known["seconds"]):
@@ -288,6 +343,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--since", help="only files that changed since this revision")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="plant no longer than that")
     parser.add_argument("--share", type=float, default=0.0, help="the share that is to be killed")
     given = parser.parse_intermixed_args()
     if given.action == "map":
@@ -302,9 +358,10 @@ def main() -> int:
     every = [mutant for file in sorted(files) for mutant in mutants(file)]
     chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))  # noqa: S311
     print(f"{len(chosen)} of {len(every)} bugs, --seed {given.seed}", flush=True)
-    found = run(chosen, given.processes)
+    found = run(chosen, given.processes, given.seconds)
     print(", ".join(f"{count} {name}" for name, count in found.items()))
-    return int(found["killed"] + found["killed by time"] < given.share * len(chosen))
+    judged = len(chosen) - found["not judged"]
+    return int(found["killed"] + found["killed by time"] < given.share * judged)
 
 
 if __name__ == "__main__":

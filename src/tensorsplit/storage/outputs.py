@@ -126,7 +126,8 @@ class Outputs:
     ) -> Iterator[Path]:
         """Make a file or a folder beside a target; it is renamed into place when the block ends.
 
-        Yields where to make it; if the block fails, nothing is left and the target is as it was.
+        Yields where to make it; the block writes the files down to the disk. If it fails, nothing
+        is left and the target is as it was.
 
         Args:
             target: The file or folder.
@@ -142,6 +143,8 @@ class Outputs:
             cleaning.enter_context(_made(place.parent))
             draft = cleaning.enter_context(drafts_in(place.parent)) / place.name
             yield draft
+            if names is not None:
+                _sync_folders(draft)
             with _locked(place.parent):
                 self._replaceable(target, names, overwrite)
                 if (before := _status(place)) is None:
@@ -234,6 +237,7 @@ def _made(folder: Path) -> Iterator[None]:
             if not each.exists():
                 each.mkdir(exist_ok=True)
                 cleaning.callback(_remove_if_empty, each)
+                _sync(each.parent)
         yield
 
 
@@ -369,6 +373,12 @@ def _sync(folder: Path) -> None:
                 os.fsync(number)
             finally:
                 os.close(number)
+
+
+def _sync_folders(folder: Path) -> None:
+    """Write the names in a folder and in all folders below it down to the disk."""
+    for path, _, _ in os.walk(folder):
+        _sync(Path(path))
 
 
 def _place(target: Path) -> Path:
