@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tensorsplit"
@@ -35,6 +35,8 @@ MAP = BUILD / "map.json"
 
 MOST_SECONDS, MOST_TESTS = 60.0, 200
 """Of the tests that cover a line the fastest are run, for so long and so many at most."""
+
+_FAILED = "failed.txt"
 
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE,
@@ -80,11 +82,9 @@ class Mutant(NamedTuple):
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.before!r} -> {self.after!r}"
 
-    def source(self) -> str:
+    def planted(self, text: bytes) -> bytes:
         """Return the file's text with the bug in it."""
-        text = (ROOT / self.path).read_bytes()
-        made = text[: self.start] + self.after.encode() + text[self.end :]
-        return made.decode()
+        return text[: self.start] + self.after.encode() + text[self.end :]
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -241,13 +241,16 @@ def _beside(path: str, tests: Iterable[str]) -> list[str]:
 
 
 class Trial:
-    """One bug in a copy of the package, and the process that runs tests on it."""
+    """One bug, or none, in a copy of the package, and the process that runs tests on it."""
 
-    def __init__(self, mutant: Mutant, tests: list[str], folder: Path) -> None:
-        self.mutant, self.folder = mutant, folder
-        self._target = folder / mutant.path
-        self._original = self._target.read_bytes()
-        self._target.write_text(mutant.source())
+    def __init__(self, mutant: Mutant | None, tests: list[str], folder: Path) -> None:
+        self.tests, self.folder = tests, folder
+        self._originals: dict[Path, bytes] = {}
+        if mutant is not None:
+            target = folder / mutant.path
+            self._originals[target] = target.read_bytes()
+            target.write_bytes(mutant.planted(self._originals[target]))
+        (folder / _FAILED).unlink(missing_ok=True)
         fork = multiprocessing.get_context("fork")
         self._process = fork.Process(target=_test, args=(tests, folder))
         self._process.start()
@@ -263,6 +266,11 @@ class Trial:
         self.stop()
         return found
 
+    def killers(self) -> list[str]:
+        """Return the test that failed; all of them if none did, as where they can't be imported."""
+        failed = self.folder / _FAILED
+        return [failed.read_text()] if failed.exists() else self.tests
+
     def stop(self) -> None:
         """End the process if it runs, and put the file right."""
         if self._process.is_alive():
@@ -270,7 +278,19 @@ class Trial:
                 os.killpg(self._process.pid or 0, signal.SIGKILL)
             self._process.kill()
         self._process.join()
-        self._target.write_bytes(self._original)
+        for target, original in self._originals.items():
+            target.write_bytes(original)
+
+
+class _Failures:
+    """A plugin of pytest that writes down which test failed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._failed = folder / _FAILED
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self._failed.write_text(report.nodeid)
 
 
 def _test(tests: list[str], folder: Path) -> None:
@@ -286,7 +306,25 @@ def _test(tests: list[str], folder: Path) -> None:
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - a device, for its descriptor
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
-    os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    os._exit(int(pytest.main([*options, *tests], plugins=[_Failures(folder)])))
+
+
+def _pass(tests: list[str], folder: Path) -> bool:
+    """Return whether tests pass on the package as it is."""
+    trial = Trial(None, tests, folder)
+    while (found := trial.verdict()) is None:
+        sleep(0.05)
+    return found == "survived"
+
+
+def _forget(known: Map, tests: list[str]) -> None:
+    """Take tests off the map."""
+    for by_line in known["lines"].values():
+        for line in by_line:
+            by_line[line] = [test for test in by_line[line] if test not in tests]
+    for test in tests:
+        known["seconds"].pop(test, None)
 
 
 def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Counter[str]:
@@ -299,14 +337,16 @@ def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Coun
     import onnx_ir  # noqa: F401
     import pytest  # noqa: F401
 
-    known = json.loads(MAP.read_text())
+    known: Map = json.loads(MAP.read_text())
+    sound = set[str]()
     folders = [BUILD / f"copy-{number}" for number in range(processes)]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(SOURCE, folder / SOURCE.relative_to(ROOT))
         subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
 
-    results, trials, waiting = Counter[str](), list[Trial](), list(chosen)
+    results, waiting = Counter[str](), list(chosen)
+    trials: dict[Trial, Mutant] = {}
     end = monotonic() + seconds
     while waiting or trials:
         if monotonic() > end:
@@ -317,17 +357,25 @@ def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Coun
         while waiting and folders:
             mutant = waiting.pop()
             if tests := covering(mutant, known["lines"], known["seconds"]):
-                trials.append(Trial(mutant, tests, folders.pop()))
+                trials[Trial(mutant, tests, folders.pop())] = mutant
             else:
                 results["not covered"] += 1
                 print(f"not covered: {mutant}", flush=True)
-        for trial in tuple(trials):
+        for trial, mutant in tuple(trials.items()):
             if found := trial.verdict():
-                trials.remove(trial)
+                del trials[trial]
                 folders.append(trial.folder)
+                killers = trial.killers()
+                if found == "killed" and not sound.issuperset(killers):
+                    if not _pass(killers, trial.folder):
+                        print(f"fails without a bug: {', '.join(killers)}", flush=True)
+                        _forget(known, killers)
+                        waiting.append(mutant)
+                        continue
+                    sound.update(killers)
                 results[found] += 1
                 if found != "killed":
-                    print(f"{found}: {trial.mutant}", flush=True)
+                    print(f"{found}: {mutant}", flush=True)
         sleep(0.05)
     return results
 

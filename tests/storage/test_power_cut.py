@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.storage.outputs import Brought, Outputs
+from tensorsplit.storage.outputs import Brought, Content, Outputs
 from tests.storage.disk import Disk
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/fd")
@@ -39,7 +39,8 @@ def test_a_copy_of_weights_is_on_the_disk_before_the_model_that_names_them(
     weights.write_bytes(RANDOM.bytes(9_000))
     folder = tmp_path / "a" / "b"
     disk = Disk(monkeypatch)
-    files = {folder / "weights": Brought(weights, is_copy=True), folder / "model": b"names it"}
+    copy = Brought(weights, is_copy=True)
+    files: dict[Path, Content] = {folder / "weights": copy, folder / "model": b"names it"}
     Outputs(create_dirs=True).write(files)
     assert disk.renamed == [folder / "weights", folder / "model"]
     assert disk.torn == []
