@@ -170,7 +170,6 @@ def converted(model: onnx.ModelProto, opset: int) -> onnx.ModelProto | None:
 
 
 NOT_EXPRESSIBLE = (
-    "'allowzero' is 1",  # tensors of different shapes in one, of dimensions that may be 0
     "is a seq(",  # a Loop that carries a sequence, before opset 13
 )
 """What lowering writes and older opsets lack, as the refusal says."""

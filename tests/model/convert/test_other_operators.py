@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, checker, helper
 
+import tensorsplit as ts
+from tensorsplit.engines import adapters
 from tensorsplit.model.convert import convert
 from tests.model.build import (
     FLOAT,
@@ -429,3 +432,65 @@ def test_an_overridable_initializer_is_no_attribute() -> None:
     whole = graph([top], [value("x", FLOAT, X.shape), value("k", INT64, [1])], ["y", "i"], [k])
     with refused("TS512", "TopK", "graph/TopK[0]"):
         convert(model(whole, 11), 9)
+
+
+def keeping_zeros(rank: int, shape: int, kind: int = FLOAT) -> Any:
+    """A Reshape at opset 18 that takes a 0 for a 0."""
+    return model(
+        graph(
+            [node("Reshape", "x s", "y", allowzero=1)],
+            [value("x", kind, [None] * rank), value("s", INT64, [shape])],
+            [value("y", kind, [None] * shape)],
+        )
+    )
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("shape", [0, 1, 2, 3])
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_a_reshape_to_0_is_one_before_opset_14(rank: int, shape: int) -> None:
+    """Each small shape is made, or refused, as onnxruntime does at opset 18.
+
+    That takes a 0 beside a -1, which the standard does not allow.
+    """
+    pytest.importorskip("onnxruntime")
+    original = keeping_zeros(rank, shape)
+    made = converted(original, 10)
+    checker.check_model(made, full_check=True)
+    run, expected = (
+        adapters.load_onnxruntime(m.SerializeToString(), b"") for m in (made, original)
+    )
+    outcomes = set()
+    for sizes in product((0, 1, 2, 4), repeat=rank):
+        data = RNG.uniform(-2, 2, sizes).astype(np.float32)
+        for wanted in product((-2, -1, 0, 1, 2, 4), repeat=shape):
+            feeds = {"x": data, "s": np.array(wanted, np.int64)}
+            whole = None if {0, -1} <= set(wanted) else given(expected, feeds)
+            part = given(run, feeds)
+            assert (part is None) == (whole is None), (sizes, wanted)
+            if part is not None and whole is not None:
+                np.testing.assert_array_equal(part, whole, strict=True)
+            outcomes.add(whole is None)
+    assert True in outcomes or shape == 0
+
+
+def given(run: Any, feeds: dict[str, Any]) -> Any:
+    """What a model gives for y; None if it is refused."""
+    try:
+        return run(feeds, ["y"])["y"]
+    except Exception:  # noqa: BLE001 - onnxruntime has several
+        return None
+
+
+@pytest.mark.parametrize("kind", [TensorProto.STRING, TensorProto.FLOAT16, TensorProto.BOOL])
+def test_a_reshape_to_0_has_elements_of_any_type(kind: int) -> None:
+    made = converted(keeping_zeros(2, 2, kind), 13)
+    checker.check_model(made, full_check=True)
+    items: Any = ["a", "split"] if kind == TensorProto.STRING else [0, 1]
+    data = np.array(items, helper.tensor_dtype_to_np_dtype(kind))[RNG.integers(0, 2, (3, 2))]
+    for wanted, x in (((2, 3), data), ((5, 0), data[:0]), ((0, 1 << 40), data[:, :0])):
+        y = ts.run(made, {"x": x, "s": np.array(wanted)})["y"]
+        np.testing.assert_array_equal(y, x.reshape(wanted), strict=True)
+    for wrong in ((0, 3), (0, -1), (5, 1)):
+        with refused("TS510"):
+            ts.run(made, {"x": data, "s": np.array(wrong)})

@@ -17,6 +17,7 @@ from tensorsplit.model.convert.adapter_kinds import (
     to_inputs,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
+from tensorsplit.model.graph.calculation import Calculation
 
 _NEGATIVE_AXES = 11
 _FIRST_WITH_BROADCAST_MAX = 8
@@ -190,10 +191,36 @@ def _pad_all_axes(node: NodeConversion) -> None:
 
 
 def _reshape_zero(node: NodeConversion) -> None:
-    """Remove `allowzero` if the shape has no zero, which the older version takes as "keep"."""
-    shape = node.known(1)
-    if node.attribute("allowzero", 0) and shape is not None and (shape != 0).all():
+    """Make dimensions of 0 where the older version takes a zero as "keep".
+
+    Data without elements get one, are made a tensor of dimensions of 1, and are expanded to the
+    shape, which takes the element away again; data with elements then have one too many. A zero
+    beside a -1 stays wrong: there all dimensions become -1.
+    """
+    if not node.attribute("allowzero", 0):
+        return
+    known, make = node.known(1), node.make
+    if known is not None and (known != 0).all():
         node.take("allowzero")
+        return
+    data, shape = node.input(0), node.input(1)
+    assert data is not None and shape is not None  # noqa: S101, PT018 - it was looked at before
+    element = make.filled([1], node.needed_dtype())
+    zero, one = make.make(0), make.make(1)
+    listed = make.concat([one, shape], 0)  # a shape may be empty, of which there is no least
+    has_zero = make.op("Equal", [_least(make, make.op("Abs", [listed])), zero])
+    has_open = make.op("Less", [_least(make, listed), zero])
+    more = make.op("Slice", [element, zero, make.op("Where", [has_zero, one, zero])])
+    filled = make.concat([make.elements(data), more], 0)
+    ones = make.op("Where", [has_open, make.make(-1), one])
+    made = make.op("Reshape", [filled, make.op("Where", [has_zero, ones, shape])])
+    is_open = make.op("Less", [shape, zero])
+    node.replace(make.op("Expand", [made, make.op("Where", [is_open, one, shape])]))
+
+
+def _least(make: Calculation, numbers: ir.Value) -> ir.Value:
+    """Return the smallest of some integers, as a list of one."""
+    return make.op("ReduceMin", [numbers], {"axes": [0], "keepdims": 1})
 
 
 def _topk_up(node: NodeConversion) -> None:

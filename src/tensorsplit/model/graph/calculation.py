@@ -311,7 +311,7 @@ class Calculation(Maker[ir.Value]):
         count = pick(self.products(self.unsqueeze(whole, [0])), 0)
         missing = self.range(0, count - dimension(elements, 0))
         zeros = self.op("Mul", [missing, self.make(0)])
-        filling = self.op("Gather", [self._filled([1], element_type), zeros])
+        filling = self.op("Gather", [self.filled([1], element_type), zeros])
         made = self.op("Reshape", [self.concat([elements, filling], 0), whole])
         for axis in range(rank):
             made = self.slice(made, 0, pick(value(shape), axis), axis, by_index=by_index)
@@ -337,10 +337,10 @@ class Calculation(Maker[ir.Value]):
         a Loop starts with for a sequence, and then fails.
         """
         one = [1 if place == axis else size for place, size in enumerate(shape)]
-        nothing = self._filled(one, element_type)
+        nothing = self.filled(one, element_type)
         return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)
 
-    def _filled(self, shape: list[int], element_type: ir.DataType) -> ir.Value:
+    def filled(self, shape: list[int], element_type: ir.DataType) -> ir.Value:
         """Return a constant of zeros, or of empty strings."""
         if element_type == ir.DataType.STRING:
             held: ir.TensorProtocol = ir.StringTensor([b""] * prod(shape), shape=ir.Shape(shape))
