@@ -1,4 +1,4 @@
-"""Charts of published figures, drawn by matplotlib (``pip install tensorsplit[bench]``).
+"""Charts of published figures, drawn by matplotlib (``pip install '.[bench]'``).
 
 Usage: ``python benchmarks/charts.py bench.json bench.svg``, where the JSON is what
 ``tensorsplit bench --format json -o bench.json`` wrote.

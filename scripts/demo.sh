@@ -3,7 +3,7 @@
 # the engine gets right. What it writes is in build/demo.
 set -eu
 cd "$(dirname "$0")/.."
-EXTRAS=
+EXTRAS='[cli]'
 . scripts/setup.sh
 
 say() { printf '\n== %s\n' "$*"; }

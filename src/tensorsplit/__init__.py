@@ -1,7 +1,8 @@
 """One exact, safe definition of the tensor Split operators, in every version.
 
 ``import tensorsplit as ts`` loads nothing: what is named is loaded when it is first named. Of that,
-the functions on arrays load NumPy, and those on models onnx.
+the functions on arrays load NumPy, and those on models onnx, which the extra ``models`` brings:
+without it they refuse to be called (TS711).
 """
 
 from __future__ import annotations
@@ -108,10 +109,18 @@ def __getattr__(name: str) -> Any:
     with _loading:
         from importlib import import_module
 
-        if name in _MODULES:
-            found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        else:
-            found = import_module(f"{__name__}.{name}")
+        try:
+            if name in _MODULES:
+                found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+            else:
+                found = import_module(f"{__name__}.{name}")
+        except ImportError as error:
+            from tensorsplit.core.extras import import_refusal, stand_in
+
+            refusal = import_refusal(error)
+            if refusal is None:
+                raise
+            return stand_in(name, refusal)  # not kept: what is missing may be installed meanwhile
     globals()[name] = found
     return found
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import onnx
-from onnx import helper
-from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
+from tensorsplit.core.extras import needs
+
+with needs("models"):
+    import onnx
+    from onnx import helper
+    from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
 from tensorsplit.core.errors import (
     MISSING_INPUT,

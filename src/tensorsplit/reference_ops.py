@@ -7,6 +7,9 @@ not pass the classes on to model-local functions; `tensorsplit.run` handles thos
 
 from __future__ import annotations
 
-from tensorsplit.model.run.operators import NEW_OPS, Split, SplitToSequence
+from tensorsplit.core.extras import needs
+
+with needs("models"):
+    from tensorsplit.model.run.operators import NEW_OPS, Split, SplitToSequence
 
 __all__ = ["NEW_OPS", "Split", "SplitToSequence"]

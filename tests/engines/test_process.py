@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tensorsplit import SplitError
+from tensorsplit.core.extras import install_command
 from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
 from tests.interpreters import ROOT, printed, python
 
@@ -89,7 +90,7 @@ def test_an_engine_that_cant_be_imported_is_missing(engine: EngineProcess) -> No
     error = refused(engine, "missing", "No module named 'nothing'")
     assert error.code == "TS602"
     assert "fake can't be imported: No module named 'nothing'; " in str(error)
-    assert "pip install 'tensorsplit[fake]'" in str(error)
+    assert install_command("fake") in str(error)
 
 
 def test_an_exception_without_words_is_named(engine: EngineProcess) -> None:

@@ -175,13 +175,16 @@ def _report(error: Exception) -> int:
 def _report_failure(error: Exception) -> None:
     """Say whose fault an error is that nobody expected; of a bug, write a report."""
     from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
+    from tensorsplit.core.extras import import_refusal
 
+    refusal = import_refusal(error) if isinstance(error, ImportError) else None
+    if refusal is not None:
+        complain(str(refusal))
+        return
     said = f"{type(error).__name__}: {error}"
-    module = str(error.name or "") if isinstance(error, ImportError) else ""
-    library = module.partition(".")[0] or library_at_fault(error)
-    if library not in ("", "tensorsplit"):
-        failed = "can't be imported" if module else "failed on this input"
-        complain(f"[{LIBRARY.code}] {library} {failed}: {said}")
+    library = library_at_fault(error)
+    if library:
+        complain(f"[{LIBRARY.code}] {library} failed on this input: {said}")
         return
     text = report_of(error)
     path = save_report(text)

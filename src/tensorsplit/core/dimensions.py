@@ -25,6 +25,7 @@ from tensorsplit.core.errors import (
     show,
     show_int,
 )
+from tensorsplit.core.extras import needs
 
 Dim: TypeAlias = Any
 """``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown.
@@ -347,7 +348,8 @@ def _natural(name: str) -> Any:
 
 def _symbol(dim: Dim) -> Dim:
     """Make a symbol of a name; an opaque one if its text is not a usable expression."""
-    import onnx_ir
+    with needs("models"):
+        import onnx_ir
 
     made = getattr(dim, "_expr_cache", None)  # None where only a text was given
     symbols = frozenset() if made is None else made.free_symbols

@@ -292,6 +292,12 @@ CLUSTER = _kind(
     " more, or the scheduler does not answer. What was there before is there still; running it"
     " again sweeps what was left.",
 )
+EXTRA_MISSING = _kind(
+    "TS711",
+    "an optional library is not installed",
+    "Arrays need NumPy and nothing else. Models, the command line, files and reports need libraries"
+    " that an extra of the package brings; the message has the command that installs it.",
+)
 
 
 class SplitError(ValueError):

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
+from tensorsplit.core.extras import install_command, needs
 
 if TYPE_CHECKING:
     from tensorsplit.engines.sessions import Session
@@ -69,7 +70,8 @@ def run(
         >>> {name: part.shape for name, part in parts.items()}
         {'a': (3, 4), 'b': (3, 4), 'c': (1, 4)}
     """
-    from tensorsplit.engines.sessions import Session
+    with needs("models"):
+        from tensorsplit.engines.sessions import Session
 
     with Session(model, engine, memory=memory, timeout=timeout) as made:
         return made.run(inputs)
@@ -117,10 +119,11 @@ def session(
         >>> parts["c"].shape
         (1, 4)
     """
-    from onnx import ModelProto
+    with needs("models"):
+        from onnx import ModelProto
 
-    from tensorsplit.engines.sessions import Session
-    from tensorsplit.model.graph.message import copied
+        from tensorsplit.engines.sessions import Session
+        from tensorsplit.model.graph.message import copied
 
     content = copied(model) if isinstance(model, ModelProto) else model
     made = Session(content, engine, lower=lower, isolate=isolate, memory=memory, timeout=timeout)
@@ -151,6 +154,6 @@ def check_engine(engine: str) -> None:
         raise SplitError(
             ENGINE_MISSING,
             f"{engine} is not installed",
-            f"pip install 'tensorsplit[{engine}]'",
+            install_command(engine),
             parameter="engine",
         )

@@ -42,6 +42,7 @@ from tensorsplit.core.errors import (
     Kind,
     SplitError,
 )
+from tensorsplit.core.extras import install_command
 from tensorsplit.engines.messages import Connection, TooLarge, pack_message, receive, send_packed
 from tensorsplit.engines.worker import MARK, STARTED, kill_all
 
@@ -129,7 +130,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.error is not None:
             raise self.error
         if self.missing is not None:
-            fix = f"install it, with pip install 'tensorsplit[{engine}]'"
+            fix = f"install it, with {install_command(engine)}"
             raise _error(ENGINE_MISSING, f"{engine} can't be imported: {self.missing}", fix)
         if self.refusal is not None:
             raise _error(ENGINE_REFUSED, f"{engine} says: {self.refusal}")

@@ -25,7 +25,8 @@ from uuid import uuid4
 
 from fsspec.core import url_to_fs
 
-from tensorsplit.core.errors import CLUSTER, LIBRARY, TOO_LARGE, SplitError, show, show_int
+from tensorsplit.core.errors import CLUSTER, TOO_LARGE, SplitError, show, show_int
+from tensorsplit.core.extras import needs
 from tensorsplit.files.formats import WriteTask
 from tensorsplit.files.threads import BASE
 
@@ -174,11 +175,8 @@ class DaskCluster:
         self.memory = 0
 
     def __enter__(self) -> Self:
-        try:
+        with needs("files"):
             from distributed import Client, LocalCluster
-        except ImportError as error:
-            problem = f"Dask can't be imported: {error}"
-            raise SplitError(LIBRARY, problem, "pip install 'tensorsplit[files]'") from None
         with contextlib.ExitStack() as closing:
             closing.enter_context(_silence())
             where: Any = self._address

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
@@ -174,6 +174,9 @@ class RenameRule:
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
         """Return the tensor as it is, under its new name."""
         return carried(tensor, fill(self.name, matched))
+
+
+Rule: TypeAlias = SplitRule | ShardRule | RenameRule
 
 
 def carried(tensor: StoredTensor, name: str) -> Division:

@@ -7,74 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
-
-import msgspec
+from typing import Any
 
 from tensorsplit.core.errors import USAGE, SplitError, short_name, show, show_path
-from tensorsplit.files.divisions import (
-    RenameRule,
-    ShardRule,
-    SplitOperands,
-    SplitRule,
-    carried,
-)
+from tensorsplit.core.extras import needs
+from tensorsplit.files.divisions import Rule, SplitOperands, SplitRule, carried
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
-
-Rule: TypeAlias = "SplitRule | ShardRule | RenameRule"
-_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
-_Patterns: TypeAlias = "str | list[str]"
-
-
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    tensors: _Patterns
-
-    def rule(self) -> Rule:
-        raise NotImplementedError
-
-
-class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
-    axis: int | None = None
-    split: list[int] | None = None
-    num_outputs: int | None = None
-    chunk: int | None = None
-    operator: str | None = None
-    opset: int | None = None
-    names: list[str] | None = None
-    groups: _Count = 1
-    multiple_of: _Count = 1
-
-    def rule(self) -> Rule:
-        values = (self.axis, self.split, self.num_outputs, self.chunk, self.operator, self.opset)
-        return SplitRule(SplitOperands(*values), self.names, self.groups, self.multiple_of)
-
-
-class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    axis: int
-    ranks: _Count
-    segments: list[int] | None = None
-    groups: _Count = 1
-    name: str = "*"
-    multiple_of: _Count = 1
-
-    def rule(self) -> Rule:
-        values = (self.axis, self.ranks, self.segments, self.groups, self.name, self.multiple_of)
-        return ShardRule(*values)
-
-
-class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    name: str
-
-    def rule(self) -> Rule:
-        return RenameRule(self.name)
-
-
-class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    split: list[_SplitTable] = []
-    shard: list[_ShardTable] = []
-    rename: list[_RenameTable] = []
-    file: str = RANK_FILE
-    common: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +115,17 @@ def chosen_rules(
 
 def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
     """Read rules from a TOML file, or from what such a file holds (TS703)."""
+    with needs("files"):
+        from msgspec import MsgspecError, convert
+
+        from tensorsplit.files.rule_tables import RuleTables
     where = "rules"
     try:
         if not isinstance(rules, Mapping):
             where = show_path(str(rules))
             rules = tomllib.loads(Path(rules).read_text(encoding="utf-8"))
-        tables = msgspec.convert(rules, _Tables)
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        tables = convert(rules, RuleTables)
+    except (OSError, ValueError, RecursionError, MsgspecError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         fix = "see docs/files-checkpoint.md"
         raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tensorsplit.core.errors import (
-    LIBRARY,
     PART_NAMES,
     UNWRITABLE,
     USAGE,
@@ -22,6 +21,7 @@ from tensorsplit.core.errors import (
     short_name,
     show,
 )
+from tensorsplit.core.extras import needs
 from tensorsplit.files.byte_copies import RowTarget
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Move, move
 from tensorsplit.files.divisions import check_file_names
@@ -102,11 +102,8 @@ class Header:
 
 def read_header(path: Path) -> Header:
     """Read a header that the library accepts; ValueError for one that could still do harm."""
-    try:
+    with needs("files"):
         from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        fix = "pip install 'tensorsplit[files]'"
-        raise SplitError(LIBRARY, f"safetensors can't be imported: {error}", fix) from None
     with path.open("rb") as file:
         field = file.read(8)
         length = struct.unpack("<Q", field)[0] if len(field) == 8 else -1

@@ -18,6 +18,7 @@ from tensorsplit.core.errors import (
     show,
     show_int,
 )
+from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import check_file_names, check_names
 from tensorsplit.files.formats import (
     Division,
@@ -73,7 +74,8 @@ class SplitJob:
         if workers is not None and (scheduler is not None or workers < 1):
             problem = "give one of workers, at least 1, and scheduler"
             raise SplitError(USAGE, problem, parameter="workers")
-        from tensorsplit.files.cluster import DaskCluster
+        with needs("files"):
+            from tensorsplit.files.cluster import DaskCluster
 
         return DaskCluster(memory, least, workers=workers, address=scheduler)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorsplit.core.errors import LIBRARY, SplitError
+from tensorsplit.core.extras import needs
 from tensorsplit.files.sources import local_path
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ def recognizes(source: str) -> bool:
 
 def open_source(source: str) -> ZarrSource:
     """Read what describes the array or group at a path or URL (TS705)."""
-    try:
+    with needs("files"):
         from tensorsplit.files import zarr_parts
-    except ImportError as error:
-        problem = f"zarr can't be imported: {error}"
-        raise SplitError(LIBRARY, problem, "pip install 'tensorsplit[files]'") from None
     return zarr_parts.ZarrSource(source.rstrip("/"))

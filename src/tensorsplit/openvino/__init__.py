@@ -8,6 +8,7 @@ from typing import Any
 from tensorsplit.arrays.eager import openvino_split as split
 from tensorsplit.arrays.eager import variadic_split
 from tensorsplit.core.errors import ENGINE_MISSING, SplitError
+from tensorsplit.core.extras import install_command, needs
 
 __all__ = ["extensions", "split", "variadic_split"]
 
@@ -25,16 +26,17 @@ def extensions() -> list[Any]:
         take.
 
     Raises:
-        SplitError: TS602 if OpenVINO is not installed.
+        SplitError: TS602 if OpenVINO is not installed, TS711 if the extra ``models`` is not.
     """
     if find_spec("openvino") is None:
         raise SplitError(
             ENGINE_MISSING,
             "openvino is not installed",
-            "pip install 'tensorsplit[openvino]'",
+            install_command("openvino"),
             parameter="engine",
         )
-    from tensorsplit.openvino.sequence_conversions import sequence_extensions
-    from tensorsplit.openvino.split_conversions import split_extensions
+    with needs("models"):
+        from tensorsplit.openvino.sequence_conversions import sequence_extensions
+        from tensorsplit.openvino.split_conversions import split_extensions
 
     return [*sequence_extensions(), *split_extensions()]

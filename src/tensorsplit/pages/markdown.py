@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tensorsplit.core.differences import diff
+from tensorsplit.core.extras import needs
 from tensorsplit.core.records import operators
 from tensorsplit.pages.content import Page, opsets, page_of
 
@@ -20,7 +21,8 @@ DIFFERENCES = "differences.md"
 @cache
 def environment(package: str) -> Environment:
     """Return the templates of a package; an undefined name is an error, `row` is known in them."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    with needs("report"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     made = Environment(
         loader=PackageLoader(package),

@@ -29,6 +29,7 @@ from tensorsplit.conformance.report.summary import (
     observation,
 )
 from tensorsplit.core.errors import DOCUMENTATION, printable
+from tensorsplit.core.extras import needs
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.content import DECISIONS
 from tensorsplit.pages.layout import shortened
@@ -52,7 +53,8 @@ def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) 
     Its policy forbids every connection, and every style and script but its own. The reproduction
     of each deviation is asked for once. The known deviations give their words and links.
     """
-    from markupsafe import Markup
+    with needs("report"):
+        from markupsafe import Markup
 
     css = f"{_text_of('page.css')}\n{style()}\n"
     script = f'"use strict";\n(async () => {{\n{"".join(map(_text_of, _SCRIPTS))}}})();\n'

@@ -29,6 +29,7 @@ from tensorsplit.core.errors import (
     show_path,
     words_of,
 )
+from tensorsplit.core.extras import install_command
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import collector_paused
@@ -141,7 +142,7 @@ class OnnxModel:
             raise SplitError(
                 UNSUPPORTED_NODE,
                 f"the layer is of type {short_name(layer.op_type)}, which only OpenVINO runs",
-                f"use engine=\"openvino\" (pip install 'tensorsplit[openvino]'), or layers of the"
+                f'use engine="openvino" ({install_command("openvino")}), or layers of the'
                 f" types {known}",
                 node=node_path("graph", layer, 0),
             )

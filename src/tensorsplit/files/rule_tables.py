@@ -1,0 +1,66 @@
+"""The tables of a file of rules, as msgspec checks them."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from tensorsplit.files.divisions import RenameRule, Rule, ShardRule, SplitOperands, SplitRule
+from tensorsplit.files.formats import RANK_FILE
+
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+_Patterns: TypeAlias = "str | list[str]"
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tensors: _Patterns
+
+    def rule(self) -> Rule:
+        raise NotImplementedError
+
+
+class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
+    axis: int | None = None
+    split: list[int] | None = None
+    num_outputs: int | None = None
+    chunk: int | None = None
+    operator: str | None = None
+    opset: int | None = None
+    names: list[str] | None = None
+    groups: _Count = 1
+    multiple_of: _Count = 1
+
+    def rule(self) -> Rule:
+        values = (self.axis, self.split, self.num_outputs, self.chunk, self.operator, self.opset)
+        return SplitRule(SplitOperands(*values), self.names, self.groups, self.multiple_of)
+
+
+class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    axis: int
+    ranks: _Count
+    segments: list[int] | None = None
+    groups: _Count = 1
+    name: str = "*"
+    multiple_of: _Count = 1
+
+    def rule(self) -> Rule:
+        values = (self.axis, self.ranks, self.segments, self.groups, self.name, self.multiple_of)
+        return ShardRule(*values)
+
+
+class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str
+
+    def rule(self) -> Rule:
+        return RenameRule(self.name)
+
+
+class RuleTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file of rules holds."""
+
+    split: list[_SplitTable] = []
+    shard: list[_ShardTable] = []
+    rename: list[_RenameTable] = []
+    file: str = RANK_FILE
+    common: str | None = None
