@@ -9,6 +9,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 import time
 
 TYPE_CHECKING = False
@@ -79,7 +80,10 @@ class Stopping:
 
 def _send_soon(number: signal.Signals) -> None:
     time.sleep(0.01)  # by then the main thread has left what passes nothing on
-    _thread.interrupt_main(number)
+    if sys.platform == "win32":
+        _thread.interrupt_main(number)
+    else:  # which wakes it where it waits
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def leave_at_once() -> dict[int, Any]:

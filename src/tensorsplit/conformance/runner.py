@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,6 +47,7 @@ _MOST_SEARCHES = 20
 _MOST_MEMORY = 1 << 26  # of an answer; those of the cases take a few kB
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 _CHILD = "tensorsplit.conformance.subjects"  # has the functions that processes call
+_PAUSE = 0.5
 _BATCH = 500  # importing an engine takes as long as hundreds of cases
 _MOST_JOBS = 8
 _FRAGILE = "string"
@@ -258,9 +259,11 @@ class _Run:
         """Yield the results, by case and then subject; the processes are gone afterwards."""
         pool = ThreadPoolExecutor(jobs)
         try:
-            futures = [pool.submit(self._batch, *batch) for batch in self._batches(cases)]
-            for future in as_completed(futures):
-                future.result()
+            waiting = {pool.submit(self._batch, *batch) for batch in self._batches(cases)}
+            while waiting:  # a signal that comes just before Python waits would wait, too
+                done, waiting = wait(waiting, _PAUSE, FIRST_COMPLETED)
+                for future in done:
+                    future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             self._is_cancelled = True

@@ -171,6 +171,7 @@ class EngineProcess:
         self._most = _half_of_memory() if most is None else most
         self._lock = threading.Lock()
         self._running: _Running | None = None
+        self._is_stopped = False
         self._calls = 0
         self.unused: deque[int] = deque()
         """The numbers of models that the process may forget; see `loaded`."""
@@ -192,7 +193,8 @@ class EngineProcess:
     def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
         """Do as `call`, but return any reply within so many seconds.
 
-        SplitError TS508 if the request can't be passed on; TS604 if no process can be started.
+        SplitError TS508 if the request can't be passed on; TS604 if no process can be started, or
+        after `stop`.
         """
         with self._lock:
             self._calls += 1
@@ -209,6 +211,9 @@ class EngineProcess:
                 if self._running is None or self._running.process.poll() is not None:
                     self._end()
                     self._running = self._start()
+                if self._is_stopped:  # asked only now: `stop` may have come before the start
+                    self._end()
+                    raise _error(ENGINE_CRASHED, f"the process of {self.name} was stopped")
                 try:
                     reply, has_begun = self._running.exchange(
                         self._calls, call, seconds, self._most
@@ -244,7 +249,8 @@ class EngineProcess:
             self._end()
 
     def stop(self) -> None:
-        """End the process at once, even if it is at work for another thread."""
+        """End the process at once, even if it is at work for another thread; no other is started."""
+        self._is_stopped = True
         running = self._running
         if running is not None:
             running.end()
@@ -252,6 +258,7 @@ class EngineProcess:
     def forget(self) -> None:
         """Leave the process to the process that started it; this one is a fork of that."""
         self._lock = threading.Lock()
+        self._is_stopped = False
         running, self._running = self._running, None
         if running is not None:
             running.close()
