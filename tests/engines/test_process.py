@@ -153,6 +153,28 @@ def test_an_engine_that_forks_answers_once(engine: EngineProcess) -> None:
     assert [engine.call(("echo", number)) for number in range(20)] == list(range(20))
 
 
+def test_a_process_that_is_stopped_starts_no_other_one(engine: EngineProcess) -> None:
+    first = engine.call(("pid",))
+    engine.stop()
+    assert is_gone(first)
+    assert refused(engine, "pid").code == "TS604"
+    assert engine.pid is None
+
+
+def test_a_process_that_is_stopped_while_it_starts_ends(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = EngineProcess._start
+
+    def stop_and_start(process: EngineProcess) -> object:
+        process.stop()  # there is none yet that could be ended
+        return start(process)
+
+    monkeypatch.setattr(EngineProcess, "_start", stop_and_start)
+    assert refused(engine, "pid").code == "TS604"
+    assert engine.pid is None
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_what_an_engine_that_hangs_has_started_is_stopped_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

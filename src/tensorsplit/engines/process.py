@@ -249,7 +249,7 @@ class EngineProcess:
             self._end()
 
     def stop(self) -> None:
-        """End the process at once, even if it is at work for another thread; no other is started."""
+        """End the process at once, even if it works for another thread, and start no other."""
         self._is_stopped = True
         running = self._running
         if running is not None:
