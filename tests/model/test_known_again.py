@@ -402,6 +402,24 @@ def test_a_guard_with_an_exception_is_not_believed() -> None:
     assert not is_known(made)
 
 
+BEHIND = {
+    "more than is calculated": "(float[N] x, int64 n, int64[1] l) => (float[A] a) <int64 one = {1}>"
+    " { r = Range(n, one, one)  s = Shape(r)  c = Concat<axis = 0>(s, l)  a, b = Split(x, c) }",
+    "of an unknown rank": "(float[N] x, int64[2] k, int64 n, int64[1] l, int64[1] z)"
+    " => (float[A] a) <int64[1] z = {0}, int64 one = {1}> { q = Squeeze(k, z)  p = Add(q, l)"
+    " v = ReduceSum<keepdims = 0>(p)  r = Range(n, v, one)  s = Shape(r)"
+    " c = Concat<axis = 0>(s, l)  a, b = Split(x, c) }",
+}
+"""Lengths that go back to a value that is not calculated for the numbers that are tried."""
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", CHECKED)
+@pytest.mark.parametrize("name", BEHIND)
+def test_a_guard_is_known_behind_what_may_be_anything(name: str, target: str) -> None:
+    check_known_again(model_of(21, f"g {BEHIND[name]}"), target)
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("target", CHECKED)
 @pytest.mark.parametrize("name", GUARDED)

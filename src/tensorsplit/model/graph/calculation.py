@@ -254,9 +254,21 @@ class Calculation(Maker[ir.Value]):
         return self.op("Slice", [data, *map(self.make, (start, end, axis))])
 
     def range(self, start: Number, end: Number, step: Number = 1) -> ir.Value:
-        """Numbers from one to below another."""
+        """Return the numbers from one to below another.
+
+        Raises:
+            SplitError: TS310 before opset 11 where they are not known.
+        """
         if is_known(start) and is_known(end) and is_known(step):
             return self.make(tuple(range(start, end, step)))
+        if self.opset < _FIRST_WITH_RANGE:
+            raise SplitError(
+                CANNOT_EXPRESS,
+                f"not expressible at opset {self.opset}: how many elements there are is known only"
+                f" at run time, and Range is there from {_FIRST_WITH_RANGE} on",
+                f"convert to opset {_FIRST_WITH_RANGE} or newer, or declare the dimensions as"
+                " numbers",
+            )
         return self.op("Range", [self.scalar(number) for number in (start, end, step)])
 
     def take(self, data: ir.Value, index: Number, axis: int) -> ir.Value:

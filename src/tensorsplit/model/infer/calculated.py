@@ -45,11 +45,20 @@ class _NotKnownError(Exception):
     """What a node does differs from engine to engine, or is not known here."""
 
 
+class _AnythingError(Exception):
+    """The result of one step is not known; the others can be calculated for whatever it may be."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__()
+        self.place = place
+
+
 class Operation(NamedTuple):
     """A constant, what is sampled, or a node.
 
     Attributes:
-        operator: Of a node; else ``constant``, ``shape`` or ``sampled``.
+        operator: Of a node; else ``constant``, ``shape``, ``sampled``, or ``unknown`` for what is
+            no number and no list.
         held: The attributes of a node; the shape and elements of a constant; the entries of a
             shape, each a number, or the place of a variable in a tuple; the place of a variable.
         inputs: The steps that a node reads; None for one that it leaves out.
@@ -58,6 +67,10 @@ class Operation(NamedTuple):
     operator: str
     held: tuple[Any, ...]
     inputs: tuple[int | None, ...] = ()
+
+
+_NOTHING = Operation("constant", ((0,), ()))
+"""In the place of a step that no other reads."""
 
 
 class Program(NamedTuple):
@@ -69,12 +82,35 @@ class Program(NamedTuple):
             any length, ``()`` for a number and ``"dimension"`` for a number that is >= 0. The first
             is the dimension that is split.
         dim: That dimension, if it is known.
+        kinds: How many elements the result of each step has, as of a variable; ``"open"`` where
+            that is not known.
     """
 
     steps: tuple[Operation, ...]
     results: tuple[int, ...]
     variables: tuple[Any, ...]
     dim: int | None
+    kinds: tuple[Any, ...]
+
+    def with_anything_at(self, place: int) -> Program:
+        """Make variables of the lists and numbers that go back to a step whose result is not known.
+
+        Raises:
+            _NotKnownError: If a result of the program is neither, and goes back to it.
+        """
+        steps, variables, open_steps = list(self.steps), list(self.variables), set[int | None]()
+        for at in range(place, len(steps)):
+            if at != place and open_steps.isdisjoint(steps[at].inputs):
+                continue
+            if self.kinds[at] == "open":
+                open_steps.add(at)
+                steps[at] = _NOTHING
+            else:
+                steps[at] = Operation("sampled", (len(variables),))
+                variables.append(self.kinds[at])
+        if not open_steps.isdisjoint(self.results):
+            raise _NotKnownError
+        return self._replace(steps=tuple(steps), variables=tuple(variables))
 
 
 class _ProgramReader:
@@ -88,6 +124,7 @@ class _ProgramReader:
         self._axis = axis % rank if rank else 0
         self.dim = self._shape[self._axis] if rank else None
         self.steps: list[Operation] = []
+        self.kinds: list[Any] = []
         self._places: dict[ir.Value, int] = {}
         self.variables: list[Any] = ["dimension"]
         self._named: dict[Any, int] = {}
@@ -144,6 +181,7 @@ class _ProgramReader:
             self.steps.append(self._shape_of(value, node))
         else:
             self.steps.append(self._sampled(value))
+        self.kinds.append(self._kind(value))
         return len(self.steps) - 1
 
     def _shape_of(self, value: ir.Value, node: ir.Node) -> Operation:
@@ -169,11 +207,16 @@ class _ProgramReader:
         return dim is not None and not is_known(self.dim) and str(dim) == str(self.dim)
 
     def _sampled(self, value: ir.Value) -> Operation:
+        kind = self._kind(value)
+        if kind == "open":
+            return Operation("unknown", ())
+        return Operation("sampled", (self._variable(value, kind),))
+
+    def _kind(self, value: ir.Value) -> Any:
         shape = self._facts.tensor(value).shape
         if shape is None or len(shape) > 1:
-            raise _NotKnownError
-        count = () if not shape else shape[0] if is_known(shape[0]) else None
-        return Operation("sampled", (self._variable(value, count),))
+            return "open"
+        return () if not shape else shape[0] if is_known(shape[0]) else None
 
     def _variable(self, key: Any, count: Any) -> int:
         if key not in self._named:
@@ -199,7 +242,8 @@ def program_of(
     except (_NotKnownError, SplitError):
         return None
     dim = reader.dim if is_known(reader.dim) else None
-    return Program(tuple(reader.steps), results, tuple(reader.variables), dim)
+    steps, kinds = tuple(reader.steps), tuple(reader.kinds)
+    return Program(steps, results, tuple(reader.variables), dim, kinds)
 
 
 class Trial(NamedTuple):
@@ -228,6 +272,8 @@ def _calculated(program: Program, variables: list[Any]) -> Trial:
             made = np.array([e if is_known(e) else variables[e[0]] for e in held], np.int64)
         elif operator == "sampled":
             made = np.array(variables[held[0]], np.int64)
+        elif operator == "unknown":
+            raise _AnythingError(place)
         else:
             read = [None if at is None else known[at] for at in inputs]
             try:
@@ -237,22 +283,27 @@ def _calculated(program: Program, variables: list[Any]) -> Trial:
                 made = error.instead
             except Exception:  # noqa: BLE001 - NumPy raises of many kinds for what does not fit
                 if not stops:
-                    raise _NotKnownError from None
+                    raise _AnythingError(place) from None
                 return Trial(variables[_DIMENSION], None, frozenset(stops))
         known.append(made)
     results = [np.ravel(known[at]).tolist() for at in program.results]
     return Trial(variables[_DIMENSION], results, frozenset(stops))
 
 
-def outcomes(program: Program, count: int) -> Iterator[Trial]:
-    """What is calculated for many values of the variables.
+def outcomes(program: Program, count: int) -> list[Trial]:
+    """Return what is calculated for many values of the variables.
+
+    A step whose result is not known for some of them is a variable too: what follows has to do with
+    whatever it gives.
 
     Raises:
-        _NotKnownError: If engines may differ in one of them.
+        _NotKnownError: If the results of the program are not known.
     """
     with np.errstate(all="ignore"):
-        for variables in _samples(program, count):
-            yield _calculated(program, variables)
+        try:
+            return [_calculated(program, values) for values in _samples(program, count)]
+        except _AnythingError as error:
+            return outcomes(program.with_anything_at(error.place), count)
 
 
 def _fits(dim: int, lengths: list[int], count: int) -> bool:
@@ -269,7 +320,7 @@ def always_fit(lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: 
 def _always_fit(program: Program, count: int) -> bool:
     """Return whether the last guard stops the model exactly where lengths do not fit."""
     try:
-        found = list(outcomes(program, count))
+        found = outcomes(program, count)
     except _NotKnownError:
         return False
     guard = {max(chain.from_iterable(each.stops for each in found), default=-1)}

@@ -32,7 +32,6 @@ from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation
 from tensorsplit.model.graph.facts import Sequence, Tensor
-from tensorsplit.model.lower.split_nodes import length_of
 from tensorsplit.model.lower.state import InsertionPoint, refusal
 
 MAX_PARTS_OF_ONE_NODE = 4096
@@ -375,7 +374,7 @@ class LoweredSequence:
         else:
             data = point.concat(parts, axis)
         if not layout.is_flat:
-            lengths = tuple(length_of(point.lowering, part, axis) for part in parts)
+            lengths = tuple(point.lowering.length(part, axis) for part in parts)
         elif not parts:
             lengths = value(point.empty([0, layout.rank or 0], 0, ir.DataType.INT64))
         point.lowering.facts.set(data, layout.tensors(self.fact)[0])

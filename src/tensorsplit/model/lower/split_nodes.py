@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed
+from tensorsplit.core.arithmetic import Number, Numbers, fed
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
@@ -37,7 +37,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
             raise
         held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
         if held is None or lowering.takes_by_index(data):
-            raise refusal(error.problem, error.fix) from None
+            raise
         lowering.report.note(
             f"{ref.path} has no check of its lengths against a dimension that is known only at"
             f" run time, and not every engine refuses those that do not fit: {error.problem}"
@@ -89,15 +89,7 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
     elif axis < 0 and lowering.limitation("negative_axis") is not None:
         problem = f"the axis is {axis}, and the rank of the data is not known"
         raise refusal(problem, "declare the shape of the data")
-    return intent, data, axis, length_of(lowering, data, axis)
-
-
-def length_of(lowering: Lowering, data: ir.Value, axis: int) -> Number:
-    """Return the length of an axis: an integer if it is known, else calculated."""
-    shape = lowering.facts.tensor(data).shape
-    if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
-        return shape[axis]
-    return dimension(data, axis)
+    return intent, data, axis, lowering.length(data, axis)
 
 
 def sizes_of(

@@ -11,7 +11,8 @@ from itertools import chain, pairwise
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension
-from tensorsplit.core.errors import CANNOT_LOWER, SplitError
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.errors import CANNOT_EXPRESS, CANNOT_LOWER, SplitError
 from tensorsplit.model.features import features_of, is_sequence
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
@@ -169,6 +170,13 @@ class Lowering:
         features = {"operator": "Split", "element_type": element_type.name.lower()}
         return any(entry.feature == "element_type" for entry in self.profile.about(features))
 
+    def length(self, held: ir.Value, axis: int) -> Number:
+        """Return the length of an axis: an integer if it is known, else calculated."""
+        shape = self.facts.tensor(held).shape
+        if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
+            return shape[axis]
+        return dimension(held, axis)
+
     def sequence(self, held: ir.Value) -> Sequence:
         """What is known of a sequence."""
         fact = self.facts.of(held)
@@ -249,7 +257,7 @@ class InsertionPoint(Calculation):
             return self.op("Identity", [held])
         if self.lowering.facts.tensor(held).shape == ():
             return self.take(self.unsqueeze(held, [0]), 0, 0)
-        return self.slice(held, 0, dimension(held, 0), 0, by_index=True)
+        return self.slice(held, 0, self.lowering.length(held, 0), 0, by_index=True)
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value used, under its name if that can be, in the place of an output of a node."""
@@ -276,8 +284,13 @@ def refusal(problem: str, fix: str = "") -> SplitError:
 
 @contextmanager
 def at(ref: NodeRef) -> Iterator[None]:
-    """Have errors say which node they are about, unless they know of one in it."""
+    """Have errors say which node they are about, unless they know of one in it.
+
+    What the opset of the model can't express is what can't be lowered there.
+    """
     try:
         yield
     except SplitError as error:
+        if error.kind is CANNOT_EXPRESS:
+            error = refusal(error.problem, error.fix)
         raise error.located(operator=ref.op_type, node=ref.path) from None
