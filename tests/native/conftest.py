@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,17 +21,26 @@ WAYS = {
 """Kernels, and from how many bytes on their stores are non-temporal."""
 
 
-@pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
-def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The extension module, set to copy in one way."""
+@contextmanager
+def set_to(way: str) -> Iterator[Any]:
+    """Set the extension module to copy in one way."""
     if native.kernel is None:
         pytest.skip("copies go through NumPy here")
-    name, non_temporal_from = request.param
+    name, non_temporal_from = WAYS[way]
     native.kernel.use(name)
     native.kernel.use_non_temporal_from(non_temporal_from)
-    yield native.kernel
-    native.kernel.use("")
-    native.kernel.use_non_temporal_from(0)
+    try:
+        yield native.kernel
+    finally:
+        native.kernel.use("")
+        native.kernel.use_non_temporal_from(0)
+
+
+@pytest.fixture(params=list(WAYS))
+def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The extension module, set to copy in each way."""
+    with set_to(request.param) as kernel:
+        yield kernel
 
 
 @pytest.fixture

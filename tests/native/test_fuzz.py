@@ -11,15 +11,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
+from tests.native.conftest import WAYS, set_to
 from tests.native.splits import LINE, Case, Guarded, cases, prepared, strided
 from tests.oracle import assert_same
 
-many = settings(max_examples=400, suppress_health_check=list(HealthCheck))
+
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@given(case=cases(), shift=st.integers(0, 33))
+def test_any_split(case: Case, shift: int) -> None:
+    """One case goes every way: making cases takes longer than trying them."""
+    for way in WAYS:
+        with set_to(way) as kernel:
+            check_copies(kernel, case)
+            check_copies_in_memory_that_was_used_before(kernel, case)
+            check_copies_into_buffers_at_any_address(kernel, case, shift)
+            check_views_are_what_slicing_gives(kernel, case)
 
 
-@many
-@given(case=cases())
-def test_copies(kernel: Any, case: Case) -> None:
+def check_copies(kernel: Any, case: Case) -> None:
     parts = kernel.copies(*case.arguments)
     assert_same(parts, case.parts, case)
     for part in parts:
@@ -28,9 +37,7 @@ def test_copies(kernel: Any, case: Case) -> None:
         assert part.flags.writeable
 
 
-@many
-@given(case=cases())
-def test_copies_in_memory_that_was_used_before(kernel: Any, case: Case) -> None:
+def check_copies_in_memory_that_was_used_before(kernel: Any, case: Case) -> None:
     blocks = kernel.Blocks(1 << 20)
     for _ in range(2):
         parts = blocks.copies(*case.arguments)
@@ -42,9 +49,7 @@ def test_copies_in_memory_that_was_used_before(kernel: Any, case: Case) -> None:
     assert blocks.in_use_bytes == 0
 
 
-@many
-@given(case=cases(), shift=st.integers(0, 33))
-def test_copies_into_buffers_at_any_address(kernel: Any, case: Case, shift: int) -> None:
+def check_copies_into_buffers_at_any_address(kernel: Any, case: Case, shift: int) -> None:
     guarded = [Guarded.like(part, shift) for part in case.parts]
     buffers = [each.buffer for each in guarded]
     before = case.array.tobytes()
@@ -54,9 +59,7 @@ def test_copies_into_buffers_at_any_address(kernel: Any, case: Case, shift: int)
     assert case.array.tobytes() == before
 
 
-@many
-@given(case=cases())
-def test_views_are_what_slicing_gives(kernel: Any, case: Case) -> None:
+def check_views_are_what_slicing_gives(kernel: Any, case: Case) -> None:
     start, head = 0, (slice(None),) * case.axis
     views = prepared(kernel, *case.arguments)(case.array)
     for view, size in zip(views, case.sizes, strict=True):

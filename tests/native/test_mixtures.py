@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.native.conftest import WAYS, set_to
 from tests.native.splits import Case, Guarded
 from tests.oracle import Array, assert_same
 
@@ -99,9 +100,9 @@ def test_nothing_outside_a_part_is_written(
     step=st.sampled_from([1, 1, 2, -1]),
     shift=st.integers(0, 63),
 )
-def test_any_mixture(
-    kernel: Any, widths: list[int], rows: int, gap: int, step: int, shift: int
-) -> None:
+def test_any_mixture(widths: list[int], rows: int, gap: int, step: int, shift: int) -> None:
     rng = np.random.default_rng(rows)
     whole = rng.integers(0, 256, (rows, sum(widths) + gap), dtype=np.uint8)
-    check(kernel, whole[::step, : sum(widths)], tuple(widths), shift)
+    for way in WAYS:
+        with set_to(way) as kernel:
+            check(kernel, whole[::step, : sum(widths)], tuple(widths), shift)
