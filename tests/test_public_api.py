@@ -28,8 +28,8 @@ SIGNATURES: dict[str, str] = {
     "openvino.variadic_split": "(data, axis, split_lengths, *, copy=False, out=None)",
     "files.split": (
         "(source, target, split=None, *, axis=None, num_outputs=None, chunk=None, operator=None,"
-        " opset=None, names=None, array=None, rules=None, max_shard_size=None, memory=268435456,"
-        " workers=None, scheduler=None, verify=False, overwrite=False)"
+        " opset=None, names=None, array=None, rules=None, ranks=None, max_shard_size=None,"
+        " memory=268435456, workers=None, scheduler=None, verify=False, overwrite=False)"
     ),
     "plan": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
     "infer": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",

@@ -18,8 +18,8 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files.divisions import SplitOperands
+from tensorsplit.files.jobs import plan_split
 from tensorsplit.files.rule_files import chosen_rules
-from tensorsplit.files.split_job import plan_job
 from tensorsplit.storage.outputs import Outputs
 from tests.refusals import refused
 
@@ -111,7 +111,7 @@ def are_written(out: Path) -> None:
 def run(source: Path, target: Path, address: str, progress: Any, timeout: float = 60) -> None:
     """A split on a cluster, of which each chunk is a task."""
     rules = chosen_rules(None, SplitOperands(0, LENGTHS), None)
-    job = plan_job(str(source), str(target), rules)
+    job = plan_split(str(source), str(target), rules)
     memory = ts.files.MEMORY
     least = job.writing.least_memory
     with cluster.DaskCluster(memory, least, address=address, timeout=timeout) as executor:

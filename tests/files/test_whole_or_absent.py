@@ -183,7 +183,7 @@ def test_where_a_system_copies_no_ranges(source: Path, monkeypatch: pytest.Monke
 def test_never_onto_what_is_read(
     source: Path, refused: Callable[..., str], target: str, overwrite: bool
 ) -> None:
-    words = ["split", source, "-o", source.parent / target, "--chunk", 7]
+    words = ["split", source, "-o", source.parent / target, "--chunk", 60]
     refused("TS702", *words, *["--overwrite"] * overwrite)
     np.testing.assert_array_equal(np.load(source), ARRAY)
 

@@ -67,6 +67,8 @@ class NotedPath(click.Path):
 
     def convert(self, *given: Any) -> Any:
         """Return the path; where dashes are allowed, - is none. TS702 if it names a folder."""
+        if not given[0]:
+            raise SplitError(UNWRITABLE, "the name is empty", "give the name of a file or folder")
         if self.noted_in == "files" and os.fsdecode(given[0]).endswith(os.sep):
             raise SplitError(UNWRITABLE, f"{given[0]} names a folder", "give the name of a file")
         path = super().convert(*given)

@@ -298,6 +298,18 @@ EXTRA_MISSING = _kind(
     "Arrays need NumPy and nothing else. Models, the command line, files and reports need libraries"
     " that an extra of the package brings; the message has the command that installs it.",
 )
+NOT_SHARED = _kind(
+    "TS712",
+    "what ranks share is not the same",
+    "Files of ranks hold a tensor that no rule splits, or that ranks share, and its bits differ"
+    " between two of them: which of them is meant can't be known.",
+)
+NOT_PARTS = _kind(
+    "TS713",
+    "not the parts of one tensor",
+    "A part is missing, is there twice, or is of another shape or element type than the rule gives"
+    " to it.",
+)
 
 
 class SplitError(ValueError):

@@ -1,13 +1,16 @@
-"""Tensors in files, larger than memory: split where they are stored."""
+"""Tensors in files, larger than memory: split, merged and resharded where they are stored."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["split"]
+if TYPE_CHECKING:
+    from tensorsplit.files.jobs import Job
+
+__all__ = ["merge", "reshard", "split"]
 
 MEMORY = 256 << 20
 """The bytes of memory that a split takes at most, if nothing else is said."""
@@ -26,6 +29,7 @@ def split(
     names: Sequence[str] | None = None,
     array: str | Sequence[str] | None = None,
     rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    ranks: int | None = None,
     max_shard_size: int | None = None,
     memory: int = MEMORY,
     workers: int | None = None,
@@ -50,6 +54,7 @@ def split(
             is ``*.0``, ``*.1`` and so on, in one width.
         array: Which tensors of the source are split; by default all.
         rules: A TOML file of rules, or what such a file holds, in the place of all of the above.
+        ranks: Among how many ranks rules divide tensors, in the place of what they say.
         max_shard_size: The most bytes of tensors in a file, of formats that hold several.
         memory: The bytes of memory that each process takes at most.
         workers: How many processes of this machine split, as a Dask cluster; by default threads of
@@ -69,21 +74,149 @@ def split(
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
     """
-    from tensorsplit.core.errors import SplitWarning, show
     from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.jobs import plan_split
     from tensorsplit.files.rule_files import chosen_rules
-    from tensorsplit.files.split_job import plan_job
-    from tensorsplit.storage.outputs import Outputs
 
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
-    job = plan_job(
+    job = plan_split(
         os.fspath(source),
         os.fspath(target),
-        chosen_rules(rules, operands, names),
+        chosen_rules(rules, operands, names, ranks),
         arrays=[array] if isinstance(array, str) else array or (),
         max_shard_size=max_shard_size,
     )
-    for pattern in job.unmatched:
-        warnings.warn(f"{show(pattern)} matches no tensor", SplitWarning, stacklevel=2)
+    _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
+
+
+def merge(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    axis: int | None = None,
+    names: Sequence[str] | None = None,
+    rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    ranks: int | None = None,
+    max_shard_size: int | None = None,
+    memory: int = MEMORY,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    verify: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Merge what `split` made of tensors in files: its exact inverse, in bounded memory.
+
+    What no rule names is carried over. What ranks share is compared, bit for bit.
+
+    Args:
+        source: A folder of ``.npy``, an ``.npz``, a checkpoint as `split` takes it or the folder of
+            its ranks, a zarr group, or a folder of zarr arrays.
+        out: The file or folder that is written, whole or not at all. A single array may be called
+            ``.npy`` or ``.zarr``, and a checkpoint of ranks ``.safetensors``.
+        axis: The axis on which parts lie side by side, where no rules are given; by default 0.
+        names: The names of the parts in their order, in which ``*`` stands for that of the tensor;
+            by default they are numbered.
+        rules: The rules by which the tensors were split, in the place of `axis` and `names`.
+        ranks: How many ranks there are; by default what the rules say, or all that are there.
+        max_shard_size: As in `split`, and so are `memory`, `workers`, `scheduler`, `verify` and
+            `overwrite`.
+        memory: See `split`.
+        workers: See `split`.
+        scheduler: See `split`.
+        verify: See `split`.
+        overwrite: See `split`.
+
+    Warns:
+        SplitWarning: If a pattern of the rules matches no tensor, or files of ranks hold metadata
+            that one file can't.
+
+    Raises:
+        SplitError: TS712 if ranks hold different bits of what they share, TS713 for what is not
+            all parts of a tensor, and what `split` raises; nothing is left behind then.
+
+    Example:
+        >>> ts.files.merge("ranks", "model.safetensors", rules="rules.toml")
+    """
+    from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.jobs import plan_merge
+    from tensorsplit.files.rule_files import chosen_rules
+
+    job = plan_merge(
+        os.fspath(source),
+        os.fspath(out),
+        chosen_rules(rules, SplitOperands(axis), names, ranks),
+        max_shard_size=max_shard_size,
+    )
+    _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
+
+
+def reshard(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    ranks: tuple[int, int],
+    rules: str | os.PathLike[str] | Mapping[str, Any],
+    max_shard_size: int | None = None,
+    memory: int = MEMORY,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    verify: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Write the files of some ranks from those of others, in one pass.
+
+    No whole tensor is in memory, or on the disk between.
+
+    Args:
+        source: The folder of the files of ranks, as `split` wrote it.
+        out: The folder that is written, whole or not at all.
+        ranks: How many ranks `source` is for, and how many `out`.
+        rules: The rules by which tensors are divided among ranks; the numbers of ranks that they
+            say don't matter.
+        max_shard_size: As in `split`, and so are `memory`, `workers`, `scheduler`, `verify` and
+            `overwrite`.
+        memory: See `split`.
+        workers: See `split`.
+        scheduler: See `split`.
+        verify: See `split`.
+        overwrite: See `split`.
+
+    Warns:
+        SplitWarning: As `merge`.
+
+    Raises:
+        SplitError: As `merge`.
+
+    Example:
+        >>> ts.files.reshard("ranks8", "ranks2", ranks=(8, 2), rules="rules.toml")
+    """
+    from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.jobs import plan_reshard
+    from tensorsplit.files.rule_files import chosen_rules
+
+    job = plan_reshard(
+        os.fspath(source),
+        os.fspath(out),
+        chosen_rules(rules, SplitOperands(), None),
+        ranks,
+        max_shard_size=max_shard_size,
+    )
+    _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
+
+
+def _run(
+    job: Job,
+    memory: int,
+    workers: int | None,
+    scheduler: str | None,
+    *,
+    overwrite: bool,
+    verify: bool,
+) -> None:
+    from tensorsplit.core.errors import SplitWarning
+    from tensorsplit.storage.outputs import Outputs
+
+    for note in job.notes:
+        warnings.warn(note, SplitWarning, stacklevel=3)
     with job.executor(memory, workers=workers, scheduler=scheduler) as executor:
         job.run(executor, Outputs(), overwrite=overwrite, verify=verify)

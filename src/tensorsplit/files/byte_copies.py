@@ -2,7 +2,8 @@
 
 A tensor is rows of bytes: one row for each index of the axes before the split one. What is long in
 each row is copied range by range, by the system (`RangeCopies`); where it is short, blocks of rows
-are read, taken apart by the copy kernel, and written (`RowCopies`).
+are read, put together, taken apart by the copy kernel, and written (`RowCopies`). What is read and
+what is written are described alike, so that a merge is a split with the two exchanged.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import FileIO
 from itertools import groupby, islice
@@ -23,17 +25,24 @@ from zipfile import ZipFile
 import numpy as np
 
 from tensorsplit.arrays.numpy import copies_into
-from tensorsplit.core.errors import UNREADABLE_TENSORS, UNVERIFIED, SplitError, show_path
+from tensorsplit.core.errors import (
+    NOT_SHARED,
+    UNREADABLE_TENSORS,
+    UNVERIFIED,
+    SplitError,
+    short_name,
+    show_path,
+)
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.sources import refusing
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 LEAST_MEMORY = 16 << 20
-"""What a task needs: a block of rows, and the same rows taken apart."""
+"""What a task needs: a block of rows, the same rows taken apart, and what was read of them."""
 
 _BLOCK = 1 << 20
-_LONGEST_ROW = LEAST_MEMORY // 2
+_LONGEST_ROW = LEAST_MEMORY // 4
 _LONG = 128 << 10  # from here on, a range costs more than the calls that copy it
 _WRITE = 64 << 10
 _TASK = 32 << 20
@@ -58,18 +67,20 @@ class ByteRange:
 
 
 @dataclass(frozen=True, slots=True)
-class RowTarget:
-    """A tensor whose rows are columns of the source's rows, side by side.
+class RowPlace:
+    """Where a tensor is whose rows are columns of the rows of a whole, side by side.
 
     Attributes:
-        path: The file that it goes to.
+        path: The file that it is in.
         offset: Where its bytes begin there.
-        columns: Start and size of each column, in bytes.
+        columns: Start and size of each column of the whole, in bytes.
+        member: The member of a zip archive that the file is; empty for a file of its own.
     """
 
     path: str
     offset: int
     columns: tuple[tuple[int, int], ...]
+    member: str = ""
 
     @property
     def width(self) -> int:
@@ -77,47 +88,83 @@ class RowTarget:
         return sum(size for _, size in self.columns)
 
 
-def copies(
-    source: str, start: int, rows: int, width: int, targets: tuple[RowTarget, ...]
-) -> Iterator[RangeCopies | RowCopies]:
-    """Yield the tasks that copy a tensor.
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bytes of tensors that are read, which become those of other ones.
 
-    Args:
-        source: The file that it is in.
-        start: Where its bytes begin there.
-        rows: How many rows it has.
-        width: The bytes of a row.
-        targets: Where they go. Each byte of a row goes to one of them.
+    Split, the whole is read; merged, it is written; otherwise it is nowhere.
+
+    Attributes:
+        rows: The rows of the whole.
+        width: The bytes of a row of it.
+        sources: What is read. Each byte of a row is in one of them.
+        targets: What is written. Each byte of a row goes to one of them.
     """
+
+    rows: int
+    width: int
+    sources: tuple[RowPlace, ...]
+    targets: tuple[RowPlace, ...]
+
+
+def copies(move: Move) -> Iterator[RangeCopies | RowCopies | MemberCopy]:
+    """Yield the tasks that copy a tensor."""
+    rows, width = move.rows, move.width
     if rows * width == 0:
         return
-    columns = sum(len(each.columns) for each in targets)
-    if rows > 1 and width <= _LONGEST_ROW and width < _LONG * columns:
-        step = max(1, max(_TASK, 4 * _block(targets)) // width)
+    columns = max(sum(len(p.columns) for p in places) for places in (move.sources, move.targets))
+    is_short = rows > 1 and width <= _LONGEST_ROW
+    if any(each.member for each in move.sources):
+        yield MemberCopy(move, is_short)
+    elif is_short and width < _LONG * columns:
+        step = max(1, max(_TASK, 4 * _block(move)) // width)
         for first in range(0, rows, step):
-            yield RowCopies(source, start, width, first, min(step, rows - first), targets)
+            yield RowCopies(move, first, min(step, rows - first))
     else:
-        yield from _batches(_ranges(source, start, rows, width, targets))
+        yield from _batches(_ranges(move))
 
 
-def _ranges(
-    source: str, start: int, rows: int, width: int, targets: tuple[RowTarget, ...]
-) -> Iterator[ByteRange]:
-    """Yield the ranges of all rows, none longer than what a task copies."""
-    columns = []
-    for target in targets:
-        place = target.offset
-        for column, size in target.columns:
-            columns.append((column, size, target, place))
-            place += size
-    columns.sort(key=itemgetter(0))
-    for row in range(rows):
-        for column, whole, target, place in columns:
-            begin = start + row * width + column
-            offset = place + row * target.width
+def _ranges(move: Move) -> Iterator[ByteRange]:
+    """Yield the ranges of all rows, in order, none longer than what a task copies."""
+    pieces = list(pieces_of(move))
+    for row in range(move.rows):
+        for source, place, target, inside, whole in pieces:
+            begin = source.offset + row * source.width + place
+            offset = target.offset + row * target.width + inside
             for done in range(0, whole, _TASK):
                 size = min(_TASK, whole - done)
-                yield ByteRange(source, begin + done, target.path, offset + done, size)
+                yield ByteRange(source.path, begin + done, target.path, offset + done, size)
+
+
+def pieces_of(move: Move) -> Iterator[tuple[RowPlace, int, RowPlace, int, int]]:
+    """Yield what a row of the whole consists of, in order.
+
+    Gives the source and the place in a row of it, the target and the place in a row of that, and
+    the size.
+    """
+    held = _columns(move.sources)
+    number = 0
+    for start, size, target, inside in _columns(move.targets):
+        done = 0
+        while done < size:
+            begin, length, source, place = held[number]
+            skipped = start + done - begin
+            count = min(size - done, length - skipped)
+            yield source, place + skipped, target, inside + done, count
+            done += count
+            number += skipped + count == length
+
+
+def _columns(places: Iterable[RowPlace]) -> list[tuple[int, int, RowPlace, int]]:
+    """Return the columns of a whole in order: start, size, where it is, and its place there."""
+    found = []
+    for place in places:
+        inside = 0
+        for start, size in place.columns:
+            if size:
+                found.append((start, size, place, inside))
+            inside += size
+    return sorted(found, key=itemgetter(0))
 
 
 def _batches(ranges: Iterable[ByteRange]) -> Iterator[RangeCopies]:
@@ -133,9 +180,14 @@ def _batches(ranges: Iterable[ByteRange]) -> Iterator[RangeCopies]:
         yield RangeCopies(tuple(batch))
 
 
-def _block(targets: tuple[RowTarget, ...]) -> int:
-    """Return how many bytes are read at once: more for many targets, for longer writes."""
-    return max(_BLOCK, _WRITE * len(targets))
+def _block(move: Move) -> int:
+    """Return how many bytes are read at once: more for many files, for longer reads and writes."""
+    return max(_BLOCK, _WRITE * max(len(move.sources), len(move.targets)))
+
+
+def _rows_of_block(move: Move, memory: int) -> int:
+    """Return how many rows are read at once: they are in memory up to three times."""
+    return max(1, min(memory // 4, _block(move)) // move.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,36 +224,69 @@ class RangeCopies:
 
 
 @dataclass(frozen=True, slots=True)
-class RowCopies:
-    """A task that takes rows apart.
+class SameBytes:
+    """A task that compares what several files should hold alike.
 
     Attributes:
-        source: The file that is read.
-        start: Where the bytes of the tensor begin there.
-        width: The bytes of a row.
-        first: The first of the rows.
-        rows: How many.
-        targets: What is written; each byte of a row goes to one of them.
+        name: The tensor that it is.
+        range: Where the bytes are in one file, and in the other one.
     """
 
-    source: str
-    start: int
-    width: int
+    name: str
+    range: ByteRange
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are written: none."""
+        return 0
+
+    def write(self, memory: int) -> int:
+        """Refuse (TS712) files that differ."""
+        each, step = self.range, min(memory // 2, _BLOCK)
+        with reading(each.source) as one, reading(each.target) as other:
+            for done in range(0, each.size, step):
+                size = min(step, each.size - done)
+                expected = read_at(one, each.start + done, size)
+                if not np.array_equal(expected, read_at(other, each.offset + done, size)):
+                    raise SplitError(
+                        NOT_SHARED,
+                        f"the tensor {short_name(self.name)} is not the same in"
+                        f" {show_path(each.source)} and in {show_path(each.target)}",
+                        "name it in a rule if it is split among ranks, or write the files again",
+                        parameter="source",
+                    )
+        return 0
+
+    def verify(self, _memory: int) -> int:
+        """Do nothing: nothing was written."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class RowCopies:
+    """A task that puts rows together and takes them apart.
+
+    Attributes:
+        move: What is read and written.
+        first: The first of the rows.
+        rows: How many.
+    """
+
+    move: Move
     first: int
     rows: int
-    targets: tuple[RowTarget, ...]
 
     @property
     def nbytes(self) -> int:
         """The bytes that are written."""
-        return self.rows * self.width
+        return self.rows * self.move.width
 
     def write(self, memory: int) -> int:
         """Copy the rows, block by block."""
         taken: list[Bytes] = []
         for first, block in self._blocks(memory):
-            taken = _take_apart(block, self.targets, taken)
-            for each, data in zip(self.targets, taken, strict=True):
+            taken = _take_apart(block, self.move.targets, taken)
+            for each, data in zip(self.move.targets, taken, strict=True):
                 with FileIO(each.path, "r+") as target:
                     write_at(target, each.offset + first * each.width, data)
         return self.nbytes
@@ -210,7 +295,7 @@ class RowCopies:
         """Compare the rows (TS708)."""
         checksum = 0
         for first, block in self._blocks(memory):
-            for each in self.targets:
+            for each in self.move.targets:
                 with reading(each.path, fresh=True) as target:
                     place = each.offset + first * each.width
                     read = read_at(target, place, len(block) * each.width)
@@ -219,45 +304,42 @@ class RowCopies:
         return checksum
 
     def _blocks(self, memory: int) -> Iterator[tuple[int, Bytes]]:
-        """Yield each block and the number of its first row; the next block replaces it."""
-        step = max(1, min(memory // 2, _block(self.targets)) // self.width)
-        buffer = np.empty(step * self.width, np.uint8)
-        with reading(self.source) as source:
+        """Yield each block of the whole and the number of its first row; the next replaces it."""
+        step = _rows_of_block(self.move, memory)
+        buffer = np.empty((min(step, self.rows), self.move.width), np.uint8)
+        with ExitStack() as closing:
+            opened = [closing.enter_context(reading(p.path)) for p in self.move.sources]
+
+            def read(number: int, data: Bytes) -> None:
+                place = self.move.sources[number]
+                fill(opened[number], place.offset + first * place.width, data)
+
             for first in range(self.first, self.first + self.rows, step):
-                rows = min(step, self.first + self.rows - first)
-                block = buffer[: rows * self.width]
-                fill(source, self.start + first * self.width, block)
-                yield first, block.reshape(rows, self.width)
+                block = buffer[: self.first + self.rows - first]
+                _put_together(block, self.move.sources, read)
+                yield first, block
 
 
 @dataclass(frozen=True, slots=True)
 class MemberCopy:
-    """A task that copies a member of a zip archive, which can only be read from its beginning on.
+    """A task that copies members of zip archives, which can only be read from their beginning on.
 
     Attributes:
-        source: The archive.
-        member: The name of the member.
-        start: Where the bytes of the tensor begin in it.
-        rows: How many rows.
-        width: The bytes of a row.
-        targets: What is written; each byte of a row goes to one of them.
+        move: What is read and written.
+        is_short: Whether rows are short, and are put together and taken apart in blocks.
     """
 
-    source: str
-    member: str
-    start: int
-    rows: int
-    width: int
-    targets: tuple[RowTarget, ...]
+    move: Move
+    is_short: bool
 
     @property
     def nbytes(self) -> int:
         """The bytes that are written."""
-        return self.rows * self.width
+        return self.move.rows * self.move.width
 
     def write(self, memory: int) -> int:
         """Copy the rows, block by block."""
-        for path, offset, data in self._pieces(memory):
+        for path, offset, data in self._written(memory):
             with FileIO(path, "r+") as target:
                 write_at(target, offset, data)
         return self.nbytes
@@ -265,31 +347,52 @@ class MemberCopy:
     def verify(self, memory: int) -> int:
         """Compare the rows (TS708)."""
         checksum = 0
-        for path, offset, data in self._pieces(memory):
+        for path, offset, data in self._written(memory):
             with reading(path, fresh=True) as target:
                 checksum += compare(data.ravel(), read_at(target, offset, data.size), path)
         return checksum
 
-    def _pieces(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
-        """Yield what is written: file, place and bytes, in the order of the source."""
-        with refusing(self.source), ZipFile(self.source) as archive:
-            file = archive.open(self.member)
-        with file:
-            _next_bytes(file, self.start, self.source)
-            if self.rows == 1 or self.width > _LONGEST_ROW:
-                for each in _ranges("", 0, self.rows, self.width, self.targets):
-                    for done in range(0, each.size, _BLOCK):
-                        data = _next_bytes(file, min(_BLOCK, each.size - done), self.source)
-                        yield each.target, each.offset + done, data
-            else:
-                step = max(1, min(memory // 2, _block(self.targets)) // self.width)
-                for first in range(0, self.rows, step):
-                    rows = min(step, self.rows - first)
-                    data = _next_bytes(file, rows * self.width, self.source)
-                    taken = _take_apart(data.reshape(rows, self.width), self.targets)
-                    for to, part in zip(self.targets, taken, strict=True):
-                        yield to.path, to.offset + first * to.width, part
-            _next_bytes(file, 0, self.source)
+    def _written(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
+        """Yield what is written: file, place and bytes."""
+        with ExitStack() as closing:
+            files = []
+            for each in self.move.sources:
+                with refusing(each.path):
+                    archive = closing.enter_context(ZipFile(each.path))
+                    file = closing.enter_context(archive.open(each.member))
+                _next_bytes(file, each.offset, each.path)
+                files.append(file)
+            yield from (self._blocks if self.is_short else self._pieces)(files, memory)
+            for file, each in zip(files, self.move.sources, strict=True):
+                _next_bytes(file, 0, each.path)
+
+    def _pieces(self, files: Sequence[IO[bytes]], _memory: int) -> Iterator[tuple[str, int, Bytes]]:
+        """Yield each piece of each row, in the order in which it lies in its source."""
+        move = self.move
+        of_source = dict(zip(move.sources, files, strict=True))
+        pieces = list(pieces_of(move))
+        for row in range(move.rows):
+            for source, _, target, inside, size in pieces:
+                offset = target.offset + row * target.width + inside
+                for done in range(0, size, _BLOCK):
+                    count = min(_BLOCK, size - done)
+                    data = _next_bytes(of_source[source], count, source.path)
+                    yield target.path, offset + done, data
+
+    def _blocks(self, files: Sequence[IO[bytes]], memory: int) -> Iterator[tuple[str, int, Bytes]]:
+        """Yield the columns of each block of rows."""
+        move, step = self.move, _rows_of_block(self.move, memory)
+        buffer = np.empty((min(step, move.rows), move.width), np.uint8)
+
+        def read(number: int, data: Bytes) -> None:
+            data[:] = _next_bytes(files[number], data.size, move.sources[number].path)
+
+        for first in range(0, move.rows, step):
+            block = buffer[: move.rows - first]
+            _put_together(block, move.sources, read)
+            taken = _take_apart(block, move.targets)
+            for to, part in zip(move.targets, taken, strict=True):
+                yield to.path, to.offset + first * to.width, part
 
 
 def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
@@ -340,10 +443,28 @@ def write_at(file: FileIO, offset: int, data: Bytes) -> None:
         done += file.write(view[done:])
 
 
+def _put_together(
+    block: Bytes, sources: Sequence[RowPlace], read: Callable[[int, Bytes], None]
+) -> None:
+    """Fill rows of the whole with those of each source; `read` fills an array of its bytes."""
+    if len(sources) == 1:
+        read(0, block.reshape(-1))
+        return
+    for number, each in enumerate(sources):
+        data = np.empty((len(block), each.width), np.uint8)
+        read(number, data.reshape(-1))
+        place = 0
+        for start, size in each.columns:
+            block[:, start : start + size] = data[:, place : place + size]
+            place += size
+
+
 def _take_apart(
-    block: Bytes, targets: tuple[RowTarget, ...], before: Sequence[Bytes] = ()
+    block: Bytes, targets: tuple[RowPlace, ...], before: Sequence[Bytes] = ()
 ) -> list[Bytes]:
     """Split a block's rows by target, into the memory of the block before if there is one."""
+    if len(targets) == 1:
+        return [block]
     if before and len(block) <= len(before[0]):
         taken = [rows[: len(block)] for rows in before]
     else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import FileIO
-from itertools import accumulate, islice
+from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from tensorsplit.core.errors import WITHIN_BYTE, SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.byte_copies import (
     LEAST_MEMORY,
-    MemberCopy,
-    RowTarget,
+    ByteRange,
+    Move,
+    RowPlace,
+    SameBytes,
     compare,
     copies,
     read_at,
@@ -27,7 +30,7 @@ from tensorsplit.files.byte_copies import (
     sync_files,
     write_at,
 )
-from tensorsplit.files.formats import Division, WriteTask
+from tensorsplit.files.formats import Division, Recast, WriteTask
 
 _MOST_HEADERS = 256
 
@@ -47,75 +50,90 @@ class DenseFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Where the bytes of a stored tensor are, and where those of the new ones go.
+Place: TypeAlias = tuple[str, int, str]
+"""Where the bytes of a tensor begin: the file, the place in it, and its member in an archive."""
 
-    Attributes:
-        source: The file that holds them.
-        start: Where they begin.
-        rows: The number of rows; see `byte_copies`.
-        width: The bytes of a row.
-        targets: Where they go; paths are names of files to write.
-        member: The member of a zip archive that the file is; empty for a file of its own.
-    """
-
-    source: str
-    start: int
-    rows: int
-    width: int
-    targets: tuple[RowTarget, ...]
-    member: str = ""
+_Columns: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def move(
-    division: Division,
-    source: str,
-    start: int,
-    places: Sequence[tuple[str, int]],
+def moves(
+    change: Recast,
+    held: Sequence[Place],
+    wanted: Sequence[Sequence[Place]],
     *,
     fortran: bool = False,
-) -> Move:
-    """Return how the bytes of a stored tensor become those of the new ones.
+) -> tuple[list[Move], list[SameBytes]]:
+    """Return how the bytes of stored tensors become those of new ones.
+
+    Of several copies of a stored one the first is read, and the others are compared with it.
 
     Args:
-        division: The tensors.
-        source: The file of the stored one.
-        start: Where its bytes begin there.
-        places: For each new tensor its file, and where its bytes begin there.
+        change: The tensors.
+        held: Where each of the stored ones is.
+        wanted: Where each of the new ones goes, perhaps to several files.
         fortran: Whether the first axis is the one whose elements lie side by side.
 
     Raises:
         SplitError: TS709 if a part would begin or end within a byte.
     """
-    tensor, plan = division.tensor, division.plan
+    whole, plan = change.before.tensor, change.before.plan or change.after.plan
+    rows = 1
+    if plan is not None:
+        outer = whole.shape[plan.axis + 1 :] if fortran else whole.shape[: plan.axis]
+        rows = prod(outer) or 1  # one is enough where there are no bytes
+    width = _whole(whole.nbytes, rows, plan)
+    stored = _copies(change.before, [[each] for each in held], width)
+    written = _copies(change.after, wanted, width)
+    sources = tuple(_row_place(places[0], columns) for places, columns in stored)
+    found = [
+        Move(rows, width, sources, tuple(map(_row_place, copy, (each for _, each in written))))
+        for copy in zip(*(places for places, _ in written), strict=True)
+    ]
+    compared = [
+        SameBytes(whole.name, ByteRange(each.path, each.offset, path, start, rows * each.width))
+        for each, (places, _) in zip(sources, stored, strict=True)
+        for path, start, _ in places[1:]
+    ]
+    return found, compared
+
+
+def _row_place(place: Place, columns: _Columns) -> RowPlace:
+    path, offset, member = place
+    return RowPlace(path, offset, columns, member)
+
+
+def _copies(
+    division: Division, places: Sequence[Sequence[Place]], width: int
+) -> list[tuple[list[Place], _Columns]]:
+    """Return where the copies of each part are, and which bytes of a row these hold."""
+    copies = defaultdict[tuple[int, ...], list[Place]](list)
+    for output, some in zip(division.outputs, places, strict=True):
+        copies[output.parts] += some
+    return [(some, _columns(division, parts, width)) for parts, some in copies.items()]
+
+
+def _columns(division: Division, parts: Sequence[int], width: int) -> _Columns:
+    """Return which bytes of a row parts of the whole take."""
+    plan = division.plan
     if plan is None:
-        columns: list[tuple[tuple[int, int], ...]] = [((0, tensor.nbytes),)] * len(places)
-        rows, width = 1, tensor.nbytes
-    else:
-        before, after = tensor.shape[: plan.axis], tensor.shape[plan.axis + 1 :]
-        rows = prod(after if fortran else before) or 1  # one is enough where there are no bytes
-        width = _whole(tensor.nbytes, rows, plan)
-        bounds = [
-            _whole(end * width, plan.input_shape[plan.axis] or 1, plan)
-            for end in accumulate(plan.sizes, initial=0)
-        ]
-        columns = [
-            tuple((bounds[part], bounds[part + 1] - bounds[part]) for part in each.parts)
-            for each in division.outputs
-        ]
-    targets = tuple(RowTarget(*place, each) for place, each in zip(places, columns, strict=True))
-    return Move(source, start, rows, width, targets)
+        return ((0, width),)
+    length = plan.input_shape[plan.axis] or 1
+    bounds = [
+        (plan.offsets[part] * width, (plan.offsets[part] + plan.sizes[part]) * width)
+        for part in parts
+    ]
+    ends = [(_whole(start, length, plan), _whole(end, length, plan)) for start, end in bounds]
+    return tuple((start, end - start) for start, end in ends)
 
 
-def _whole(size: Any, count: Any, plan: SplitPlan) -> int:
+def _whole(size: Any, count: Any, plan: SplitPlan | None) -> int:
     """Return a number of bytes divided by a count."""
     if size % count:
         raise SplitError(
             WITHIN_BYTE,
             "a part would begin or end within a byte, which holds several elements",
             "choose lengths of which each row takes whole bytes",
-            operator=plan.operator,
+            operator=None if plan is None else plan.operator,
         )
     whole: int = size // count
     return whole
@@ -154,10 +172,12 @@ class DenseWriting:
 
     least_memory = LEAST_MEMORY
 
-    def __init__(self, files: Sequence[DenseFile], moves: Sequence[Move]) -> None:
-        self._files, self._moves = files, moves
+    def __init__(
+        self, files: Sequence[DenseFile], moves: Sequence[Move], same: Sequence[SameBytes] = ()
+    ) -> None:
+        self._files, self._moves, self._same = files, moves, same
         self._draft = Path()
-        self.nbytes = sum(each.rows * sum(t.width for t in each.targets) for each in moves)
+        self.nbytes = sum(each.rows * each.width for each in moves)
         self.space = sum(each.size for each in files)
 
     @property
@@ -176,17 +196,14 @@ class DenseWriting:
                 _allocate(file, each.size)
 
     def tasks(self) -> Iterator[WriteTask]:
-        """Yield the headers, and the copies in the order of the moves."""
+        """Yield what is compared, the headers, and the copies in the order of the moves."""
+        yield from self._same
         headers = ((str(self._path(e.name)), e.header) for e in self._files if e.header)
         while some := tuple(islice(headers, _MOST_HEADERS)):
             yield HeaderWrites(some)
         for each in self._moves:
             targets = tuple(replace(t, path=str(self._path(t.path))) for t in each.targets)
-            whole = (each.source, each.start, each.rows, each.width, targets)
-            if each.member:
-                yield MemberCopy(each.source, each.member, *whole[1:])
-            else:
-                yield from copies(*whole)
+            yield from copies(replace(each, targets=targets))
 
     def finish(self) -> None:
         """Write the files down to the disk."""

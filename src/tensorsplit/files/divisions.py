@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, TypeAlias
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
-from tensorsplit.core.errors import NOT_DIVISIBLE, PART_NAMES, SplitError, count_of, show
+from tensorsplit.core.errors import (
+    NOT_DIVISIBLE,
+    PART_NAMES,
+    SplitError,
+    count_of,
+    short_name,
+    show,
+)
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.resolve import check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
-from tensorsplit.files.formats import Division, NewTensor, StoredTensor
+from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 
 _LONGEST_NAME = 240
 _EQUAL = "openvino.Split-1"  # parts of one length, of any element type
@@ -115,6 +123,13 @@ class SplitRule:
         filled = [fill(name, matched) for name in names]
         return _division(tensor, plan, parts, zip(filled, repeat(None)))
 
+    def for_parts(self, lengths: Sequence[int]) -> SplitRule:
+        """Return the rule for parts of these lengths: where it says none, it takes them as such."""
+        operands = self.operands
+        if (operands.split, operands.num_outputs, operands.chunk) != (None, None, None):
+            return self
+        return replace(self, operands=replace(operands, split=lengths))
+
 
 @dataclass(frozen=True, slots=True)
 class ShardRule:
@@ -179,9 +194,27 @@ class RenameRule:
 Rule: TypeAlias = SplitRule | ShardRule | RenameRule
 
 
+@contextlib.contextmanager
+def located(name: str) -> Iterator[None]:
+    """Name the tensor in what is raised for it."""
+    try:
+        yield
+    except SplitError as error:
+        before = f"tensor {short_name(name)}: "
+        if not error.problem.startswith(before):
+            error.problem = before + error.problem
+        raise
+
+
 def carried(tensor: StoredTensor, name: str) -> Division:
-    """Return a tensor that is carried over as it is."""
+    """Return a tensor that is one part, which is the whole, perhaps under another name."""
     return Division(tensor, None, (NewTensor(name, tensor.shape),))
+
+
+def change_of(division: Division) -> Recast:
+    """Return the change of a stored whole into its parts."""
+    whole = division.tensor
+    return Recast(carried(whole, whole.name), (whole,), division)
 
 
 def fill(name: str, matched: Sequence[str]) -> str:
@@ -234,10 +267,10 @@ def _check_multiples(plan: SplitPlan, block: int) -> None:
             raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter="multiple_of")
 
 
-def check_names(divisions: Iterable[Division]) -> None:
+def check_names(changes: Iterable[Recast]) -> None:
     """Refuse (TS706) names that no format can write, and two tensors of one name for a rank."""
     ranks: dict[str, set[int | None]] = {}
-    for output in (output for division in divisions for output in division.outputs):
+    for output in (output for change in changes for output in change.after.outputs):
         name, taken = output.name, ranks.setdefault(output.name, set())
         if not name or any("\ud800" <= char <= "\udfff" for char in name):
             problem, fix = f"{show(name)} is no name", "give one in UTF-8"

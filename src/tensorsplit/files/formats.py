@@ -7,7 +7,8 @@ in any order, and what comes last. It never decides lengths, names, or where the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -31,12 +32,14 @@ class StoredTensor:
         element_type: The name of its element type, as in the schemas of ONNX; the format's own
             where no standard names it.
         nbytes: How many bytes its elements take, decoded.
+        rank: The rank whose file it is in; None where there are no ranks, or it is for all.
     """
 
     name: str
     shape: tuple[int, ...]
     element_type: str
     nbytes: int
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +62,42 @@ class NewTensor:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A stored tensor, and the new ones that become of it.
+    """A whole tensor, and its parts.
 
     Attributes:
-        tensor: What is read.
-        plan: How it is split; None where it is carried over as it is, perhaps renamed.
-        outputs: What is written; each part of the plan is in one of them.
+        tensor: The whole.
+        plan: How it is split; None where there is one part, which is the whole.
+        outputs: The parts. Each part of the plan is in one of them, or in as many as any other one:
+            these are copies of each other.
     """
 
     tensor: StoredTensor
     plan: SplitPlan | None
     outputs: tuple[NewTensor, ...]
 
+
+@dataclass(frozen=True, slots=True)
+class Recast:
+    """Stored tensors, and the new ones that become of them, by the whole that both are.
+
+    Attributes:
+        before: The whole as it is stored; not split where a whole is split.
+        stored: The stored tensors, one for each output of `before`.
+        after: The whole as it is written; not split where parts are merged.
+    """
+
+    before: Division
+    stored: tuple[StoredTensor, ...]
+    after: Division
+
     @property
     def is_change(self) -> bool:
         """Whether it is more than carrying a tensor over as it is."""
-        return self.plan is not None or self.outputs[0].name != self.tensor.name
+        return (
+            self.before.plan is not None
+            or self.after.plan is not None
+            or self.after.outputs[0].name != self.stored[0].name
+        )
 
 
 RANK_FILE = "rank-{rank}-of-{ranks}.safetensors"
@@ -106,6 +129,18 @@ class FileLayout:
         chosen = range(self.ranks) if rank is None else [rank]
         name = self.file.replace("{ranks}", str(self.ranks))
         return [name.replace("{rank}", str(each)) for each in chosen]
+
+    def ranks_of(self, names: Iterable[str]) -> int | None:
+        """Return how many ranks files of these names are for; None if that is not clear."""
+        pattern = re.escape(self.file).replace(r"\{ranks\}", "([0-9]+)", 1)
+        pattern = pattern.replace(r"\{ranks\}", r"[0-9]+").replace(r"\{rank\}", "[0-9]+")
+        found = [
+            match
+            for name in names
+            if (match := re.fullmatch(pattern, name.removesuffix(".index.json"))) is not None
+        ]
+        counts = {int(each[1]) if each.groups() else len(found) for each in found}
+        return counts.pop() if len(counts) == 1 else None
 
 
 class WriteTask(Protocol):
@@ -156,7 +191,11 @@ class TensorSource(Protocol):
 
     @property
     def tensors(self) -> Mapping[str, StoredTensor]:
-        """What it holds, by name, in order."""
+        """What it holds, by a name of its own, in order; of files of ranks that is `file/name`."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a caller should know of what was not kept."""
 
     @property
     def writes_urls(self) -> bool:
@@ -173,7 +212,7 @@ class TensorSource(Protocol):
     def carries(self, target: str) -> bool:
         """Return whether tensors that are not split are carried over into a result of that name."""
 
-    def writing(self, divisions: Sequence[Division], target: str, layout: FileLayout) -> Writing:
+    def writing(self, changes: Sequence[Recast], target: str, layout: FileLayout) -> Writing:
         """Return how these tensors are written to a target, whose name may say in which form."""
 
 
@@ -183,8 +222,11 @@ class Format(Protocol):
     def recognizes(self, source: str) -> bool:
         """Return whether a path or URL is of this format, by its name or what lies there."""
 
-    def open_source(self, source: str) -> TensorSource:
-        """Read what the source holds; one that lies, or could do harm, is refused (TS705)."""
+    def open_source(self, source: str, layout: FileLayout) -> TensorSource:
+        """Read what the source holds; one that lies, or could do harm, is refused (TS705).
+
+        Of a layout with ranks, the source is the files of these.
+        """
 
 
 class Executor(AbstractContextManager["Executor"], Protocol):
@@ -215,12 +257,12 @@ class Executor(AbstractContextManager["Executor"], Protocol):
         """
 
 
-def open_source(source: str) -> TensorSource:
+def open_source(source: str, layout: FileLayout | None = None) -> TensorSource:
     """Open a path or URL in its format (TS705 if it has none, or is malformed)."""
     for name in FORMATS:
         module = cast("Format", import_module(f"tensorsplit.files.{name}"))
         if module.recognizes(source):
-            return module.open_source(source)
+            return module.open_source(source, layout or FileLayout())
     raise SplitError(
         UNREADABLE_TENSORS,
         f"{show_path(source)} is of no known format, or is not there",

@@ -1,4 +1,4 @@
-"""The formats of NumPy: ``.npy``, one tensor in a file, and ``.npz``, a zip archive of these."""
+"""The formats of NumPy: ``.npy``, one tensor in a file, ``.npz``, a zip archive, and folders."""
 
 from __future__ import annotations
 
@@ -16,48 +16,72 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import MAX_DIM
-from tensorsplit.core.errors import show, show_int
-from tensorsplit.files.dense_files import DenseFile, DenseWriting, move
+from tensorsplit.core.errors import (
+    NOT_PARTS,
+    USAGE,
+    SplitError,
+    count_of,
+    short_name,
+    show,
+    show_int,
+)
+from tensorsplit.files.byte_copies import Move
+from tensorsplit.files.dense_files import DenseFile, DenseWriting, moves
 from tensorsplit.files.divisions import check_file_names
-from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor
+from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import check_regular, refusing
+from tensorsplit.storage.outputs import is_draft
 
+_SUFFIX = ".npy"
 _LONGEST_HEADER = 1 << 16
 _FLOAT8 = b"'descr': '<f1'"  # what NumPy writes for float8_e5m2, and can't read
 _ONE_BYTE = b"'descr': '|V1'"
 
 
 def recognizes(source: str) -> bool:
-    """Return whether it is a path that ends in ``.npy`` or ``.npz``."""
-    return source.endswith((".npy", ".npz")) and "://" not in source
+    """Return whether it is a path that ends in ``.npy`` or ``.npz``, or a folder of ``.npy``."""
+    if "://" in source:
+        return False
+    path = Path(source)
+    if path.is_dir():
+        return {each.suffix for each in path.iterdir() if not is_draft(each.name)} == {_SUFFIX}
+    return source.endswith((_SUFFIX, ".npz"))
 
 
-def open_source(source: str) -> NpySource:
-    """Read the headers of a file; TS705 for one that NumPy refuses, or of another size."""
+def open_source(source: str, _layout: FileLayout) -> NpySource:
+    """Read the headers of files; TS705 for one that NumPy refuses, or of another size."""
     path = Path(source)
     with refusing(source):
+        if path.is_dir():
+            files = sorted(each for each in path.iterdir() if not is_draft(each.name))
+            return NpySource([path, *files], dict(map(_file, files)))
         check_regular(path)
-        if path.suffix == ".npz":
-            return NpySource(path, dict(_members(path)))
+        found = _members(path) if path.suffix == ".npz" else [_file(path)]
+        return NpySource([path], dict(found))
+
+
+def _file(path: Path) -> tuple[str, NpyArray]:
+    with refusing(str(path)):
+        check_regular(path)
         with path.open("rb") as file:
             header = read_header(file)
             check_size(header, os.fstat(file.fileno()).st_size)
-    return NpySource(path, {path.name.removesuffix(".npy"): header})
+    return path.name.removesuffix(_SUFFIX), NpyArray(header, path)
 
 
-def _members(path: Path) -> Iterator[tuple[str, NpyHeader]]:
+def _members(path: Path) -> Iterator[tuple[str, NpyArray]]:
     """Yield the arrays of an archive; ValueError for anything else in it."""
     with ZipFile(path) as archive:
         names = archive.namelist()
         if len(names) > len(set(names)):
             raise ValueError("it holds two arrays of one name")
         for info in archive.infolist():
-            if not info.filename.endswith(".npy"):
+            if not info.filename.endswith(_SUFFIX):
                 raise ValueError(f"it holds {show(info.filename)}, which is no array")
             with archive.open(info) as member:
                 header = read_header(member)
             check_size(header, info.file_size)
-            yield info.filename.removesuffix(".npy"), header
+            yield info.filename.removesuffix(_SUFFIX), NpyArray(header, path, info.filename)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,44 +154,74 @@ def check_size(header: NpyHeader, size: int) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class NpyArray:
+    """An array in a file.
+
+    Attributes:
+        header: Its header.
+        path: The file.
+        member: The member of an archive that it is; empty for a file of its own.
+    """
+
+    header: NpyHeader
+    path: Path
+    member: str = ""
+
+
 class NpySource:
-    """A file that was opened, with the header of each array."""
+    """A file or folder that was opened, with the header of each array."""
 
     joins = False
     writes_urls = False
+    notes: Sequence[str] = ()
 
-    def __init__(self, path: Path, headers: Mapping[str, NpyHeader]) -> None:
-        self._path, self._headers = path, headers
-        self.tensors = {
-            name: StoredTensor(name, each.shape, element_type(np.empty(0, each.dtype)), each.nbytes)
-            for name, each in headers.items()
-        }
-        self.reads = [path]
+    def __init__(self, reads: Sequence[Path], arrays: Mapping[str, NpyArray]) -> None:
+        self._arrays, self.reads = arrays, reads
+        self.tensors = {name: _tensor(name, each.header) for name, each in arrays.items()}
 
     def carries(self, _target: str) -> bool:
         """Only what is split is written."""
         return False
 
-    def writing(
-        self, divisions: Sequence[Division], _target: str, _layout: FileLayout
-    ) -> DenseWriting:
-        """Return each tensor becomes a file of a folder."""
-        files, moves = [], []
-        for division in divisions:
-            name = division.tensor.name
-            header = self._headers[name]
-            made = [npy_file(header, each) for each in division.outputs]
-            places = [(each.name, len(each.header)) for each in made]
-            whole = move(division, str(self._path), header.offset, places, fortran=header.fortran)
-            is_member = self._path.suffix == ".npz"
-            moves.append(replace(whole, member=f"{name}.npy") if is_member else whole)
+    def writing(self, changes: Sequence[Recast], target: str, _layout: FileLayout) -> DenseWriting:
+        """Return each tensor becomes a file of a folder, or the one that the target is.
+
+        Raises:
+            SplitError: TS706 for names that collide, TS713 for parts of different types or orders,
+                TS703 for several arrays in one file.
+        """
+        files: list[DenseFile] = []
+        moved: list[Move] = []
+        for change in changes:
+            arrays = [self._arrays[each.name] for each in change.stored]
+            header = arrays[0].header
+            for name, each in zip(change.stored, arrays, strict=True):
+                if (each.header.dtype, each.header.fortran) != (header.dtype, header.fortran):
+                    problem = f"{short_name(name.name)} is of another type or order of axes"
+                    raise SplitError(NOT_PARTS, problem, "store all alike", parameter="source")
+            made = [_npy_file(header, each) for each in change.after.outputs]
+            held = [(str(each.path), each.header.offset, each.member) for each in arrays]
+            wanted = [[(each.name, len(each.header), "")] for each in made]
+            moved += moves(change, held, wanted, fortran=header.fortran)[0]
             files += made
         check_file_names([each.name for each in files])
-        return DenseWriting(files, moves)
+        if not target.endswith(_SUFFIX):
+            return DenseWriting(files, moved)
+        if len(files) > 1:
+            problem = f"the result is {count_of(len(files), 'array')}, and {target} holds one"
+            raise SplitError(USAGE, problem, "give the name of a folder", parameter="output")
+        alone = [replace(each, targets=(replace(each.targets[0], path=""),)) for each in moved]
+        return DenseWriting([replace(files[0], name="")], alone)
 
 
-def npy_file(header: NpyHeader, tensor: NewTensor) -> DenseFile:
+def _tensor(name: str, header: NpyHeader) -> StoredTensor:
+    element = element_type(np.empty(0, header.dtype))
+    return StoredTensor(name, header.shape, element, header.nbytes)
+
+
+def _npy_file(header: NpyHeader, tensor: NewTensor) -> DenseFile:
     """Return the file of a tensor of the same element type and order."""
     begin = header.for_shape(tensor.shape)
     size = len(begin) + prod(tensor.shape) * header.dtype.itemsize
-    return DenseFile(f"{tensor.name}.npy", begin, size)
+    return DenseFile(f"{tensor.name}{_SUFFIX}", begin, size)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from tensorsplit.core.errors import USAGE, SplitError, short_name, show, show_path
 from tensorsplit.core.extras import needs
-from tensorsplit.files.divisions import Rule, SplitOperands, SplitRule, carried
+from tensorsplit.files.divisions import Rule, ShardRule, SplitOperands, SplitRule, carried, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 
 
@@ -61,6 +61,30 @@ class RuleSet:
     file: str = RANK_FILE
     common: str | None = None
 
+    @property
+    def is_for_ranks(self) -> bool:
+        """Whether a rule divides tensors among ranks."""
+        return any(isinstance(each.rule, ShardRule) for each in self.rules)
+
+    def for_ranks(self, ranks: int | None) -> RuleSet:
+        """Return the rules for so many ranks, whatever they say themselves."""
+        rules = [
+            replace(each, rule=replace(each.rule, ranks=ranks or 0))
+            if isinstance(each.rule, ShardRule)
+            else each
+            for each in self.rules
+        ]
+        return replace(self, rules=rules, ranks=ranks)
+
+    def check_ranks(self) -> None:
+        """Refuse (TS703) rules for ranks without their number, and a number without such rules."""
+        if self.is_for_ranks == (self.ranks is not None and self.ranks > 0):
+            return
+        problem = "it is not said how many there are"
+        if not self.is_for_ranks:
+            problem = "no rule divides tensors among ranks"
+        raise SplitError(USAGE, problem, "see docs/files-checkpoint.md", parameter="ranks")
+
     def divide(
         self, tensors: Mapping[str, StoredTensor], chosen: Collection[str] = ()
     ) -> tuple[list[Division], list[str]]:
@@ -90,11 +114,8 @@ class RuleSet:
                 divisions.append(carried(tensor, tensor.name))
                 continue
             ((each, matched),) = found
-            try:
+            with located(tensor.name):
                 divisions.append(each.rule.divide(tensor, matched))
-            except SplitError as error:
-                error.problem = f"tensor {short_name(tensor.name)}: {error.problem}"
-                raise
         return divisions, list(unmatched)
 
 
@@ -102,15 +123,23 @@ def chosen_rules(
     rules: str | PathLike[str] | Mapping[str, Any] | None,
     operands: SplitOperands,
     names: Sequence[str] | None,
+    ranks: int | None = None,
 ) -> RuleSet:
-    """Rules from a file, or one that splits every tensor alike; TS703 for both at once."""
+    """Rules from a file, or one that splits every tensor alike; TS703 for both at once.
+
+    A number of ranks stands in the place of what rules from a file say.
+    """
     if rules is None:
+        if ranks is not None:
+            problem = "ranks are given, and no rules"
+            raise SplitError(USAGE, problem, "say what they divide", parameter="rules")
         return RuleSet([PatternRule("*", SplitRule(operands, names))])
     given = [getattr(operands, each.name) for each in fields(operands)]
     if any(value is not None for value in (*given, names)):
         problem = "rules are given, and a split as well"
         raise SplitError(USAGE, problem, "put the split into a rule", parameter="rules")
-    return read_rules(rules)
+    found = read_rules(rules)
+    return found if ranks is None else found.for_ranks(ranks)
 
 
 def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
@@ -129,7 +158,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
         reason = error.strerror if isinstance(error, OSError) else error
         fix = "see docs/files-checkpoint.md"
         raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None
-    counts = {table.ranks for table in tables.shard}
+    counts = {table.ranks for table in tables.shard if table.ranks is not None}
     if len(counts) > 1:
         found = ", ".join(map(str, sorted(counts)))
         raise SplitError(
@@ -140,4 +169,5 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
         for table in (*tables.split, *tables.shard, *tables.rename)
         for pattern in ([table.tensors] if isinstance(table.tensors, str) else table.tensors)
     ]
-    return RuleSet(made, counts.pop() if counts else None, tables.file, tables.common)
+    ruleset = RuleSet(made, None, tables.file, tables.common)
+    return ruleset.for_ranks(counts.pop()) if counts else ruleset

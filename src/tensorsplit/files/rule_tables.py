@@ -38,14 +38,21 @@ class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
 
 class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
     axis: int
-    ranks: _Count
+    ranks: _Count | None = None
     segments: list[int] | None = None
     groups: _Count = 1
     name: str = "*"
     multiple_of: _Count = 1
 
     def rule(self) -> Rule:
-        values = (self.axis, self.ranks, self.segments, self.groups, self.name, self.multiple_of)
+        values = (
+            self.axis,
+            self.ranks or 0,
+            self.segments,
+            self.groups,
+            self.name,
+            self.multiple_of,
+        )
         return ShardRule(*values)
 
 

@@ -8,7 +8,7 @@ import re
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ from tensorsplit.core.errors import (
     show,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.files.byte_copies import RowTarget
-from tensorsplit.files.dense_files import DenseFile, DenseWriting, Move, move
+from tensorsplit.files.byte_copies import Move, RowPlace, SameBytes
+from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, moves
 from tensorsplit.files.divisions import check_file_names
-from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor
+from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import check_regular, refusing
 from tensorsplit.storage.outputs import is_draft
 
@@ -64,14 +64,23 @@ def recognizes(source: str) -> bool:
     )
 
 
-def open_source(source: str) -> SafetensorsSource:
-    """Read the headers of a file, or of all files of a folder (TS705)."""
+def open_source(source: str, layout: FileLayout) -> SafetensorsSource:
+    """Read the headers of a file, or of all files of a folder (TS705).
+
+    Of a layout with ranks, the files of each rank, and what is for all.
+    """
     path = Path(source)
+    if layout.ranks is not None:
+        return _open_ranks(path, layout)
     if path.is_dir():
         return _open_folder(path)
     with refusing(source):
         check_regular(path)
-        return SafetensorsSource(None, [read_header(path)])
+        return SafetensorsSource(None, [_Checkpoint(_stem_of(path), [read_header(path)])])
+
+
+def _stem_of(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX)
 
 
 class HeaderEntry(NamedTuple):
@@ -136,17 +145,57 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Any:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    """Files that hold tensors together: a checkpoint, or what there is of one for a rank.
+
+    Attributes:
+        stem: What their names begin with.
+        headers: The header of each.
+        place: The file that their index is in; None if they have none.
+        index: What that holds.
+        rank: The rank that they are for; None where there are no ranks, or they are for all.
+    """
+
+    stem: str
+    headers: Sequence[Header]
+    place: Path | None = None
+    index: Mapping[str, Any] | None = None
+    rank: int | None = None
+
+
 def _open_folder(folder: Path) -> SafetensorsSource:
     """Read an index and the headers of the files that it names."""
     indices = sorted(folder.glob(f"*{INDEX}"))
     with refusing(str(folder)):
         if len(indices) > 1:
             raise ValueError(f"it holds several indices: {', '.join(p.name for p in indices)}")
-        if not indices:
-            return SafetensorsSource(
-                folder, [_header(p) for p in sorted(folder.glob(f"*{SUFFIX}"))]
-            )
-    (place,) = indices
+        if indices:
+            return SafetensorsSource(folder, [_indexed(indices[0])])
+        headers = [_header(p) for p in sorted(folder.glob(f"*{SUFFIX}"))]
+        stem = _stem_of(headers[0].path) if len(headers) == 1 else "model"
+        return SafetensorsSource(folder, [_Checkpoint(stem, headers)])
+
+
+def _open_ranks(folder: Path, layout: FileLayout) -> SafetensorsSource:
+    """Read the files of each rank: one, or several with their index."""
+    with refusing(str(folder)):
+        ranks = (*range(layout.ranks or 0), *([] if layout.common is None else [None]))
+        files = [(name, rank) for rank in ranks for name in layout.files_of(rank)]
+        found = []
+        for name, rank in files:
+            place = folder / name
+            index = place.with_name(_stem_of(place) + INDEX)
+            if not place.exists() and not index.exists():
+                raise ValueError(f"it holds no {name}")
+            is_alone = place.exists()
+            each = _Checkpoint(_stem_of(place), [_header(place)]) if is_alone else _indexed(index)
+            found.append(replace(each, rank=rank))
+        return SafetensorsSource(folder, found)
+
+
+def _indexed(place: Path) -> _Checkpoint:
+    """Read an index and the headers of the files that it names (TS705)."""
     with refusing(str(place)):
         if place.stat().st_size > _LONGEST_HEADER:
             raise ValueError(f"it is longer than {_LONGEST_HEADER} bytes")
@@ -157,7 +206,7 @@ def _open_folder(folder: Path) -> SafetensorsSource:
         for name in dict.fromkeys(files.values()):
             if Path(name).name != name or not name.endswith(SUFFIX):
                 raise ValueError(f"{show(name)} is no {SUFFIX} file beside it")
-        headers = [_header(folder / name) for name in sorted(set(files.values()))]
+        headers = [_header(place.with_name(name)) for name in sorted(set(files.values()))]
         held = {name: each.path.name for each in headers for name in each.entries}
         for name in files.keys() | held.keys():
             if files.get(name) != held.get(name):
@@ -165,7 +214,7 @@ def _open_folder(folder: Path) -> SafetensorsSource:
                     f"it says that {short_name(name)} is in {files.get(name)},"
                     f" but that is in {held.get(name)}"
                 )
-    return SafetensorsSource(folder, headers, place, index)
+    return _Checkpoint(place.name.removesuffix(INDEX), headers, place, index)
 
 
 def _header(path: Path) -> Header:
@@ -192,17 +241,12 @@ def _other_files(folder: Path, read: Iterable[Path]) -> Iterator[tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A new tensor, what it comes from, and its size in bytes."""
+    """A new tensor, the files that what it comes from is in, and its type and size in bytes."""
 
-    header: Header
-    division: Division
+    headers: Sequence[Header]
     output: NewTensor
+    dtype: str
     nbytes: int
-
-    @property
-    def entry(self) -> HeaderEntry:
-        """The stored tensor in its header."""
-        return self.header.entries[self.division.tensor.name]
 
 
 class SafetensorsSource:
@@ -215,45 +259,49 @@ class SafetensorsSource:
     joins = True
     writes_urls = False
 
-    def __init__(
-        self,
-        folder: Path | None,
-        headers: Sequence[Header],
-        place: Path | None = None,
-        index: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._folder, self._headers, self._index = folder, headers, index
-        self._stem = "model"
-        if place is not None:
-            self._stem = place.name.removesuffix(INDEX)
-        elif len(headers) == 1:
-            self._stem = headers[0].path.name.removesuffix(SUFFIX)
-        self._found = {name: each for each in headers for name in each.entries}
-        if len(self._found) < sum(len(each.entries) for each in headers):
-            raise ValueError("two of its files hold a tensor of the same name")
-        self.tensors = {
-            name: StoredTensor(name, entry.shape, _NAMES[entry.dtype], entry.end - entry.begin)
-            for each in headers
-            for name, entry in each.entries.items()
-        }
-        read = [each.path for each in headers]
-        if place is not None:
-            read.append(place)
+    def __init__(self, folder: Path | None, found: Sequence[_Checkpoint]) -> None:
+        self._folder, self._is_ranked = folder, len(found) > 1 or found[0].rank is not None
+        self._stem = "model" if self._is_ranked else found[0].stem
+        self._index = None if self._is_ranked else found[0].index
+        self._headers = [header for each in found for header in each.headers]
+        self._found: dict[StoredTensor, Header] = {}
+        self.tensors: dict[str, StoredTensor] = {}
+        for each in found:
+            for header in each.headers:
+                for name, entry in header.entries.items():
+                    nbytes = entry.end - entry.begin
+                    dtype = _NAMES[entry.dtype]
+                    tensor = StoredTensor(name, entry.shape, dtype, nbytes, each.rank)
+                    key = f"{each.stem}/{name}" if self._is_ranked else name
+                    if key in self.tensors:
+                        raise ValueError("two of its files hold a tensor of the same name")
+                    self._found[tensor], self.tensors[key] = header, tensor
+        read = [header.path for header in self._headers]
+        read += [each.place for each in found if each.place is not None]
         self._others = [] if folder is None else list(_other_files(folder, read))
         self.reads = read if folder is None else [folder, *read]
+        self.notes = list(self._lost_metadata())
+
+    def _lost_metadata(self) -> Iterator[str]:
+        """Yield what one file can't say of what those of the ranks do."""
+        if self._is_ranked:
+            values = defaultdict[str, set[str]](set)
+            for header in self._headers:
+                for key, value in (header.metadata or {}).items():
+                    values[key].add(value)
+            for key in (key for key, some in values.items() if len(some) > 1):
+                yield f"the metadata {show(key)} are not the same in all files; the first stay"
 
     def carries(self, _target: str) -> bool:
         """Return a checkpoint stays one."""
         return True
 
-    def writing(
-        self, divisions: Sequence[Division], target: str, layout: FileLayout
-    ) -> DenseWriting:
+    def writing(self, changes: Sequence[Recast], target: str, layout: FileLayout) -> DenseWriting:
         """Return the files to write: one for each source or rank, or several of limited size."""
-        groups = self._groups(divisions, layout)
+        groups = self._groups(changes, layout)
         files = {name: tensors for group in groups.values() for name, tensors in group.items()}
         is_file = target.endswith(SUFFIX)
-        if is_file and (len(files) > 1 or self._folder is not None):
+        if is_file and (len(files) > 1 or (self._folder is not None and not self._is_ranked)):
             problem = f"the result is a folder of files, and {target} would be one of them"
             raise SplitError(USAGE, problem, "give the name of a folder", parameter="output")
         has_index = self._index is not None and layout.ranks is None
@@ -262,52 +310,62 @@ class SafetensorsSource:
             for stem, group in groups.items()
             if has_index or len(group) > 1
         ]
-        others = [DenseFile(name, b"", size) for name, size in self._others]
-        made, places = [], defaultdict[NewTensor, list[tuple[str, int]]](list)
+        others = [] if is_file else [DenseFile(name, b"", size) for name, size in self._others]
+        if is_file:
+            self.notes += [f"{name} is not carried over into a file" for name, _ in self._others]
+        made, places = [], defaultdict[NewTensor, list[Place]](list)
         for name, tensors in files.items():
             header = _header_of(name, tensors)
             place = len(header)
             for each in tensors:
-                places[each.output].append(("" if is_file else name, place))
+                places[each.output].append(("" if is_file else name, place, ""))
                 place += each.nbytes
             made.append(DenseFile("" if is_file else name, header, place))
-        moves = [
-            move(division, str(header.path), header.offset + entry.begin, some)
-            for division in divisions
-            for header in [self._found[division.tensor.name]]
-            for entry in [header.entries[division.tensor.name]]
-            for some in zip(*(places[each] for each in division.outputs), strict=True)
-        ]
+        moved: list[Move] = []
+        compared: list[SameBytes] = []
+        for change in changes:
+            held = [self._place(each) for each in change.stored]
+            found, same = moves(change, held, [places[each] for each in change.after.outputs])
+            moved += found
+            compared += same
         for other in others:
-            whole = RowTarget(other.name, 0, ((0, other.size),))
+            whole = ((0, other.size),)
             place_of = str(Path(self._folder or "", other.name))
-            moves.append(Move(place_of, 0, 1, other.size, (whole,)))
+            source, to = RowPlace(place_of, 0, whole), RowPlace(other.name, 0, whole)
+            moved.append(Move(1, other.size, (source,), (to,)))
         if not is_file:
             check_file_names(each.name for each in (*made, *indices))
             taken = {each.name for each in others}
             if both := next((each.name for each in (*made, *indices) if each.name in taken), None):
                 problem = f"the folder holds another file called {both}, which is carried over"
                 raise SplitError(PART_NAMES, problem, "rename it", parameter="names")
-        return DenseWriting([*made, *indices, *others], moves)
+        return DenseWriting([*made, *indices, *others], moved, compared)
+
+    def _place(self, tensor: StoredTensor) -> Place:
+        header = self._found[tensor]
+        return str(header.path), header.offset + header.entries[tensor.name].begin, ""
 
     def _groups(
-        self, divisions: Sequence[Division], layout: FileLayout
+        self, changes: Sequence[Recast], layout: FileLayout
     ) -> dict[str, dict[str, list[_Placed]]]:
         """Return the tensors of each file, and the files of each index.
 
         Those of larger elements come first, so that all are aligned.
         """
         files: dict[str, list[_Placed]] = {}
-        if layout.ranks is None:
+        if layout.ranks is None and not self._is_ranked:
             files = {each.path.name: [] for each in self._headers}  # some may be empty
-        for division in divisions:
-            header = self._found[division.tensor.name]
-            for output in division.outputs:
-                placed = _Placed(header, division, output, _bytes_of(division.tensor, output))
-                for name in layout.files_of(output.rank) or [header.path.name]:
-                    files.setdefault(name, []).append(placed)
+        for change in changes:
+            headers = [self._found[each] for each in change.stored]
+            name = f"{self._stem}{SUFFIX}" if self._is_ranked else headers[0].path.name
+            dtype = headers[0].entries[change.stored[0].name].dtype
+            for output in change.after.outputs:
+                nbytes = _bytes_of(change.after.tensor, output)
+                placed = _Placed(headers, output, dtype, nbytes)
+                for file in layout.files_of(output.rank) or [name]:
+                    files.setdefault(file, []).append(placed)
         for tensors in files.values():
-            tensors.sort(key=lambda each: -_bits(each.entry.dtype))
+            tensors.sort(key=lambda each: -_bits(each.dtype))
         if layout.ranks is None:
             return {self._stem: _divided(self._stem, files, layout.max_shard_size)}
         return {
@@ -372,7 +430,8 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
     """Return the header of a file, padded so that the tensors are aligned."""
     metadata: dict[str, str] = {}
     for each in reversed(tensors):
-        metadata |= each.header.metadata or {}
+        for header in reversed(each.headers):
+            metadata |= header.metadata or {}
     found: dict[str, Any] = {_METADATA: metadata} if metadata else {}
     place = 0
     for each in tensors:
@@ -382,7 +441,7 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
             raise SplitError(PART_NAMES, problem, "give another one", parameter="names")
         end = place + each.nbytes
         shape = list(each.output.shape)
-        found[name] = {"dtype": each.entry.dtype, "shape": shape, "data_offsets": [place, end]}
+        found[name] = {"dtype": each.dtype, "shape": shape, "data_offsets": [place, end]}
         place = end
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)

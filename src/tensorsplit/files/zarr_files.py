@@ -8,20 +8,22 @@ from tensorsplit.core.extras import needs
 from tensorsplit.files.sources import local_path
 
 if TYPE_CHECKING:
+    from tensorsplit.files.formats import FileLayout
     from tensorsplit.files.zarr_parts import ZarrSource
 
 
 def recognizes(source: str) -> bool:
-    """Return whether it is a URL, a path that ends in ``.zarr``, or a folder of a zarr store."""
+    """Return whether it is a URL, a path that ends in ``.zarr``, or a folder of zarr stores."""
     path = local_path(source)
     return (
         path is None
         or path.suffix == ".zarr"
         or any((path / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup"))
+        or (path.is_dir() and any(each.suffix == ".zarr" for each in path.iterdir()))
     )
 
 
-def open_source(source: str) -> ZarrSource:
+def open_source(source: str, _layout: FileLayout) -> ZarrSource:
     """Read what describes the array or group at a path or URL (TS705)."""
     with needs("files"):
         from tensorsplit.files import zarr_parts

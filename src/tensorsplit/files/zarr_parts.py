@@ -24,16 +24,19 @@ from zarr.errors import ZarrUserWarning
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import (
     CANNOT_EXPRESS,
+    NOT_PARTS,
     PART_NAMES,
     UNREADABLE_TENSORS,
+    USAGE,
     SplitError,
+    short_name,
     show,
     show_int,
     show_path,
 )
-from tensorsplit.files.byte_copies import LEAST_MEMORY
+from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
 from tensorsplit.files.divisions import check_file_names
-from tensorsplit.files.formats import Division, FileLayout, NewTensor, StoredTensor, WriteTask
+from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
 from tensorsplit.files.sources import local_path, refusing
 from tensorsplit.files.zarr_arrays import (
     CONSOLIDATED,
@@ -71,7 +74,7 @@ _TASK = 32 << 20
 
 
 class ZarrSource:
-    """A store that was opened."""
+    """A store that was opened, or a folder of stores that are arrays."""
 
     joins = False
     writes_urls = True
@@ -81,38 +84,44 @@ class ZarrSource:
         path = local_path(url)
         self.reads = () if path is None else (path,)
         self.tensors = _Arrays(url)
+        self.notes: list[str] = []
 
     def carries(self, target: str) -> bool:
         """Return whether it goes into a group, which is a store itself, not a folder of stores."""
         return target.rstrip("/").endswith(_STORE)
 
-    def writing(
-        self, divisions: Sequence[Division], target: str, _layout: FileLayout
-    ) -> ZarrWriting:
+    def writing(self, changes: Sequence[Recast], target: str, _layout: FileLayout) -> ZarrWriting:
         """Return each new tensor becomes an array of a group, or a store in a folder.
 
+        Of a folder of stores, one tensor may also become the store that the target is.
+
         Raises:
-            SplitError: TS310 where the axis is dropped, TS705 for more chunks than can be gone
-                through, TS706 for names that collide.
+            SplitError: TS310 where the axis is dropped, TS703 for several arrays in the place of
+                one, TS705 for more chunks than can be gone through, TS706 for names that collide,
+                TS713 for parts that are not stored alike.
         """
         parts = []
-        is_group = self.carries(target)
-        for each in divisions:
-            array = self.tensors.array(each.tensor.name)
-            documents = documents_of(self._url, array.path)
-            place = ArrayPlace(self._url, array.path, digest_of(documents))
-            folder = array.path.rpartition("/")[0]
-            for output in each.outputs:
-                name = output.name
-                if not is_group:
-                    name = name.removeprefix(f"{folder}/") + _STORE
-                cut = _cut(each, output, array, place)
-                parts.append(_NewArray(name, cut, documents, array.dtype.itemsize))
+        is_store = self.carries(target)
+        is_group = is_store and not self.tensors.is_folder
+        for change in changes:
+            found = [self._stored(each.name) for each in change.stored]
+            array, place, documents = found[0]
+            for tensor, (_, _, other) in zip(change.stored, found, strict=True):
+                self._check_alike(change.before.tensor.name, tensor.name, documents, other)
+            folder = place.path.rpartition("/")[0]
+            cuts = _cuts(change, array, tuple(each for _, each, _ in found))
+            for output, cut in zip(change.after.outputs, cuts, strict=True):
+                name = "" if is_store else output.name.removeprefix(f"{folder}/") + _STORE
+                name = output.name if is_group else name
+                parts.append(_NewArray(name, cut, documents, array))
         groups = self.tensors.groups() if is_group else {}
         if is_group:
             _add_groups(parts, groups)
-        else:
+        elif not is_store:
             check_file_names([part.name for part in parts])
+        elif len(parts) > 1:
+            problem = f"the result is {len(parts)} arrays, and {target} would be one"
+            raise SplitError(USAGE, problem, "give the name of a folder", parameter="output")
         chunks = sum(prod(part.cut.grid) for part in parts)
         if chunks > _MOST_CHUNKS:
             raise SplitError(
@@ -122,6 +131,44 @@ class ZarrSource:
                 parameter="source",
             )
         return ZarrWriting(parts, groups)
+
+    def _stored(self, name: str) -> tuple[zarr.Array[Any], ArrayPlace, Mapping[str, bytes]]:
+        """Return an array, where it is, and what describes it."""
+        array, url = self.tensors.array(name), self.tensors.url_of(name)
+        documents = documents_of(url, array.path)
+        return array, ArrayPlace(url, array.path, digest_of(documents)), documents
+
+    def _check_alike(
+        self, whole: str, name: str, first: Mapping[str, bytes], other: Mapping[str, bytes]
+    ) -> None:
+        """Refuse (TS713) parts of a whole that are stored differently; note other attributes."""
+        (one, attributes), (two, others) = _of_documents(first), _of_documents(other)
+        if one != two:
+            keys = [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
+            problem = f"tensor {short_name(whole)}: {short_name(name)} is stored differently from"
+            raise SplitError(
+                NOT_PARTS,
+                f"{problem} the first part: {', '.join(sorted(keys))}",
+                "store all parts alike",
+                parameter="source",
+            )
+        if attributes != others:
+            self.notes.append(f"{short_name(name)} has other attributes; those of the first stay")
+
+
+def _of_documents(documents: Mapping[str, bytes]) -> tuple[dict[str, Any], Any]:
+    """Return what describes an array but for its shape, and its attributes."""
+    found: dict[str, Any] = {}
+    attributes: Any = None
+    for name, text in documents.items():
+        described = json.loads(text)
+        if name == ".zattrs":
+            attributes = described
+        elif isinstance(described, dict):
+            attributes = described.pop("attributes", attributes)
+            described.pop("shape", None)
+            found |= described
+    return found, attributes or {}
 
 
 def _add_groups(parts: Sequence[_NewArray], groups: dict[str, Mapping[str, bytes]]) -> None:
@@ -150,16 +197,33 @@ def _groups_around(path: str) -> Iterator[str]:
 
 
 class _Arrays(Mapping[str, StoredTensor]):
-    """The arrays of a store by their paths, or the one that the store is by its own name."""
+    """The arrays of a store by their paths, or the one that the store is by its own name.
+
+    Of a folder of stores, each of these.
+
+    Attributes:
+        is_folder: Whether it is such a folder.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._found: dict[str, zarr.Array[Any]] = {}
-        found = find(url)
-        self._root = found if isinstance(found, zarr.Group) else None
-        if isinstance(found, zarr.Array):
-            name = url.rpartition("/")[2].removesuffix(".zarr")
-            self._found[name] = found
+        self._urls: dict[str, str] = {}
+        self._root: zarr.Group | None = None
+        path = local_path(url)
+        self.is_folder = path is not None and _is_folder(path)
+        stores = [url] if path is None or not self.is_folder else sorted(map(str, _stores(path)))
+        for store in stores:
+            found = find(store)
+            if isinstance(found, zarr.Array):
+                name = store.rpartition("/")[2].removesuffix(_STORE)
+                self._found[name], self._urls[name] = found, store
+            elif not self.is_folder:
+                self._root = found
+
+    def url_of(self, name: str) -> str:
+        """Return the store that an array is in."""
+        return self._urls.get(name, self._url)
 
     def array(self, name: str) -> zarr.Array[Any]:
         """Return the array of a name (KeyError)."""
@@ -208,38 +272,49 @@ class _Arrays(Mapping[str, StoredTensor]):
             return list(self._root.members(max_depth=None, use_consolidated_for_children=False))
 
 
+def _is_folder(path: Path) -> bool:
+    """Return whether a folder holds stores, and is none itself."""
+    return path.is_dir() and not any((path / each).exists() for each in DOCUMENTS)
+
+
+def _stores(folder: Path) -> Iterator[Path]:
+    return (each for each in folder.iterdir() if each.suffix == _STORE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Which elements of an array another one is made of.
+    """Which elements of arrays another one is made of.
 
     Attributes:
-        source: Where the array is.
-        length: Its length on the axis.
-        axis: The axis on which pieces of it lie side by side.
-        pieces: Start and size of each piece; none for the whole array as it is.
+        sources: Where the arrays are.
+        lengths: Their lengths on the axis.
+        axis: The axis on which pieces of them lie side by side.
+        pieces: Source, start and size of each piece; none for one array as it is.
         shape: The shape of the new array.
         chunks: The shape of a chunk, here and there.
     """
 
-    source: ArrayPlace
-    length: int
+    sources: tuple[ArrayPlace, ...]
+    lengths: tuple[int, ...]
     axis: int
-    pieces: tuple[tuple[int, int], ...]
+    pieces: tuple[tuple[int, int, int], ...]
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
 
     @property
     def is_aligned(self) -> bool:
-        """Whether each chunk is a copy of one of the source."""
+        """Whether each chunk is a copy of one of a source."""
         if not self.pieces:
             return True
-        size = self.chunks[self.axis]
-        (start, length), *others = self.pieces
-        return (
-            not others
-            and start % size == 0
-            and (length % size == 0 or start + length == self.length)
-        )
+        size, end = self.chunks[self.axis], 0
+        for source, start, length in self.pieces:
+            is_rest = start + length == self.lengths[source] and (
+                end + length == self.shape[self.axis]
+            )
+            if start % size or end % size or (length % size and not is_rest):
+                return False
+            end += length
+        return True
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -260,44 +335,46 @@ class _Cut:
             for index, size, dim in zip(chunk, self.chunks, self.shape, strict=True)
         )
 
-    def spans(self, chunk: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-        """Return the source's elements on the axis that a chunk is made of.
+    def spans(self, chunk: tuple[int, ...]) -> Iterator[tuple[int, int, int, int]]:
+        """Return the elements on the axis that a chunk is made of.
 
-        Gives where they begin in the source, where in the chunk, and how many there are; these are
-        all in one chunk of the source.
+        Gives the source, where they begin in there, where in the chunk, and how many there are;
+        these are all in one chunk of the source.
         """
         size = self.chunks[self.axis]
         low = chunk[self.axis] * size
         high = min(low + size, self.shape[self.axis])
         end = 0
-        for start, length in self.pieces:
+        for source, start, length in self.pieces:
             begin, end = end, end + length
             place = max(low, begin)
             while place < min(high, end):
                 read = start + place - begin
                 count = min(min(high, end) - place, size - read % size)
-                yield read, place - low, count
+                yield source, read, place - low, count
                 place += count
 
     def origin(self, chunk: tuple[int, ...], read: int) -> tuple[int, ...]:
         """Return the chunk of the source that holds an index of the axis."""
         return (*chunk[: self.axis], read // self.chunks[self.axis], *chunk[self.axis + 1 :])
 
-    def copied_from(self, chunk: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return the chunk of the source that holds the same elements, and no others."""
+    def copied_from(self, chunk: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
+        """Return source and chunk that hold the same elements, and no others."""
         if not self.pieces:
-            return chunk
-        (read, _, count), *others = self.spans(chunk)
+            return 0, chunk
+        (source, read, _, count), *others = self.spans(chunk)
         size = self.chunks[self.axis]
-        is_same = not others and read % size == 0 and count == min(size, self.length - read)
-        return self.origin(chunk, read) if is_same else None
+        is_same = (
+            not others and read % size == 0 and count == min(size, self.lengths[source] - read)
+        )
+        return (source, self.origin(chunk, read)) if is_same else None
 
 
-def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: ArrayPlace) -> _Cut:
-    """Return the elements that a new array is made of (TS310 where the axis is dropped)."""
-    plan, chunks = division.plan, array.shards or array.chunks
+def _cuts(change: Recast, array: zarr.Array[Any], places: tuple[ArrayPlace, ...]) -> list[_Cut]:
+    """Return what each new array of a change is made of (TS310 where the axis is dropped)."""
+    plan, chunks = change.before.plan or change.after.plan, array.shards or array.chunks
     if plan is None:
-        return _Cut(place, 0, 0, (), output.shape, chunks)
+        return [_Cut(places, (), 0, (), each.shape, chunks) for each in change.after.outputs]
     if not plan.keepdims:
         raise SplitError(
             CANNOT_EXPRESS,
@@ -305,18 +382,57 @@ def _cut(division: Division, output: NewTensor, array: zarr.Array[Any], place: A
             "split it with keepdims=1",
             parameter="keepdims",
         )
-    pieces = tuple((plan.offsets[each], plan.sizes[each]) for each in output.parts)
-    return _Cut(place, array.shape[plan.axis], plan.axis, pieces, output.shape, chunks)
+    axis, length = plan.axis, plan.input_shape[plan.axis]
+    pieces: list[list[tuple[int, int, int]]] = [[] for _ in change.after.outputs]
+    move = Move(1, length, _rows(change.before, length), _rows(change.after, length))
+    for source, start, target, _, size in pieces_of(move):
+        pieces[int(target.path)].append((int(source.path), start, size))
+    lengths = tuple(each.shape[axis] for each in change.stored)
+    return [
+        _Cut(places, lengths, axis, tuple(some), each.shape, chunks)
+        for some, each in zip(pieces, change.after.outputs, strict=True)
+    ]
+
+
+def _rows(division: Division, length: int) -> tuple[RowPlace, ...]:
+    """Return the parts of a whole, by their numbers, as columns of elements on the axis."""
+    plan = division.plan
+    return tuple(
+        RowPlace(
+            str(number),
+            0,
+            ((0, length),)
+            if plan is None
+            else tuple((plan.offsets[part], plan.sizes[part]) for part in each.parts),
+        )
+        for number, each in enumerate(division.outputs)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _NewArray:
-    """An array to write: its path in the draft, what it is made of, and what describes that."""
+    """An array to write: its path in the draft, what it is made of, and what describes that.
+
+    The path is empty where the draft is the array.
+    """
 
     name: str
     cut: _Cut
     documents: Mapping[str, bytes]
-    itemsize: int
+    like: zarr.Array[Any]
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return int(self.like.dtype.itemsize)
+
+    @property
+    def names(self) -> set[str]:
+        """The names that it has at the top of the draft."""
+        if self.name:
+            return {self.name.partition("/")[0]}
+        keys = (self.like.metadata.encode_chunk_key(each) for each in np.ndindex(*self.cut.grid))
+        return {key.partition("/")[0] for key in keys} | self.documents.keys()
 
     @property
     def chunk_bytes(self) -> int:
@@ -336,8 +452,8 @@ class ZarrWriting:
     @property
     def names(self) -> Collection[str]:
         """The names of stores in a folder, or of what is in a group."""
-        paths = {*(part.name for part in self._parts), *self._groups} - {""}
-        return {path.partition("/")[0] for path in paths} | self._groups.get("", {}).keys()
+        groups = {path.partition("/")[0] for path in self._groups if path}
+        return groups.union(self._groups.get("", {}), *(part.names for part in self._parts))
 
     @property
     def nbytes(self) -> int:
@@ -347,7 +463,7 @@ class ZarrWriting:
     @property
     def space(self) -> int:
         """The bytes of the sources' chunks; 0 where they are not local."""
-        return sum(map(_stored, {part.cut.source for part in self._parts}))
+        return sum(map(_stored, {place for part in self._parts for place in part.cut.sources}))
 
     @property
     def least_memory(self) -> int:
@@ -446,12 +562,12 @@ class _ChunkTask:
 
     def write(self, memory: int) -> int:
         """Copy chunks, or make them."""
-        source, target = self._open(memory)
+        sources, target = self._open(memory)
         for chunk in self._chunks():
             if (origin := self.cut.copied_from(chunk)) is not None:
-                target.copy(chunk, source.array, origin)
+                target.copy(chunk, sources.array(origin[0]), origin[1])
                 continue
-            elements = source.made(self.cut, chunk)
+            elements = sources.made(self.cut, chunk)
             encoded = None if elements is None else target.encode(elements)
             if encoded is not None:
                 target.save(chunk, encoded)
@@ -459,30 +575,34 @@ class _ChunkTask:
 
     def verify(self, memory: int) -> int:
         """Compare chunks that were copied, and the elements of the others (TS708)."""
-        source, target = self._open(memory)
+        sources, target = self._open(memory)
         checksum = 0
         for chunk in self._chunks():
             if (origin := self.cut.copied_from(chunk)) is not None:
-                checksum += target.compare_copy(chunk, source.array, origin)
+                checksum += target.compare_copy(chunk, sources.array(origin[0]), origin[1])
             else:
-                checksum += target.compare(chunk, source.made(self.cut, chunk))
+                checksum += target.compare(chunk, sources.made(self.cut, chunk))
         return checksum
 
     def _chunks(self) -> Iterator[tuple[int, ...]]:
         return map(self.cut.chunk, range(self.first, self.first + self.count))
 
     def _open(self, memory: int) -> tuple[_Decoded, StoredArray]:
-        source = open_array(self.cut.source, memory)
-        return _Decoded(source), open_part(self.url, self.cut.source, memory)
+        places = self.cut.sources
+        return _Decoded(places, memory), open_part(self.url, places[0], memory)
 
 
 class _Decoded:
-    """An array whose last decoded chunk is kept, as the next new one is often made of it too."""
+    """Arrays whose last decoded chunk is kept, as the next new one is often made of it too."""
 
-    def __init__(self, array: StoredArray) -> None:
-        self.array = array
-        self._chunk: tuple[int, ...] | None = None
+    def __init__(self, places: Sequence[ArrayPlace], memory: int) -> None:
+        self._places, self._memory = places, memory
+        self._chunk: tuple[int, tuple[int, ...]] | None = None
         self._elements: Array | None = None
+
+    def array(self, source: int) -> StoredArray:
+        """Return one of the arrays."""
+        return open_array(self._places[source], self._memory)
 
     def made(self, cut: _Cut, chunk: tuple[int, ...]) -> Array | None:
         """Return the elements of a new chunk; None where all that it is made of is missing.
@@ -491,22 +611,23 @@ class _Decoded:
         """
         made: Array | None = None
         before = (slice(None),) * cut.axis
-        for read, place, count in cut.spans(chunk):
-            elements = self._decode(cut.origin(chunk, read))
+        for source, read, place, count in cut.spans(chunk):
+            elements = self._decode(source, cut.origin(chunk, read))
             if elements is None:
                 continue
             if made is None:
-                made = self.array.empty(elements.dtype)
+                made = self.array(source).empty(elements.dtype)
             begin = read % cut.chunks[cut.axis]
             taken = elements[(*before, slice(begin, begin + count))]
             made[(*before, slice(place, place + count))] = taken
         return made
 
-    def _decode(self, chunk: tuple[int, ...]) -> Array | None:
-        if chunk != self._chunk:
+    def _decode(self, source: int, chunk: tuple[int, ...]) -> Array | None:
+        if (source, chunk) != self._chunk:
             self._chunk = self._elements = None  # before another one takes memory
-            stored = self.array.load(chunk)
+            array = self.array(source)
+            stored = array.load(chunk)
             if stored is not None:
-                self._elements = self.array.decode(chunk, stored)
-            self._chunk = chunk
+                self._elements = array.decode(chunk, stored)
+            self._chunk = source, chunk
         return self._elements

@@ -1,8 +1,9 @@
-"""A split of stored tensors: planned and refused as a whole before the first byte is written."""
+"""Jobs on stored tensors: planned and refused as a whole before the first byte is written."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from tensorsplit.core.errors import (
+    NOT_PARTS,
     UNREADABLE_TENSORS,
     UNWRITABLE,
     USAGE,
@@ -19,14 +21,16 @@ from tensorsplit.core.errors import (
     show_int,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.files.divisions import check_file_names, check_names
+from tensorsplit.files.divisions import change_of, check_file_names, check_names
 from tensorsplit.files.formats import (
-    Division,
     Executor,
     FileLayout,
+    Recast,
+    TensorSource,
     Writing,
     open_source,
 )
+from tensorsplit.files.merging import gather
 from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import local_path
 from tensorsplit.files.threads import LocalThreads
@@ -37,19 +41,19 @@ _TOKEN = ".tensorsplit-token"  # noqa: S105 - it opens nothing
 
 
 @dataclass(frozen=True)
-class SplitJob:
+class Job:
     """What is read, what becomes of it, and where that goes.
 
     Attributes:
-        divisions: What becomes of each stored tensor, in the order of the source.
-        unmatched: The patterns of rules that match no tensor.
+        changes: What becomes of the stored tensors, in the order of the source.
+        notes: What the caller should know of it, such as patterns that match no tensor.
         writing: How that is written.
         target: The file or folder of the result, or the URL of one.
         reads: The files that are read.
     """
 
-    divisions: Sequence[Division]
-    unmatched: Sequence[str]
+    changes: Sequence[Recast]
+    notes: Sequence[str]
     writing: Writing
     target: str
     reads: Sequence[Path]
@@ -144,14 +148,14 @@ class SplitJob:
             yield str(draft), str(draft.with_name(_TOKEN)), lambda: None
 
 
-def plan_job(
+def plan_split(
     source: str,
     target: str,
     rules: RuleSet,
     *,
     arrays: Sequence[str] = (),
     max_shard_size: int | None = None,
-) -> SplitJob:
+) -> Job:
     """Plan what rules say of a source, or of those of its tensors that `arrays` names.
 
     Raises:
@@ -159,9 +163,8 @@ def plan_job(
             TS702 for a URL that can't be written, TS705 for a source that can't be read, TS706 for
             names that collide.
     """
-    opened = open_source(source if "://" in source else str(Path(source).absolute()))
-    if local_path(target) is None and not opened.writes_urls:
-        raise SplitError(UNWRITABLE, f"{target} is a URL", "only zarr stores are written to these")
+    rules.check_ranks()
+    opened = _opened(source)
     for name in arrays:
         if name not in opened.tensors:
             known = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
@@ -171,26 +174,101 @@ def plan_job(
                 f"it holds {len(opened.tensors)}: {known}",
                 parameter="array",
             )
-    if not opened.joins and (max_shard_size is not None or rules.ranks is not None):
+    tensors, carries = opened.tensors, opened.carries(target)
+    if arrays and not carries:
+        tensors = {name: tensors[name] for name in arrays}
+    divisions, unmatched = rules.divide(tensors, arrays)
+    changes = [change_of(each) for each in divisions]
+    if not carries:
+        changes = [each for each in changes if each.is_change]
+    layout = FileLayout(rules.ranks, rules.file, rules.common, max_shard_size)
+    return _job(opened, changes, unmatched, target, layout)
+
+
+def plan_merge(
+    source: str, target: str, rules: RuleSet, *, max_shard_size: int | None = None
+) -> Job:
+    """Plan the way back: from what rules made of tensors to the tensors.
+
+    Raises:
+        SplitError: TS713 for what are not all parts of a tensor, and as `plan_split`.
+    """
+    rules, opened = _ranked(source, rules)
+    name = re.sub(r"\.(npy|npz|safetensors|zarr)$", "", target.rstrip("/")).rpartition("/")[2]
+    gathered, unmatched = gather(rules, opened.tensors.values(), name)
+    if rules.ranks is None and all(each.rule is None for each in gathered):
+        names = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
+        raise SplitError(
+            NOT_PARTS,
+            f"no name is that of a part, of {names}",
+            "name the parts in their order, or give the rules by which they were split",
+            parameter="source",
+        )
+    changes = [each.merged() for each in gathered]
+    return _job(opened, changes, unmatched, target, FileLayout(max_shard_size=max_shard_size))
+
+
+def plan_reshard(
+    source: str,
+    target: str,
+    rules: RuleSet,
+    ranks: tuple[int, int],
+    *,
+    max_shard_size: int | None = None,
+) -> Job:
+    """Plan the files of some ranks from those of others.
+
+    Raises:
+        SplitError: As `plan_merge` and `plan_split`.
+    """
+    rules, opened = _ranked(source, rules.for_ranks(ranks[0]))
+    gathered, unmatched = gather(rules, opened.tensors.values(), "")
+    after = rules.for_ranks(ranks[1])
+    changes = [each.resharded(after) for each in gathered]
+    layout = FileLayout(after.ranks, rules.file, rules.common, max_shard_size)
+    return _job(opened, changes, unmatched, target, layout)
+
+
+def _opened(source: str, layout: FileLayout | None = None) -> TensorSource:
+    return open_source(source if "://" in source else str(Path(source).absolute()), layout)
+
+
+def _ranked(source: str, rules: RuleSet) -> tuple[RuleSet, TensorSource]:
+    """Open what rules made of tensors; of ranks whose number they don't say, all that are there."""
+    if rules.is_for_ranks and rules.ranks is None:
+        folder = Path(source)
+        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        rules = rules.for_ranks(FileLayout(file=rules.file).ranks_of(names))
+    rules.check_ranks()
+    layout = FileLayout(rules.ranks, rules.file, rules.common)
+    return rules, _opened(source, layout)
+
+
+def _job(
+    opened: TensorSource,
+    changes: Sequence[Recast],
+    unmatched: Sequence[str],
+    target: str,
+    layout: FileLayout,
+) -> Job:
+    """Return the job that makes these changes."""
+    if local_path(target) is None and not opened.writes_urls:
+        raise SplitError(UNWRITABLE, f"{target} is a URL", "only zarr stores are written to these")
+    size = layout.max_shard_size
+    if not opened.joins and (size is not None or layout.ranks is not None):
         raise SplitError(
             USAGE,
             "each part of this source is a file of its own",
             "leave out --max-shard-size and rules for ranks",
             parameter="source",
         )
-    if max_shard_size is not None and max_shard_size < 1:
-        raise SplitError(USAGE, f"it is {max_shard_size}", "give bytes", parameter="max_shard_size")
-    tensors, carries = opened.tensors, opened.carries(target)
-    if arrays and not carries:
-        tensors = {name: tensors[name] for name in arrays}
-    divisions, unmatched = rules.divide(tensors, arrays)
-    if not carries:
-        divisions = [each for each in divisions if each.is_change]
-    if not divisions:
+    if size is not None and size < 1:
+        raise SplitError(USAGE, f"it is {size}", "give bytes", parameter="max_shard_size")
+    if not changes:
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
-    check_names(divisions)
-    layout = FileLayout(rules.ranks, rules.file, rules.common, max_shard_size)
-    files = [name for rank in range(rules.ranks or 0) for name in layout.files_of(rank)]
-    check_file_names([*files, rules.common] if rules.common is not None else files)
-    writing = opened.writing(divisions, target, layout)
-    return SplitJob(divisions, unmatched, writing, target, opened.reads)
+    check_names(changes)
+    files = [name for rank in range(layout.ranks or 0) for name in layout.files_of(rank)]
+    check_file_names([*files, layout.common] if layout.common is not None else files)
+    writing = opened.writing(changes, target, layout)
+    notes = [*(f"{show(pattern)} matches no tensor" for pattern in unmatched), *opened.notes]
+    return Job(changes, notes, writing, target, opened.reads)

@@ -1,0 +1,143 @@
+"""What the commands on tensors in files share: options, a run with its progress, and its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tensorsplit.cli.files import NotedPath, outputs
+from tensorsplit.cli.parsing import parse_bytes
+from tensorsplit.cli.screen import Table, note, progress_of, say, show
+from tensorsplit.core.errors import printable
+
+if TYPE_CHECKING:
+    from tensorsplit.files.formats import Recast
+    from tensorsplit.files.jobs import Job
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MOST_PARTS = 8
+
+_OPTIONS = (
+    click.option(
+        "--max-shard-size",
+        metavar="SIZE",
+        help="Divide files of which the tensors take more, such as 5GB.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Print the plan, and write nothing."),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        default="256MiB",
+        show_default=True,
+        help="The most memory that a process takes, such as 1GiB.",
+    ),
+    click.option("--workers", type=int, metavar="N", help="Use N processes, as a Dask cluster."),
+    click.option("--scheduler", metavar="ADDRESS", help="Use a Dask cluster, by its scheduler."),
+    click.option("--verify", is_flag=True, help="Read everything back, and compare it."),
+    click.option("--overwrite", is_flag=True, help="Replace OUT if it is there."),
+)
+
+target_option = click.option(
+    "-o", "--output", "target", metavar="OUT", help="What is written: see above."
+)
+
+rules_option = click.option(
+    "--rules",
+    type=NotedPath("file", "reads"),
+    help="A TOML file that says which tensors of a checkpoint become what.",
+)
+
+
+def job_options(function: _Function) -> _Function:
+    """Add the options that `run_job` takes, and that for the size of files."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def parse_size(word: str | None) -> int | None:
+    """Read a size that may not be given."""
+    return None if word is None else parse_bytes(word)
+
+
+def checked_target(target: str | None, dry_run: bool) -> str:
+    """Return where the result goes; TS703 for none, which only a dry run needs."""
+    if target == "" or (target is None and not dry_run):
+        raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
+    return target or ""
+
+
+def run_job(
+    job: Job,
+    doing: str,
+    *,
+    dry_run: bool,
+    memory: str,
+    workers: int | None,
+    scheduler: str | None,
+    verify: bool,
+    overwrite: bool,
+) -> None:
+    """Run a job, or print its plan."""
+    note(*job.notes)
+    if dry_run:
+        _show_plan(job)
+        return
+    total = job.nbytes * (2 if verify else 1)
+    with (
+        job.executor(parse_bytes(memory), workers=workers, scheduler=scheduler) as executor,
+        progress_of(doing, total, in_bytes=True) as progress,
+    ):
+        checksum = job.run(
+            executor, outputs(), overwrite=overwrite, verify=verify, progress=progress
+        )
+    if verify:
+        made = sum(len(each.after.outputs) for each in job.changes)
+        say(
+            f"verified: {job.nbytes:,} bytes of {made:,} tensors were read back and equal the"
+            f" source's; sum of CRC-32 {checksum:08x}"
+        )
+
+
+def _show_plan(job: Job) -> None:
+    """Print the plan as a table: what changes, and in one line what is carried over."""
+    rows = []
+    kept = [each for each in job.changes if not each.is_change]
+    for each in job.changes:
+        if each.is_change:
+            whole = each.before.tensor
+            rows.append((_stored(each), _shape(whole.shape), _parts(each), f"{whole.nbytes:,}"))
+    if kept:
+        size = sum(each.after.tensor.nbytes for each in kept)
+        rows.append((f"{len(kept)} more", "", "carried over", f"{size:,}"))
+    show(Table(rows, ("tensor", "shape", "parts", "bytes")))
+
+
+def _stored(change: Recast) -> str:
+    """Return what is stored: the whole, or of its parts the names."""
+    if change.before.plan is None:
+        return printable(change.before.tensor.name)
+    return _cells([f"{each.name} {_shape(each.shape)}" for each in change.before.outputs])
+
+
+def _parts(change: Recast) -> str:
+    """Return the new tensors with their shapes; of many, the first and the last."""
+    outputs = change.after.outputs
+    last = outputs[-1]
+    if last.rank is not None:
+        return printable(f"{last.name} {_shape(last.shape)}, {last.rank + 1} ranks")
+    return _cells([f"{each.name} {_shape(each.shape)}" for each in outputs])
+
+
+def _cells(names: Sequence[str]) -> str:
+    cells = list(map(printable, names))
+    if len(cells) > _MOST_PARTS:
+        cells[_MOST_PARTS - 1 : -1] = [f"({len(cells) - _MOST_PARTS} more)"]
+    return "\n".join(cells)
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"

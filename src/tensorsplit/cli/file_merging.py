@@ -1,0 +1,113 @@
+"""``tensorsplit merge`` and ``tensorsplit reshard``: the way back from a split in files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tensorsplit.cli.file_jobs import (
+    checked_target,
+    job_options,
+    parse_size,
+    rules_option,
+    run_job,
+    target_option,
+)
+from tensorsplit.cli.files import NotedPath, WritingCommand
+from tensorsplit.cli.screen import examples
+
+
+@click.command(
+    cls=WritingCommand,
+    epilog=examples(
+        "merge parts -o qkv.npy --axis 1 --names q,k,v",
+        "merge years -o cube.npy --verify",
+        "merge ranks -o model.safetensors --rules rules.toml --verify",
+    ),
+)
+@click.argument("source", type=NotedPath("source", "reads"))
+@target_option
+@click.option("--axis", type=int, help="The axis on which parts lie side by side; by default 0.")
+@click.option(
+    "--names",
+    metavar="NAME,NAME",
+    help="The names of the parts in their order; by default they are numbered.",
+)
+@rules_option
+@click.option("--ranks", type=int, metavar="N", help="How many ranks there are.")
+@job_options
+def merge(
+    *,
+    source: str,
+    target: str | None,
+    axis: int | None,
+    names: str | None,
+    rules: str | None,
+    ranks: int | None,
+    max_shard_size: str | None,
+    dry_run: bool,
+    **running: Any,
+) -> None:
+    """Merge what split made of tensors in files: its exact inverse, in bounded memory.
+
+    SOURCE is what split wrote: a folder of .npy, an .npz, a .safetensors or a folder of these with
+    an index or for ranks, a zarr group or a folder of zarr arrays. OUT is of the same kind; one
+    array may be an .npy or a .zarr, and the tensors of ranks a .safetensors. What no rule names is
+    carried over; what ranks share has to be equal, bit for bit. OUT is whole or not there.
+    """
+    from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.jobs import plan_merge
+    from tensorsplit.files.rule_files import chosen_rules
+
+    parts = None if names is None else names.split(",")
+    job = plan_merge(
+        source,
+        checked_target(target, dry_run),
+        chosen_rules(rules, SplitOperands(axis), parts, ranks),
+        max_shard_size=parse_size(max_shard_size),
+    )
+    run_job(job, "merging", dry_run=dry_run, **running)
+
+
+@click.command(
+    cls=WritingCommand,
+    epilog=examples("reshard ranks8 -o ranks2 --from 8 --to 2 --rules rules.toml"),
+)
+@click.argument("source", type=NotedPath("source", "reads"))
+@target_option
+@click.option("--from", "before", type=int, metavar="N", required=True, help="Ranks of SOURCE.")
+@click.option("--to", "after", type=int, metavar="M", required=True, help="Ranks of OUT.")
+@rules_option
+@job_options
+def reshard(
+    *,
+    source: str,
+    target: str | None,
+    before: int,
+    after: int,
+    rules: str | None,
+    max_shard_size: str | None,
+    dry_run: bool,
+    **running: Any,
+) -> None:
+    """Write the files of M ranks from those of N, in one pass.
+
+    SOURCE is the folder of the ranks' files, as split wrote them, and OUT a new one. Every rule
+    that divides tensors among ranks holds for both numbers, whatever ranks it says. No whole tensor
+    is in memory or on the disk between. OUT is whole or not there.
+    """
+    from tensorsplit.files.divisions import SplitOperands
+    from tensorsplit.files.jobs import plan_reshard
+    from tensorsplit.files.rule_files import chosen_rules
+
+    if rules is None:
+        raise click.UsageError("there are no --rules; say which tensors are divided, and how")
+    job = plan_reshard(
+        source,
+        checked_target(target, dry_run),
+        chosen_rules(rules, SplitOperands(), None),
+        (before, after),
+        max_shard_size=parse_size(max_shard_size),
+    )
+    run_job(job, "resharding", dry_run=dry_run, **running)

@@ -1,0 +1,231 @@
+"""Which stored tensors are parts of a whole: rules, read the other way round.
+
+The names and shapes of the parts give a whole; its rule divides that as it would to split it, and
+what is stored has to be what comes of it. So no length, name or rank is decided a second time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
+from tensorsplit.files.divisions import (
+    RenameRule,
+    Rule,
+    ShardRule,
+    SplitRule,
+    carried,
+    fill,
+    located,
+)
+from tensorsplit.files.formats import Division, Recast, StoredTensor
+from tensorsplit.files.rule_files import PatternRule, RuleSet
+
+_NUMBERED = re.compile(r"(.*)\.([0-9]+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A whole that is stored in parts.
+
+    Attributes:
+        division: The whole, as its rule divides it.
+        before: The same as it is stored, with an output for each stored tensor.
+        stored: The stored tensors.
+        rule: The number of its rule; None for a tensor that no rule names.
+    """
+
+    division: Division
+    before: Division
+    stored: tuple[StoredTensor, ...]
+    rule: int | None
+
+    def merged(self) -> Recast:
+        """Return the change of the parts into the whole."""
+        whole = self.division.tensor
+        return Recast(self.before, self.stored, carried(whole, whole.name))
+
+    def resharded(self, rules: RuleSet) -> Recast:
+        """Return the change of the parts into those that the same rules make for other ranks.
+
+        Raises:
+            SplitError: TS303 where these can't divide the whole.
+        """
+        after, whole = self.division, self.division.tensor
+        rule = None if self.rule is None else rules.rules[self.rule]
+        if rule is not None and isinstance(rule.rule, ShardRule):
+            with located(whole.name):
+                after = rule.rule.divide(whole, rule.matched(whole.name) or [])
+        return Recast(self.before, self.stored, after)
+
+
+def gather(
+    rules: RuleSet, tensors: Iterable[StoredTensor], default: str
+) -> tuple[list[Gathered], list[str]]:
+    """Return the wholes that stored tensors are parts of, and the patterns that match none.
+
+    Args:
+        rules: The rules by which they were split; without lengths, these are as they are found.
+        tensors: The parts, and what no rule names.
+        default: What a whole is called where the names of its parts don't say it.
+
+    Raises:
+        SplitError: TS713 for parts that are missing, or not what the rule makes of the whole; TS703
+            for names that say nothing of the whole, or that two rules give.
+    """
+    wholes: dict[tuple[int | None, str], list[StoredTensor]] = {}
+    unmatched = dict.fromkeys(each.pattern for each in rules.rules)
+    for tensor in tensors:
+        found = [
+            (number, whole)
+            for number, rule in enumerate(rules.rules)
+            for whole in _wholes(rule, tensor, default)
+        ]
+        if len(found) > 1:
+            raise SplitError(
+                USAGE,
+                f"the tensor {short_name(tensor.name)} could be a part of two, by the rules for"
+                f" {' and '.join(show(rules.rules[each].pattern) for each, _ in found[:2])}",
+                "let one rule give each name",
+                parameter="rules",
+            )
+        key: tuple[int | None, str] = found[0] if found else (None, tensor.name)
+        if key[0] is not None:
+            unmatched.pop(rules.rules[key[0]].pattern, None)
+        wholes.setdefault(key, []).append(tensor)
+    gathered = [_gathered(rules, number, whole, parts) for (number, whole), parts in wholes.items()]
+    return gathered, list(unmatched)
+
+
+def _wholes(rule: PatternRule, tensor: StoredTensor, default: str) -> Iterator[str]:
+    """Yield the names of the tensors of which a rule makes one that is called so."""
+    for new in _new_names(rule.rule, rule.pattern, tensor.name):
+        stars = PatternRule(new, RenameRule("")).matched(tensor.name)
+        if stars is None:
+            continue
+        whole = rule.pattern
+        if "*" in whole:
+            if "*" in new:
+                whole = fill(whole, stars)
+            elif whole == "*":
+                whole = default
+            else:
+                raise SplitError(
+                    USAGE,
+                    f"the name {show(new)} does not say what the * of {show(whole)} stands for",
+                    "use each * of the pattern in the names",
+                    parameter="rules",
+                )
+        matched = rule.matched(whole)
+        if matched is not None and fill(new, matched) == tensor.name:
+            yield whole
+
+
+def _new_names(rule: Rule, pattern: str, name: str) -> Sequence[str]:
+    """Return the names that a rule gives to parts, of which one may be as given."""
+    if not isinstance(rule, SplitRule):
+        return [pattern if rule.name == "*" else rule.name]
+    if rule.names is not None:
+        return rule.names
+    numbered = _NUMBERED.fullmatch(name)
+    return [] if numbered is None else [f"{pattern}.{numbered[2]}"]
+
+
+def _gathered(
+    rules: RuleSet, number: int | None, name: str, parts: Sequence[StoredTensor]
+) -> Gathered:
+    """Return a whole, divided as it is stored (TS713)."""
+    rule = None if number is None else rules.rules[number]
+    if other := next((p for p in parts if p.element_type != parts[0].element_type), None):
+        raise _refusal(
+            name,
+            f"{short_name(parts[0].name)} is of {parts[0].element_type}, and"
+            f" {short_name(other.name)} of {other.element_type}",
+        )
+    if rule is None or isinstance(rule.rule, RenameRule):
+        division = carried(replace(parts[0], name=name, rank=None), parts[0].name)
+    else:
+        with located(name):
+            division = _divided(rule.rule, name, rule.matched(name) or [], parts)
+    held = defaultdict[tuple[str, int | None], list[StoredTensor]](list)
+    is_sharded = division.outputs[0].rank is not None
+    for part in parts:
+        held[part.name, part.rank if is_sharded else None].append(part)
+    outputs, stored = [], []
+    for output in division.outputs:
+        copies = held.pop((output.name, output.rank), [])
+        if not copies:
+            of_rank = "" if output.rank is None else f" of rank {output.rank}"
+            raise _refusal(name, f"there is no {short_name(output.name)}{of_rank}")
+        for copy in copies:
+            if copy.shape != output.shape:
+                raise _refusal(
+                    name,
+                    f"{short_name(copy.name)} is of shape {show(copy.shape)}, and the rule makes"
+                    f" {show(output.shape)} of it",
+                )
+            outputs.append(replace(output, rank=copy.rank))
+            stored.append(copy)
+    if held:
+        left, rank = next(iter(held))
+        of_rank = "" if rank is None else f" of rank {rank}"
+        raise _refusal(name, f"the rule makes no {short_name(left)}{of_rank}")
+    before = replace(division, outputs=tuple(outputs))
+    return Gathered(division, before, tuple(stored), number)
+
+
+def _divided(
+    rule: SplitRule | ShardRule, name: str, matched: Sequence[str], parts: Sequence[StoredTensor]
+) -> Division:
+    """Return what a rule makes of the whole whose parts these are."""
+    if isinstance(rule, ShardRule):
+        by_rank = {each.rank: each for each in parts}
+        if lost := [rank for rank in range(rule.ranks) if rank not in by_rank]:
+            raise _refusal(name, f"there is no {short_name(parts[0].name)} of rank {lost[0]}")
+        whole = _joined(name, [by_rank[rank] for rank in range(rule.ranks)], rule.axis)
+        return rule.divide(whole, matched)
+    named = {each.name: each for each in parts}
+    if rule.names is None:
+        order = sorted(named, key=lambda each: int(each.rpartition(".")[2]))
+    else:
+        order = [new for new in (fill(each, matched) for each in rule.names) if new in named]
+    axis = rule.operands.axis or 0
+    whole = _joined(name, [named[each] for each in order], axis)
+    lengths = [named[each].shape[axis] for each in order]
+    return rule.for_parts(lengths).divide(whole, matched if rule.names is not None else [name])
+
+
+def _joined(name: str, parts: Sequence[StoredTensor], axis: int) -> StoredTensor:
+    """Return the tensor that parts give side by side (TS713)."""
+    shape = parts[0].shape
+    if not -len(shape) <= axis < len(shape):
+        problem = f"{short_name(parts[0].name)} of shape {show(shape)} has no axis {axis}"
+        raise _refusal(name, problem)
+    axis %= len(shape)
+    for each in parts:
+        if (*each.shape[:axis], *each.shape[axis + 1 :]) != (*shape[:axis], *shape[axis + 1 :]):
+            raise _refusal(
+                name,
+                f"{short_name(parts[0].name)} is of shape {show(shape)}, and"
+                f" {short_name(each.name)} of {show(each.shape)}: they differ on other axes than"
+                f" {axis}",
+            )
+    length = sum(each.shape[axis] for each in parts)
+    return StoredTensor(
+        name,
+        (*shape[:axis], length, *shape[axis + 1 :]),
+        parts[0].element_type,
+        sum(each.nbytes for each in parts),
+    )
+
+
+def _refusal(name: str, problem: str) -> SplitError:
+    return SplitError(
+        NOT_PARTS,
+        f"tensor {short_name(name)}: {problem}",
+        "give all parts, and the rules by which they were split",
+        parameter="source",
+    )
