@@ -33,6 +33,8 @@ SIGNATURES: dict[str, str] = {
     ),
     "plan": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
     "infer": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
+    "join": "(parts, *, axis=0, keepdims=1, like=None, copy=None, out=None)",
+    "PreparedSplit.join": "(self, parts, *, like=None, copy=None, out=None)",
     "diff": "(before, after)",
     "run": "(model, inputs, *, engine='auto', memory=None, timeout=None)",
     "session": ("(model, *, engine='auto', lower=False, isolate=None, memory=None, timeout=None)"),
@@ -46,7 +48,7 @@ SIGNATURES: dict[str, str] = {
 """The parameters of each function, by the names of the standards."""
 
 NAMES = {
-    *("split", "split_to_sequence", "variadic_split", "openvino", "files", "plan", "infer"),
+    *("split", "split_to_sequence", "variadic_split", "openvino", "files", "plan", "infer", "join"),
     *(
         "operators",
         "diff",
@@ -206,7 +208,18 @@ def test_the_version_is_that_of_the_package() -> None:
 
 EXAMPLES = [
     *("split", "split_to_sequence", "variadic_split", "openvino.split", "files.split", "plan"),
-    *("infer", "diff", "check", "infer_shapes", "convert", "lower", "run", "session"),
+    *(
+        "PreparedSplit.join",
+        "join",
+        "infer",
+        "diff",
+        "check",
+        "infer_shapes",
+        "convert",
+        "lower",
+        "run",
+        "session",
+    ),
     *("BufferPool", "SplitError"),
 ]
 """What has an example in its docstring."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tensorsplit import files, native, openvino
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
+    from tensorsplit.arrays.joining import join
     from tensorsplit.arrays.pool import BufferPool
     from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
     from tensorsplit.core.differences import OperatorDiff, diff
@@ -50,6 +51,7 @@ __all__ = [
     "files",
     "infer",
     "infer_shapes",
+    "join",
     "lower",
     "native",
     "openvino",
@@ -79,6 +81,7 @@ _MODULES = {
     "diff": "core.differences",
     "infer": "arrays.prepared",
     "infer_shapes": "model.infer.filling",
+    "join": "arrays.joining",
     "lower": "model.lower",
     "operators": "core.records",
     "plan": "arrays.prepared",

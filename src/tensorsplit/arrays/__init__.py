@@ -57,6 +57,24 @@ class ArrayLibrary(Protocol):
     def copies_into(self, array: Any, plan: SplitPlan, out: Any) -> list[Any]:
         """Copy the parts into buffers, which may be anything that a caller gave (TS401...)."""
 
+    def kind(self, array: Any) -> tuple[Any, ...]:
+        """Return what the parts of an array have in common: the element type, and the device.
+
+        None stands for what is not known while the library traces.
+        """
+
+    def joined_view(self, parts: list[Any], plan: SplitPlan) -> Any:
+        """Return the array whose views the parts are, in order, without a copy; else None."""
+
+    def joined(self, parts: list[Any], plan: SplitPlan) -> Any:
+        """Return one or more parts, which fit the plan, as one new array."""
+
+    def joined_in_pool(self, parts: list[Any], plan: SplitPlan, pool: BufferPool) -> Any:
+        """Return the parts as one array in the memory of a pool."""
+
+    def joined_into(self, parts: list[Any], plan: SplitPlan, out: Any) -> Any:
+        """Copy the parts into a buffer, which may be anything that a caller gave (TS402...)."""
+
 
 _FILES = {
     "numpy": "numpy",

@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import check_buffers, refuse_out
+from tensorsplit.arrays.buffers import (
+    check_buffer,
+    check_buffers,
+    no_view,
+    refuse_out,
+    refuse_to_write,
+)
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape, as_index
 from tensorsplit.core.errors import NOT_AN_ARRAY, OUT_OVERLAP, OUT_READ_ONLY, OUT_TYPE, SplitError
@@ -22,6 +28,8 @@ Array: TypeAlias = Any
 
 unknown = "give an array of a known shape"
 pooled = refuse_out
+joined_in_pool = refuse_to_write
+joined_view = no_view
 
 
 def is_array(value: object) -> bool:
@@ -77,7 +85,12 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
     """Return the parts, as the library slices."""
-    return [array[index if index[-1] is ... else (*index, ...)] for index in plan.indices]
+    return [array[index] for index in _indices(plan)]
+
+
+def _indices(plan: SplitPlan) -> list[Any]:
+    """Return the index of each part, with the Ellipsis that the standard wants."""
+    return [index if index[-1] is ... else (*index, ...) for index in plan.indices]
 
 
 def copies(array: Array, plan: SplitPlan) -> list[Array]:
@@ -95,7 +108,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
     check_buffers(_memory(array), plan, list(map(_memory, out)) if type(out) is list else out)
     parts = views(array, plan)
     for number, (buffer, part) in enumerate(zip(out, parts, strict=True)):
-        _check_writable(number, buffer, part)
+        _check_writable(f"buffer {number}", buffer, part)
     for buffer, part in zip(out, parts, strict=True):
         buffer[...] = part
     buffers: list[Array] = out
@@ -105,27 +118,61 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
 def _check_alike(array: Array, out: Any) -> None:
     """Refuse buffers of another library, element type or device than the data (TS403)."""
     for number, buffer in enumerate(out if type(out) is list else ()):
-        library = type(buffer).__module__.partition(".")[0]
-        if not is_array(buffer) or _namespace(buffer) != _namespace(array):
-            problem = f"is of type {type(buffer).__name__}, of {library}"
-            fix = "give arrays of the library of the data"
-        elif buffer.dtype != array.dtype:
-            problem, fix = f"has type {buffer.dtype}", f"the data has {array.dtype}"
-        elif buffer.device != array.device:
-            problem, fix = f"is on {buffer.device}", f"the data is on {array.device}"
-        else:
-            continue
-        raise SplitError(OUT_TYPE, f"buffer {number} {problem}", fix)
+        _check_buffer_alike(f"buffer {number}", buffer, array)
 
 
-def _check_writable(number: int, buffer: Array, part: Array) -> None:
+def _check_buffer_alike(name: str, buffer: Array, array: Array) -> None:
+    library = type(buffer).__module__.partition(".")[0]
+    if not is_array(buffer) or _namespace(buffer) != _namespace(array):
+        problem = f"is of type {type(buffer).__name__}, of {library}"
+        fix = "give arrays of the library of the data"
+    elif buffer.dtype != array.dtype:
+        problem, fix = f"has type {buffer.dtype}", f"the data has {array.dtype}"
+    elif buffer.device != array.device:
+        problem, fix = f"is on {buffer.device}", f"the data is on {array.device}"
+    else:
+        return
+    raise SplitError(OUT_TYPE, f"{name} {problem}", fix)
+
+
+def _check_writable(name: str, buffer: Array, part: Array) -> None:
     """Write nothing to a buffer, which must be possible (TS404)."""
     nothing = slice(0, 0) if part.ndim else ...
     try:
         buffer[nothing, ...] = part[nothing, ...]
     except Exception as error:
-        problem = f"buffer {number} can't be written: {type(error).__name__}"
+        problem = f"{name} can't be written: {type(error).__name__}"
         raise SplitError(OUT_READ_ONLY, problem, "give writable buffers") from error
+
+
+def kind(array: Array) -> tuple[Any, ...]:
+    """Return the element type and the device."""
+    return array.dtype, array.device
+
+
+def joined(parts: list[Array], plan: SplitPlan) -> Array:
+    """Return the parts as one new array on the same device."""
+    library = _namespace(parts[0])
+    if not plan.keepdims:
+        return library.stack(parts, axis=plan.axis)
+    concat = library.concat if hasattr(library, "concat") else library.concatenate  # CuPy before 14
+    return concat(parts, axis=plan.axis)
+
+
+def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
+    """Return the buffer, with the parts written to it.
+
+    One that doesn't fit is refused before any byte is written (TS402 to TS405).
+    """
+    name = "the buffer"
+    for part in parts:
+        _check_buffer_alike(name, out, part)
+    check_buffer(list(map(_memory, parts)), plan, _memory(out))
+    for part, index in zip(parts, _indices(plan), strict=True):
+        _check_writable(name, out[index], part)
+    for part, index in zip(parts, _indices(plan), strict=True):
+        out[index] = part
+    return out
 
 
 class _Addresses:

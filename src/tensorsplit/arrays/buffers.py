@@ -63,21 +63,40 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
             )
         buffer = np.ndarray.view(given, np.ndarray)
         buffers.append(buffer)
+        name = f"buffer {number}"
         if buffer.shape != shape:
-            raise SplitError(
-                OUT_SHAPE, f"buffer {number} has shape {buffer.shape}", f"its part has {shape}"
-            )
-        if buffer.dtype != array.dtype:
-            raise SplitError(
-                OUT_TYPE, f"buffer {number} has type {buffer.dtype}", f"the data has {array.dtype}"
-            )
-        if not buffer.flags.writeable:
-            raise SplitError(
-                OUT_READ_ONLY, f"buffer {number} is read-only", "give writable buffers"
-            )
-        _check_overlap(f"buffer {number}", buffer, array)
+            raise SplitError(OUT_SHAPE, f"{name} has shape {buffer.shape}", f"its part has {shape}")
+        _check_writable(name, buffer, array.dtype)
+        _check_overlap(name, buffer, array, "the data")
     _check_disjoint(buffers)
     return buffers
+
+
+def check_buffer(parts: Sequence[Array], plan: SplitPlan, out: object) -> Array:
+    """Return the buffer that parts are joined in as a plain array.
+
+    One that they can't be written to is refused (TS402 to TS405).
+    """
+    if any(map(is_masked_array, (out, *parts))):
+        problem = "the buffer or a part is a masked array"
+        raise SplitError(OUT_TYPE, problem, "a mask can't be written to `out`")
+    if not isinstance(out, np.ndarray):
+        raise SplitError(OUT_TYPE, f"it is of type {type(out).__name__}", "give one NumPy array")
+    buffer = np.ndarray.view(out, np.ndarray)
+    if buffer.shape != plan.input_shape:
+        problem = f"the buffer has shape {buffer.shape}"
+        raise SplitError(OUT_SHAPE, problem, f"the whole has {plan.input_shape}")
+    _check_writable("the buffer", buffer, parts[0].dtype if parts else buffer.dtype)
+    for number, part in enumerate(parts):
+        _check_overlap("the buffer", buffer, part, f"part {number}")
+    return buffer
+
+
+def _check_writable(name: str, buffer: Array, dtype: np.dtype[Any]) -> None:
+    if buffer.dtype != dtype:
+        raise SplitError(OUT_TYPE, f"{name} has type {buffer.dtype}", f"the data has {dtype}")
+    if not buffer.flags.writeable:
+        raise SplitError(OUT_READ_ONLY, f"{name} is read-only", "give writable buffers")
 
 
 def refuse_out(array: Any, _plan: SplitPlan, _out: object) -> Any:
@@ -86,9 +105,43 @@ def refuse_out(array: Any, _plan: SplitPlan, _out: object) -> Any:
     name = f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
     raise SplitError(
         OUT_READ_ONLY,
-        f"parts of {name} can't be written to buffers",
-        "leave it out; `copy=True` makes parts that share nothing with the data",
+        f"{name} can't be written to buffers",
+        "leave it out; `copy=True` makes arrays that share nothing with the data",
     )
+
+
+def no_view(_parts: Any, _plan: SplitPlan) -> None:
+    """Return None: the library has no views."""
+
+
+def refuse_to_write(parts: Any, plan: SplitPlan, out: object) -> Any:
+    """Refuse any `out` for parts of a library whose arrays can't be written to (TS404)."""
+    return refuse_out(parts[0], plan, out)
+
+
+def strides_of_whole(
+    plan: SplitPlan, strides: Sequence[tuple[int, ...]], places: Sequence[int]
+) -> tuple[int, tuple[int, ...]] | None:
+    """Return which part begins the array that the parts make up where they lie, and its strides.
+
+    The parts have these strides and begin at these places, in the same unit. None if they are not
+    the parts of one array in order.
+    """
+    is_empty = 0 in plan.input_shape
+    filled = [0] if is_empty else [number for number, size in enumerate(plan.sizes) if size]
+    first, axis = filled[0], plan.axis
+    around = strides[first]
+    if any(strides[number] != around for number in filled):
+        return None
+    if plan.keepdims:
+        step = around[axis]
+    else:
+        step = places[1] - places[0] if len(places) > 1 else 1
+        around = (*around[:axis], step, *around[axis:])
+    offsets = plan.offsets
+    if any(places[number] - places[first] != offsets[number] * step for number in filled):
+        return None
+    return first, around
 
 
 def is_masked_array(value: object) -> bool:
@@ -96,10 +149,10 @@ def is_masked_array(value: object) -> bool:
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
-def _check_overlap(name: str, buffer: Array, array: Array) -> None:
+def _check_overlap(name: str, buffer: Array, array: Array, what: str) -> None:
     overlaps_itself = _may_overlap_itself(buffer)
     if overlaps_itself or _share(buffer, array):
-        problem = f"{name} shares memory with {'itself' if overlaps_itself else 'the data'}"
+        problem = f"{name} shares memory with {'itself' if overlaps_itself else what}"
         raise SplitError(OUT_OVERLAP, problem, "give buffers of their own")
 
 

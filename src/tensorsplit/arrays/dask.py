@@ -6,9 +6,10 @@ import math
 from typing import Any, TypeAlias
 
 from dask.array import Array as DaskArray
+from dask.array import concatenate, stack
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.arrays.buffers import refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
@@ -18,6 +19,8 @@ Array: TypeAlias = Any
 element_type = numpy_arrays.element_type
 unknown = "call its `compute_chunk_sizes()` first"
 pooled = copies_into = refuse_out
+joined_in_pool = joined_into = refuse_to_write
+kind = numpy_arrays.kind
 
 
 def is_array(value: object) -> bool:
@@ -52,3 +55,14 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
 
 def _copy(block: Any) -> Any:
     return block.copy()
+
+
+def joined_view(parts: list[Array], plan: SplitPlan) -> Array:
+    """Return the parts as one lazy array; their chunks stay as they are."""
+    join = concatenate if plan.keepdims else stack
+    return join(parts, axis=plan.axis, allow_unknown_chunksizes=True)
+
+
+def joined(parts: list[Array], plan: SplitPlan) -> Array:
+    """Return the parts as one lazy array, whose chunks will share no memory with theirs."""
+    return joined_view(parts, plan).map_blocks(_copy, dtype=parts[0].dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
 from jax import lax
 
-from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import OPERAND_TYPE, SplitError
@@ -17,6 +18,8 @@ Array: TypeAlias = Any
 
 unknown = "export with constraints that settle it, such as 'b >= 2' or 'mod(b, 3) == 0'"
 pooled = copies_into = refuse_out
+joined_in_pool = joined_into = refuse_to_write
+joined_view = no_view
 
 
 def is_array(value: object) -> bool:
@@ -64,3 +67,47 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
 
 
 copies = views
+
+
+def kind(array: Array) -> tuple[Any, ...]:
+    """Return the element type, and the devices but for what is traced."""
+    is_traced = isinstance(array, jax.core.Tracer)
+    devices = None if is_traced else ", ".join(sorted(map(str, array.devices())))
+    return array.dtype, devices
+
+
+def joined(parts: list[Array], plan: SplitPlan) -> Array:
+    """Return the parts as one array."""
+    if not plan.keepdims:
+        parts = [lax.expand_dims(part, (plan.axis,)) for part in parts]
+    return _concatenated(tuple(parts), plan.axis)
+
+
+def _concatenated(parts: tuple[Array, ...], axis: int) -> Array:
+    """Concatenate what XLA's concatenation changes or dies of as elements of another type.
+
+    Measured with jaxlib 0.10.2 on the CPU: it ends the process for int2 and uint2, and replaces
+    some NaNs of bfloat16, float8_e5m2, float8_e4m3 and float8_e3m4.
+    """
+    dtype = parts[0].dtype
+    if dtype.name in ("int2", "uint2"):
+        wider = [lax.convert_element_type(part, "int8") for part in parts]
+        return lax.convert_element_type(lax.concatenate(wider, axis), dtype)
+    if dtype.name.startswith(("bfloat16", "float8")):
+        return _concatenated_bits(parts, axis)
+    return lax.concatenate(parts, axis)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _concatenated_bits(parts: tuple[Array, ...], axis: int) -> Array:
+    """Concatenate floats as integers; bits have no derivative, which is that of concatenating."""
+    dtype = parts[0].dtype
+    bits = [lax.bitcast_convert_type(part, f"uint{8 * dtype.itemsize}") for part in parts]
+    return lax.bitcast_convert_type(lax.concatenate(bits, axis), dtype)
+
+
+def _derivative(axis: int, parts: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Array]:
+    return _concatenated_bits(parts[0], axis), lax.concatenate(tangents[0], axis)
+
+
+_concatenated_bits.defjvp(_derivative)

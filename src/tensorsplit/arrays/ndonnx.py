@@ -11,10 +11,11 @@ import spox
 from spox.opset.ai.onnx import v18
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape, as_shape
-from tensorsplit.core.emit import emit_split
+from tensorsplit.core.emit import check_concat, emit_split
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
+from tensorsplit.core.plan import SplitPlan
 
 Array: TypeAlias = Any
 
@@ -22,6 +23,9 @@ unknown: str | None = None
 """A node decides when it runs."""
 
 pooled = copies_into = refuse_out
+joined_in_pool = joined_into = refuse_to_write
+joined_view = no_view
+_OPSET = 18
 
 
 def is_array(value: object) -> bool:
@@ -79,7 +83,8 @@ def views(array: Array, plan: Any) -> list[Array]:
     """Return the outputs of one equal node Split (TS310); a dropped axis is squeezed out."""
     if not plan.sizes:
         return []
-    attributes, lengths = emit_split(plan.intent, 18, plan.input_shape[plan.axis])
+    dim = plan.input_shape[plan.axis]
+    attributes, lengths = emit_split(plan.intent, _OPSET, dim, element_type(array))
     given = None if lengths is None else v18.const(np.array(lengths, np.int64))
     parts: Iterable[Any] = v18.split(_variable(array), given, axis=plan.axis, **attributes)
     if not plan.keepdims:
@@ -91,3 +96,19 @@ def views(array: Array, plan: Any) -> list[Array]:
 
 
 copies = views
+
+
+def kind(array: Array) -> tuple[Any, ...]:
+    """Return the element type."""
+    return (_variable(array).type.dtype,)
+
+
+def joined(parts: list[Array], plan: SplitPlan) -> Array:
+    """Return the output of one node Concat (TS310); a node Unsqueeze gives a dropped axis back."""
+    check_concat(_OPSET, element_type(parts[0]), plan.operator)
+    inputs = list(map(_variable, parts))
+    if not plan.keepdims:
+        axes = v18.const(np.array([plan.axis], np.int64))
+        inputs = [v18.unsqueeze(each, axes) for each in inputs]
+    whole = v18.concat(inputs, axis=plan.axis)
+    return sys.modules["ndonnx"].asarray(whole) if _is_ndonnx(parts[0]) else whole

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from tensorsplit import native
-from tensorsplit.arrays.buffers import check_buffers, is_masked_array
+from tensorsplit.arrays.buffers import (
+    check_buffer,
+    check_buffers,
+    is_masked_array,
+    strides_of_whole,
+)
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.errors import OPERAND_VALUE, TOO_MANY_PARTS, SplitError
 from tensorsplit.core.plan import SplitPlan
@@ -172,3 +179,101 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
             buffer[...] = plain[index]
     parts: list[Array] = out
     return parts
+
+
+def kind(array: Array) -> tuple[Any, ...]:
+    """Return the element type, with its byte order."""
+    return (array.dtype,)
+
+
+_PLAIN = frozenset({np.ndarray, np.memmap})
+"""The types of arrays that are their elements and nothing else."""
+
+
+def joined_view(parts: list[Array], plan: SplitPlan) -> Array | None:
+    """Return the array whose views the parts are, in order; None if they are not.
+
+    None too for arrays of types of their own, which may hold more than elements.
+    """
+    bases = [part.base for part in parts if part.size]  # the memory of the others doesn't matter
+    if any(base is None or base is not bases[0] for base in bases) and len(parts) > 1:
+        return None
+    if not _PLAIN.issuperset(map(type, parts)):
+        return None
+    found = strides_of_whole(
+        plan, [part.strides for part in parts], [part.ctypes.data for part in parts]
+    )
+    if found is None:
+        return None
+    first, strides = found
+    writable = all(part.flags.writeable for part in parts)
+    if writable and strides[plan.axis] == 0 and plan.input_shape[plan.axis] > 1:
+        return None  # the same elements, again and again
+    return _as_whole(parts[first], plan.input_shape, strides, writable)
+
+
+def _as_whole(
+    part: Array, shape: tuple[int, ...], strides: tuple[int, ...], writable: bool
+) -> Array | None:
+    """Return the array that begins where a part does; None if NumPy can't make it."""
+    dtype = part.dtype
+    plain = part if dtype.hasobject else part.view((np.void, dtype.itemsize))
+    with suppress(TypeError):  # of elements with references, only objects have a name in NumPy
+        whole = as_strided(plain, shape, strides, subok=True, writeable=writable)
+        return whole if dtype.hasobject else whole.view(dtype)
+    return None
+
+
+def joined(parts: list[Any], plan: SplitPlan) -> Array:
+    """Return the parts as one new array, in C order; the type of a subclass stays."""
+    if any(map(is_masked_array, parts)):
+        return _joined_masked(parts, plan)
+    parts = [np.asarray(part) if isinstance(part, np.generic) else part for part in parts]
+    own = [part for part in parts if type(part) not in _PLAIN]
+    if not own:
+        return _fill(np.empty(plan.input_shape, parts[0].dtype), parts, plan)
+    if len(set(map(type, own))) == 1 and not _joins_itself(type(own[0])):
+        whole: Array = np.empty_like(own[0], shape=plan.input_shape, order="C")
+        _fill(np.ndarray.view(whole, np.ndarray), parts, plan)
+        return whole
+    join: Any = np.concatenate if plan.keepdims else np.stack
+    made: Array = join(parts, axis=plan.axis)
+    return made
+
+
+def _joins_itself(kind: type[Array]) -> bool:
+    """Return whether a subclass has its own functions, as those whose arrays have units."""
+    return bool(kind.__array_function__ is not np.ndarray.__array_function__)
+
+
+def _fill(whole: Array, parts: list[Array], plan: SplitPlan) -> Array:
+    for part, index in zip(parts, plan.indices, strict=True):
+        whole[index] = part
+    return whole
+
+
+def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
+    """Return the parts as one masked array; a mask stays, even if it masks nothing."""
+    whole = joined([np.ma.getdata(part) for part in parts], plan)
+    mask: Any = np.ma.nomask
+    if any(np.ma.getmask(part) is not np.ma.nomask for part in parts):
+        mask = joined([np.ma.getmaskarray(part) for part in parts], plan)
+    first: Any = next(filter(is_masked_array, parts))
+    make: Any = np.ma.array
+    made: Array = make(whole, mask=mask, fill_value=first.fill_value, hard_mask=first.hardmask)
+    return made
+
+
+def joined_in_pool(parts: list[Array], plan: SplitPlan, pool: BufferPool) -> Any:
+    """Return the parts as one array in the memory of a pool."""
+    return joined_into(parts, plan, pool.empty(plan.input_shape, parts[0].dtype))
+
+
+def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
+    """Return the buffer, with the parts written to it.
+
+    One that doesn't fit is refused before any byte is written (TS402 to TS405).
+    """
+    buffer = check_buffer(parts, plan, out)
+    _fill(buffer, [np.asarray(part) for part in parts], plan)
+    return out

@@ -10,10 +10,11 @@ import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import refuse_out
+from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape, as_shape
-from tensorsplit.core.emit import emit_split
-from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
+from tensorsplit.core.emit import check_concat, emit_split
+from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, PART_TYPE, SplitError
+from tensorsplit.core.plan import SplitPlan
 
 Value: TypeAlias = Any
 
@@ -21,6 +22,8 @@ unknown: str | None = None
 """A node decides when it runs."""
 
 pooled = copies_into = refuse_out
+joined_in_pool = joined_into = refuse_to_write
+joined_view = no_view
 
 
 def is_array(value: object) -> bool:
@@ -74,21 +77,52 @@ def views(array: Value, plan: Any) -> list[Value]:
     if not plan.sizes:
         return []
     opset = array.graph.opset_imports[""]
-    attributes, lengths = emit_split(plan.intent, opset, plan.input_shape[plan.axis])
+    dim = plan.input_shape[plan.axis]
+    attributes, lengths = emit_split(plan.intent, opset, dim, element_type(array))
     tape, inputs = Tape(array.graph), [array]
     if lengths is not None:
         inputs.append(_constant(tape, lengths))
     parts = tape.op_multi_out(
         "Split", inputs, {"axis": plan.axis, **attributes}, num_outputs=len(plan.sizes)
     )
-    if not plan.keepdims and opset < 13:
-        parts = [tape.op("Squeeze", [part], {"axes": [plan.axis]}) for part in parts]
-    elif not plan.keepdims:
-        axes = _constant(tape, [plan.axis])
-        parts = [tape.op("Squeeze", [part, axes]) for part in parts]
+    if not plan.keepdims:
+        parts = _each(array.graph, "Squeeze", parts, plan.axis)
     for part, dims in zip(parts, plan.output_shapes, strict=True):
         part.shape, part.type = ir.Shape(dims), array.type
     return list(parts)
+
+
+def _each(graph: Any, operator: str, values: Sequence[Value], axis: int) -> Sequence[Value]:
+    """Return each value as a node Squeeze or Unsqueeze at the end of a graph makes it."""
+    tape = Tape(graph)
+    if graph.opset_imports[""] < 13:
+        return [tape.op(operator, [value], {"axes": [axis]}) for value in values]
+    axes = _constant(tape, [axis])
+    return [tape.op(operator, [value, axes]) for value in values]
+
+
+def kind(array: Value) -> tuple[Any, ...]:
+    """Return the element type."""
+    return (array.dtype,)
+
+
+def joined(parts: list[Value], plan: SplitPlan) -> Value:
+    """Return the output of one node Concat at the end of the graph (TS310, TS313).
+
+    Where the axis was dropped, a node Unsqueeze gives it back to each part.
+    """
+    graph = parts[0].graph
+    for number, part in enumerate(parts):
+        if part.graph is not graph:
+            problem = f"part {number} is of another graph than part 0"
+            raise SplitError(PART_TYPE, problem, "join values of one graph", parameter="parts")
+    check_concat(graph.opset_imports[""], element_type(parts[0]), plan.operator)
+    inputs: Sequence[Value] = parts
+    if not plan.keepdims:
+        inputs = _each(graph, "Unsqueeze", parts, plan.axis)
+    whole = Tape(graph).op("Concat", inputs, {"axis": plan.axis})
+    whole.shape, whole.type = ir.Shape(plan.input_shape), parts[0].type
+    return whole
 
 
 def _constant(tape: Tape, numbers: Sequence[int]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
@@ -13,6 +13,7 @@ from tensorsplit import arrays, native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
+from tensorsplit.arrays.joining import join_by
 from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
 from tensorsplit.core.dimensions import Dim, Shape, are_known, as_shape, show_shape
@@ -90,6 +91,53 @@ class PreparedSplit(SplitPlan, Prepared):
             elif input.shape == self.input_shape:
                 return arrays.execute(self, input, numpy_arrays, copy, out)
         return self._split(input, copy, out)
+
+    @overload
+    def join(
+        self,
+        parts: Sequence[TensorOf[PartT_co]],
+        *,
+        like: Any = ...,
+        copy: bool | None = ...,
+        out: Any = ...,
+    ) -> PartT_co: ...
+    @overload
+    def join(
+        self,
+        parts: Sequence[ArrayT],
+        *,
+        like: Any = ...,
+        copy: bool | None = ...,
+        out: Any = ...,
+    ) -> ArrayT: ...
+    def join(
+        self, parts: Any, *, like: Any = None, copy: bool | None = None, out: Any = None
+    ) -> Any:
+        """Join parts as the plan makes them: ``plan.join(plan(x))`` is ``x``, bit for bit.
+
+        Args:
+            parts: The parts in order: arrays of one library, element type and device, each of the
+                shape that the plan gives it.
+            like: An array like the whole; needed only where the plan makes no parts.
+            copy: None returns a view of the memory of the parts if they are all of one array, in
+                order, and else a new array. False refuses to copy, True always copies.
+            out: An array to write the parts to, which is returned; or a `BufferPool` to take the
+                memory from. Implies a copy.
+
+        Returns:
+            The whole, as an array of the library of the parts.
+
+        Raises:
+            SplitError: TS311 to TS314 for parts that are not those of the plan; TS201, TS204,
+                TS206; TS310 for a node that the opset does not have; TS402 to TS405 for `out`.
+
+        Example:
+            >>> plan = ts.plan("onnx.Split-18", (2, 6), [2, 4], axis=1)
+            >>> x = np.arange(12).reshape(2, 6)
+            >>> plan.join(plan(x)).tolist() == x.tolist()
+            True
+        """
+        return join_by(self, self.for_shape, parts, like=like, copy=copy, out=out)
 
     def _split(self, data: Any, copy: bool, out: Out) -> list[Any]:
         """Split what is not known to fit."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tensorsplit import native
-from tensorsplit.arrays.buffers import check_buffers
+from tensorsplit.arrays.buffers import check_buffer, check_buffers, strides_of_whole
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Shape, are_known
@@ -157,6 +157,11 @@ def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
     """Return the parts as contiguous tensors in the memory of a pool."""
+    return copies_into(array, plan, [_pooled(array, shape, pool) for shape in plan.output_shapes])
+
+
+def _pooled(array: Tensor, shape: Shape, pool: BufferPool) -> Tensor:
+    """Return a tensor in the memory of a pool for elements of another one."""
     is_traced = _transform() is not None or _is_tracing()
     if type(array) not in _PLAIN or not array.is_cpu or is_traced:
         raise SplitError(
@@ -165,9 +170,8 @@ def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
             f" {array.device}{', which is traced' if is_traced else ''}",
             "use copy=True",
         )
-    dtype = _SAME_SIZE[array.element_size()]
-    memories = [pool.empty(part, dtype) for part in plan.output_shapes]
-    return copies_into(array, plan, [torch.from_numpy(each).view(array.dtype) for each in memories])
+    memory = pool.empty(shape, _SAME_SIZE[array.element_size()])
+    return torch.from_numpy(memory).view(array.dtype)
 
 
 def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
@@ -187,6 +191,71 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
     return parts
 
 
+def kind(array: Tensor) -> tuple[Any, ...]:
+    """Return the element type and the device."""
+    return array.dtype, array.device
+
+
+def joined_view(parts: list[Tensor], plan: SplitPlan) -> Tensor | None:
+    """Return the tensor whose views the parts are, in order; None if they are not.
+
+    None too where gradients are recorded, which flow through the parts, or where torch traces.
+    """
+    if _is_transformed() or not all(map(_is_plain_memory, parts)):
+        return None
+    if len({part.untyped_storage().data_ptr() for part in parts}) > 1:
+        return None
+    found = strides_of_whole(
+        plan, [part.stride() for part in parts], [part.storage_offset() for part in parts]
+    )
+    if found is None or (found[1][plan.axis] == 0 and plan.input_shape[plan.axis] > 1):
+        return None
+    first, strides = found
+    return torch.as_strided(parts[first], plan.input_shape, strides, parts[first].storage_offset())
+
+
+def _is_plain_memory(part: Tensor) -> bool:
+    """Return whether a tensor is its memory, and nothing else."""
+    records = part.requires_grad and torch.is_grad_enabled()
+    return (
+        type(part) in _PLAIN
+        and not records
+        and not part.is_conj()
+        and not part.is_neg()
+        and _has_address(part)
+    )
+
+
+def joined(parts: list[Tensor], plan: SplitPlan) -> Tensor:
+    """Return the parts as one new tensor."""
+    dtype = parts[0].dtype
+    if dtype in _SHELLS:
+        return joined([part.view(torch.uint8) for part in parts], plan).view(dtype)
+    return (torch.cat if plan.keepdims else torch.stack)(parts, plan.axis)
+
+
+def joined_in_pool(parts: list[Tensor], plan: SplitPlan, pool: BufferPool) -> Tensor:
+    """Return the parts as one tensor in the memory of a pool."""
+    return joined_into(parts, plan, _pooled(parts[0], plan.input_shape, pool))
+
+
+def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> Any:
+    """Return the buffer, with the parts written to it.
+
+    One that doesn't fit is refused before any byte is written (TS402 to TS405).
+    """
+    shape = plan.input_shape
+    _check_buffer("the buffer", out, parts[0] if parts else out, shape, f"the whole has {shape}")
+    if not _is_transformed() and all(map(_has_address, (out, *parts))):
+        check_buffer(list(map(_addresses, parts)), plan, _addresses(out))
+    elif any(out is part for part in parts):
+        raise SplitError(OUT_OVERLAP, "the buffer is a part", "give a buffer of its own")
+    whole = _bytes(out)
+    for part, index in zip(parts, plan.indices, strict=True):
+        whole[index].copy_(_bytes(part))
+    return out
+
+
 def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
     """Refuse what the parts can't be written to; whether memory is shared is looked at later."""
     if type(out) is not list or len(out) != len(plan.sizes):
@@ -194,25 +263,28 @@ def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
         fix = f"give a list of {count_of(len(plan.sizes), 'tensor')}"
         raise SplitError(OUT_COUNT, f"it is {what}", fix)
     for number, (buffer, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
-        name = f"buffer {number}"
-        if not isinstance(buffer, torch.Tensor):
-            raise SplitError(OUT_TYPE, f"{name} is a {type(buffer).__name__}", "give tensors")
-        check(buffer)
-        if buffer.shape != shape:
-            problem = f"{name} has shape {tuple(buffer.shape)}"
-            raise SplitError(OUT_SHAPE, problem, f"its part has {shape}")
-        if (buffer.dtype, buffer.device) != (array.dtype, array.device):
-            raise SplitError(
-                OUT_TYPE,
-                f"{name} is of {buffer.dtype} on {buffer.device}",
-                f"the data is of {array.dtype} on {array.device}",
-            )
-        if torch.is_grad_enabled() and buffer.requires_grad and buffer.is_leaf:
-            fix = "give tensors without `requires_grad`, or write under `torch.no_grad()`"
-            raise SplitError(OUT_READ_ONLY, f"{name} is a leaf that requires gradients", fix)
-        if buffer.is_inference() and not torch.is_inference_mode_enabled():
-            problem = f"{name} is a tensor of inference mode"
-            raise SplitError(OUT_READ_ONLY, problem, "write it under `torch.inference_mode()`")
+        _check_buffer(f"buffer {number}", buffer, array, shape, f"its part has {shape}")
+
+
+def _check_buffer(name: str, buffer: Any, array: Tensor, shape: Shape, fix: str) -> None:
+    """Refuse a buffer that elements of a tensor can't be written to (TS402 to TS404)."""
+    if not isinstance(buffer, torch.Tensor):
+        raise SplitError(OUT_TYPE, f"{name} is a {type(buffer).__name__}", "give tensors")
+    check(buffer)
+    if buffer.shape != shape:
+        raise SplitError(OUT_SHAPE, f"{name} has shape {tuple(buffer.shape)}", fix)
+    if (buffer.dtype, buffer.device) != (array.dtype, array.device):
+        raise SplitError(
+            OUT_TYPE,
+            f"{name} is of {buffer.dtype} on {buffer.device}",
+            f"the data is of {array.dtype} on {array.device}",
+        )
+    if torch.is_grad_enabled() and buffer.requires_grad and buffer.is_leaf:
+        fix = "give tensors without `requires_grad`, or write under `torch.no_grad()`"
+        raise SplitError(OUT_READ_ONLY, f"{name} is a leaf that requires gradients", fix)
+    if buffer.is_inference() and not torch.is_inference_mode_enabled():
+        problem = f"{name} is a tensor of inference mode"
+        raise SplitError(OUT_READ_ONLY, problem, "write it under `torch.inference_mode()`")
 
 
 # Torch tells these in no other way; looked up once, since small copies ask each time.

@@ -74,13 +74,14 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
 
 
 def emit_split(
-    intent: Intent, opset: int, dim: Dim
+    intent: Intent, opset: int, dim: Dim, element_type: str
 ) -> tuple[dict[str, Any], tuple[int, ...] | None]:
     """Return attributes and lengths of one equal node Split (TS310 if there is none).
 
     The node keeps the axis, whether the intent does or not.
     """
     target = in_force("Split", opset)
+    _check_taken(target, target.id, element_type, intent.operator.id)
     emission = emit(replace(intent, keepdims=True), target, dim)
     lengths = emission.inputs.get("split")
     if isinstance(lengths, AtRunTime):
@@ -92,6 +93,30 @@ def emit_split(
             parameter=intent.source,
         )
     return emission.attributes, lengths
+
+
+def check_concat(opset: int, element_type: str, operator: str) -> None:
+    """Refuse an element type that Concat does not take at an opset (TS310).
+
+    It takes what Split does, but at opsets 2 and 3 what Split takes at opset 1.
+    """
+    alike = in_force("Split", 1 if opset < _NEW_CONCAT else opset)
+    _check_taken(alike, f"Concat at opset {opset}", element_type, operator)
+
+
+_NEW_CONCAT = 4
+"""The opset with the second version of Concat."""
+
+
+def _check_taken(split: Operator, name: str, element_type: str, operator: str) -> None:
+    types = split.types_of(split.inputs[0]).element_types
+    if element_type not in types:
+        raise SplitError(
+            CANNOT_EXPRESS,
+            f"{name} does not take elements of type {element_type}",
+            f"it takes {', '.join(sorted(types))}",
+            operator=operator,
+        )
 
 
 def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> Source | None:

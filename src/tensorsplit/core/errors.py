@@ -167,6 +167,28 @@ CANNOT_EXPRESS = _kind(
     " time where it takes an attribute.",
 )
 
+PART_COUNT = _kind(
+    "TS311",
+    "wrong number of parts to join",
+    "A plan joins as many parts as it makes, by the same names if it gives names.",
+)
+PART_SHAPE = _kind(
+    "TS312",
+    "part of a wrong shape",
+    "Each part has the shape that the plan gives it; without a plan, parts differ on the axis"
+    " only.",
+)
+PART_TYPE = _kind(
+    "TS313",
+    "parts that are not of one kind",
+    "Parts of one array are of one library, element type and device, and of one graph.",
+)
+NEEDS_COPY = _kind(
+    "TS314",
+    "can't be joined without a copy",
+    "`copy=False` asks for a view, which takes parts that lie in one memory as the plan made them.",
+)
+
 # Codes TS4xx, buffers given as `out=`
 OUT_COUNT = _kind("TS401", "wrong number of out buffers", "`out` holds one array for each part.")
 OUT_SHAPE = _kind("TS402", "out buffer of a wrong shape", "Each buffer has its part's shape.")

@@ -32,6 +32,8 @@ class Library:
     """Whether an array may give the lengths."""
     examples = 25
     """How many random cases are quick enough."""
+    splits_anew = True
+    """Whether two arrays can be made that know nothing of each other."""
 
     def make(self, array: Array) -> Any:
         """An array of the library that holds the same."""
@@ -211,7 +213,7 @@ class Ndonnx(Library):
 class NdonnxTraced(Ndonnx):
     """Arrays of ndonnx that stand for the input of a model, which is then run."""
 
-    has_lengths = False
+    has_lengths = splits_anew = False
 
     def make(self, array: Array) -> Any:
         self.data = array
@@ -229,7 +231,7 @@ class OnnxIr(Library):
     """Values of a graph, which is then run as a model."""
 
     element_types = (*CLASSIC, "bfloat16")
-    takes_out = has_lengths = False
+    takes_out = has_lengths = splits_anew = False
     examples = 8
 
     def make(self, array: Array) -> Any:

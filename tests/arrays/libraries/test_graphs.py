@@ -124,3 +124,40 @@ def test_variables_of_spox() -> None:
         ts.split(spox.argument(spox.Tensor(np.float32, None)), [1, 3])
     with refused("TS105", "Spox"):
         ts.split(x, spox.argument(spox.Tensor(np.int64, (2,))), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("opset", "dtype"),
+    [
+        (18, ir.DataType.FLOAT8E5M2),
+        (21, ir.DataType.INT4),
+        (1, ir.DataType.INT64),
+        (11, ir.DataType.BFLOAT16),
+    ],
+)
+def test_a_type_that_the_opset_does_not_take(opset: int, dtype: ir.DataType) -> None:
+    x = value(4, 6, opset=opset, dtype=dtype)
+    functions: list[Callable[[], Any]] = [
+        lambda: ts.variadic_split(x, 1, [2, 4]),
+        lambda: ts.join([x, x], axis=1),
+    ]
+    for function in functions:
+        with refused("TS310", dtype.name.lower()):
+            function()
+    assert nodes(x) == []
+
+
+@pytest.mark.parametrize("opset", [4, 11, 13, 18, 24])
+def test_parts_are_joined_by_one_node(opset: int) -> None:
+    x = value(3, 2, opset=opset)
+    assert x.graph is not None
+    a, b = ts.split(x, [1, 1], axis=1)
+    whole = ts.join([b, a], axis=1)
+    assert nodes(x).count("Concat") == 1
+    assert list(map(str, whole.shape or ())) == ["3", "2"]
+    x.graph.outputs.append(whole)
+    data = np.arange(6, dtype=np.float32).reshape(3, 2)
+    (found,) = ts.run(ir.to_proto(ir.Model(x.graph, ir_version=8)), {"x": data}).values()
+    np.testing.assert_array_equal(found, data[:, ::-1])
+    with refused("TS313", "another graph"):
+        ts.join([x, value(3, 2)])

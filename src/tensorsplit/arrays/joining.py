@@ -1,0 +1,313 @@
+"""Joining parts: the way back from what a split made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, SupportsIndex, overload
+
+from tensorsplit import arrays
+from tensorsplit.arrays.buffers import snapshot
+from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.arrays.typed import ArrayT, PartT_co, TensorOf
+from tensorsplit.core.dimensions import (
+    Dim,
+    Shape,
+    add,
+    as_index,
+    decide,
+    is_known,
+    is_traced,
+    show_dim,
+    show_shape,
+)
+from tensorsplit.core.errors import (
+    AXIS_RANGE,
+    NEEDS_COPY,
+    OPERAND_TYPE,
+    OPERAND_VALUE,
+    PART_COUNT,
+    PART_SHAPE,
+    PART_TYPE,
+    SCALAR_DATA,
+    SplitError,
+    count_of,
+    show,
+)
+from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.resolve import check_element_type
+
+_JOIN = "join"
+"""What stands for the operator version where there is none."""
+
+
+@overload
+def join(
+    parts: Sequence[TensorOf[PartT_co]] | Mapping[str, TensorOf[PartT_co]],
+    *,
+    axis: SupportsIndex = ...,
+    keepdims: SupportsIndex = ...,
+    like: Any = ...,
+    copy: bool | None = ...,
+    out: Any = ...,
+) -> PartT_co: ...
+@overload
+def join(
+    parts: Sequence[ArrayT] | Mapping[str, ArrayT],
+    *,
+    axis: SupportsIndex = ...,
+    keepdims: SupportsIndex = ...,
+    like: Any = ...,
+    copy: bool | None = ...,
+    out: Any = ...,
+) -> ArrayT: ...
+def join(
+    parts: Any,
+    *,
+    axis: SupportsIndex = 0,
+    keepdims: SupportsIndex = 1,
+    like: Any = None,
+    copy: bool | None = None,
+    out: Any = None,
+) -> Any:
+    """Join parts along an axis; the inverse of a split with any lengths.
+
+    Args:
+        parts: The parts in order: arrays of one library, element type and device, whose shapes
+            differ on the axis only. Of a dict, its values in order.
+        axis: The axis, in [-rank, rank-1] of the whole.
+        keepdims: 0 if the parts have no such axis: they are then of the length 1 each.
+        like: An array like the whole, which must have its shape and be of the kind of the parts.
+            Without parts, it tells what nothing is joined to.
+        copy: None returns a view of the memory of the parts if they are all of one array, in order,
+            and else a new array. False refuses to copy, True always copies.
+        out: An array to write the parts to, which is returned; or a `BufferPool` to take the
+            memory from. Implies a copy.
+
+    Returns:
+        The whole, as an array of the library of the parts.
+
+    Raises:
+        SplitError: TS311 to TS314 for parts that can't be joined; TS105, TS107, TS202, TS203 for
+            the axis and `keepdims`; TS204 for what is no array; TS310 for a node that the opset
+            does not have; TS402 to TS405 for `out`.
+
+    Example:
+        >>> x = np.arange(12).reshape(2, 6)
+        >>> a, b = ts.split(x, [2, 4], axis=1)
+        >>> ts.join([a, b], axis=1).tolist() == x.tolist()
+        True
+
+    See Also:
+        ``SplitPlan.join`` of a prepared plan, which knows what each part must be.
+    """
+    given = _listed(parts, _JOIN)
+    library = _library_of(given, like, _JOIN)
+    shapes = [library.shape(part) for part in given]
+    like_shape = None if like is None else library.shape(like)
+    plan = _plan_of(shapes, like_shape, _as_integer("axis", axis), _as_keepdims(keepdims))
+    _check_shapes(shapes, plan, library)
+    return _execute(plan, given, library, like=like, copy=copy, out=out)
+
+
+def join_by(
+    plan: SplitPlan,
+    for_shape: Callable[[Shape, str | None], SplitPlan],
+    parts: Any,
+    *,
+    like: Any,
+    copy: Any,
+    out: Any,
+    names: tuple[str, ...] | None = None,
+) -> Any:
+    """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
+    given = _listed(parts, plan.operator, names)
+    known = plan.sizes if all(map(is_known, plan.input_shape)) else None
+    if len(given) != len(plan.sizes):
+        problem = f"{count_of(len(given), 'part')} given"
+        raise _refusal(plan, PART_COUNT, problem, f"give {count_of(len(plan.sizes), 'part')}")
+    library = _library_of(given, like, plan.operator)
+    shapes = [library.shape(part) for part in given]
+    _check_shapes(shapes, plan, library, known is not None)
+    if known is None:
+        whole = _whole_shape(shapes, plan) if shapes else library.shape(like)
+        plan = for_shape(whole, library.unknown)
+        _check_shapes(shapes, plan, library)
+    kind = library.element_type(given[0] if given else like)
+    check_element_type(plan.operator, kind, plan.element_types, "parts")
+    if like is not None:
+        _check_like(library.shape(like), plan)
+    return _execute(plan, given, library, like=like, copy=copy, out=out)
+
+
+def _listed(parts: Any, operator: str, names: tuple[str, ...] | None = None) -> list[Any]:
+    """Return the parts in order, in a list that nobody else can change (TS311)."""
+    if isinstance(parts, Mapping):
+        if names is None or parts.keys() == set(names):
+            return [parts[name] for name in (parts if names is None else names)]
+        missing = [show(name) for name in names if name not in parts]
+        more = [show(name) for name in parts if name not in names]
+        problem = f"it lacks {', '.join(missing)}" if missing else f"it has {', '.join(more)} too"
+        fix = f"give {', '.join(map(show, names))}"
+        raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
+    listed = snapshot(parts)
+    if type(listed) is list:
+        return listed
+    problem = f"it is of type {type(parts).__name__}"
+    fix = "give a list of arrays, or a dict of them"
+    raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
+
+
+def _library_of(parts: list[Any], like: Any, operator: str) -> arrays.ArrayLibrary:
+    """Return the library of the parts, which are of one kind (TS204, TS311, TS313)."""
+    named = [(f"parts[{number}]", part) for number, part in enumerate(parts)]
+    if like is not None:
+        named.append(("like", like))
+    if not named:
+        problem = "there are no parts, and so no element type"
+        fix = "give an array like the whole as `like`"
+        raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
+    (first, data), *others = named
+    library = arrays.library_of(data, operator, first)
+    kind = library.kind(data)
+    for name, part in others:
+        other = arrays.library_of(part, operator, name)
+        if other is not library:
+            problem, fix = f"it is of type {type(part).__name__}", f"type {type(data).__name__}"
+        elif _are_alike(library.kind(part), kind):
+            continue
+        else:
+            problem, fix = f"it is {_shown(library.kind(part))}", _shown(kind)
+        fix = f"give arrays of one kind: {first} is {'of ' if other is not library else ''}{fix}"
+        raise SplitError(PART_TYPE, problem, fix, operator=operator, parameter=name)
+    return library
+
+
+def _are_alike(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    """Return whether two arrays are of one kind, as far as it is known."""
+    return all(a is None or b is None or a == b for a, b in zip(left, right, strict=True))
+
+
+def _shown(kind: tuple[Any, ...]) -> str:
+    return " on ".join(str(each) for each in kind if each is not None)
+
+
+def _as_integer(name: str, value: object) -> int:
+    found = as_index(value)
+    if found is None:
+        problem = f"it is {show(value)} of type {type(value).__name__}"
+        raise SplitError(OPERAND_TYPE, problem, "give an integer", operator=_JOIN, parameter=name)
+    return found
+
+
+def _as_keepdims(value: object) -> bool:
+    found = int(value) if isinstance(value, bool) else _as_integer("keepdims", value)
+    if found not in (0, 1):
+        fix = "give 0 (the parts have no such axis) or 1"
+        raise SplitError(
+            OPERAND_VALUE, f"it is {show(value)}", fix, operator=_JOIN, parameter="keepdims"
+        )
+    return bool(found)
+
+
+def _plan_of(shapes: list[Shape], like: Shape | None, axis: int, keepdims: bool) -> SplitPlan:
+    """Return the plan that makes parts of such shapes of a whole."""
+    rank = len(like) if like is not None else len(shapes[0]) + (not keepdims)
+    if rank == 0:
+        problem, fix = "the parts are scalars (rank 0)", "stack them with keepdims=0"
+        raise SplitError(SCALAR_DATA, problem, fix, operator=_JOIN, parameter="parts")
+    if not -rank <= axis < rank:
+        problem = f"the axis is {show(axis)}, but the whole has rank {rank}"
+        fix = f"give an axis in [{-rank}, {rank - 1}]"
+        raise SplitError(AXIS_RANGE, problem, fix, operator=_JOIN, parameter="axis")
+    axis %= rank
+    part_rank = rank if keepdims else rank - 1
+    sizes: tuple[Dim, ...] = (1,) * len(shapes)
+    if keepdims:  # of a part of another rank, which is refused later, any length will do
+        sizes = tuple(shape[axis] if len(shape) == part_rank else 0 for shape in shapes)
+    dim = reduce(add, sizes, 0)
+    if like is not None:
+        plan = SplitPlan(_JOIN, (*like[:axis], dim, *like[axis + 1 :]), axis, sizes, keepdims)
+        _check_like(like, plan)
+        return plan
+    around = shapes[0]
+    after = around[axis + 1 :] if keepdims else around[axis:]
+    return SplitPlan(_JOIN, (*around[:axis], dim, *after), axis, sizes, keepdims)
+
+
+def _whole_shape(shapes: list[Shape], plan: SplitPlan) -> Shape:
+    """Return the shape of the whole whose parts have these shapes, of which there are some."""
+    return _plan_of(shapes, None, plan.axis, plan.keepdims).input_shape
+
+
+def _check_shapes(
+    shapes: list[Shape], plan: SplitPlan, library: arrays.ArrayLibrary, all_is_known: bool = True
+) -> None:
+    """Refuse a part of another shape than the plan gives it (TS312).
+
+    Where not all is known, only numbers are compared.
+    """
+    is_strict = all_is_known and library.unknown is not None
+    for number, (seen, wanted) in enumerate(zip(shapes, plan.output_shapes, strict=True)):
+        if seen == wanted:
+            continue
+        pairs = zip(seen, wanted, strict=False)
+        if len(seen) != len(wanted) or not all(_agree(*pair, is_strict) for pair in pairs):
+            problem = f"part {number} has shape {show_shape(seen)}"
+            raise _refusal(plan, PART_SHAPE, problem, f"give one of shape {show_shape(wanted)}")
+
+
+def _agree(seen: Dim, wanted: Dim, is_strict: bool) -> bool:
+    """Return whether two dimensions may be the same; whether they are, if it is to be proved."""
+    if is_known(seen) and is_known(wanted):
+        return bool(seen == wanted)
+    if is_traced(seen) or is_traced(wanted):
+        return decide(seen == wanted) is not False
+    return not is_strict or show_dim(seen) == show_dim(wanted)
+
+
+def _check_like(like: Shape, plan: SplitPlan) -> None:
+    """Refuse an array that the whole is not like (TS312)."""
+    whole = plan.input_shape
+    if len(like) != len(whole) or not all(
+        _agree(*pair, is_strict=False) for pair in zip(like, whole, strict=True)
+    ):
+        problem = f"the whole has shape {show_shape(whole)}, and `like` {show_shape(like)}"
+        raise _refusal(plan, PART_SHAPE, problem, "give the parts of an array like it")
+
+
+def _refusal(plan: SplitPlan, kind: Any, problem: str, fix: str) -> SplitError:
+    return SplitError(kind, problem, fix, operator=plan.operator, parameter="parts")
+
+
+def _execute(
+    plan: SplitPlan,
+    parts: list[Any],
+    library: arrays.ArrayLibrary,
+    *,
+    like: Any,
+    copy: Any,
+    out: Any,
+) -> Any:
+    """Join parts that fit a plan."""
+    if copy is not None:
+        copy = arrays.as_flag(copy, plan.operator)
+    if not parts:
+        parts, plan = [like], SplitPlan(plan.operator, plan.input_shape, plan.axis, (0,))
+    if out is not None:
+        try:
+            if isinstance(out, BufferPool):
+                return library.joined_in_pool(parts, plan, out)
+            return library.joined_into(parts, plan, out)
+        except SplitError as error:
+            if error.parameter is None:
+                error.parameter = "out"
+            raise error.located(operator=plan.operator) from None
+    whole = None if copy else library.joined_view(parts, plan)
+    if whole is not None:
+        return whole
+    if copy is False:
+        problem = "the parts are not known to be the views of one array, in order"
+        fix = "leave out `copy`, or join the parts that the plan made of an array, without copies"
+        raise SplitError(NEEDS_COPY, problem, fix, operator=plan.operator, parameter="copy")
+    return library.joined(parts, plan)

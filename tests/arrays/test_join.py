@@ -1,0 +1,284 @@
+"""The way back: parts that are joined are the array that was split, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorsplit as ts
+from tests.arrays.test_properties import Case, cases, plan_of
+from tests.oracle import DTYPES, Array, random_array, same
+from tests.refusals import refused
+
+PLAN = ts.plan("onnx.Split-18", (4, 6), [2, 0, 4], axis=1)
+
+
+def data(*shape: int, dtype: str = "float", seed: int = 3) -> Array:
+    return random_array(dtype, shape, np.random.default_rng(seed))
+
+
+def is_the_array(got: Any, want: Array) -> None:
+    assert type(got) is np.ndarray
+    assert same(got, want)
+
+
+@settings(max_examples=40)
+@given(cases(), st.randoms())
+def test_a_plan_is_its_own_inverse(case: Case, random: Any) -> None:
+    plan, x = plan_of(case), case.data
+    is_the_array(plan.join(plan(x), like=x), x)
+    copied = plan(x, copy=True)
+    whole = plan.join(copied, like=x)
+    is_the_array(whole, x)
+    if len(copied) > 1:
+        assert not any(np.may_share_memory(whole, part) for part in copied)
+    out = np.full(x.shape, 7).astype(x.dtype)
+    assert plan.join(copied, like=x, out=out) is out
+    is_the_array(out, x)
+    is_the_array(plan.join(copied, like=x, out=ts.BufferPool(1 << 20)), x)
+    is_the_array(plan.join(plan(x), like=x, copy=True), x)
+    is_the_array(ts.join(copied, axis=case.axis, keepdims=case.keepdims, like=x), x)
+    if case.sizes and x.size:
+        other = list(copied)
+        number = random.randrange(len(other))
+        other[number] = other[number][None]
+        with refused("TS312", f"part {number} has shape {other[number].shape}"):
+            plan.join(other)
+
+
+@settings(max_examples=40)
+@given(cases())
+def test_views_of_one_array_are_joined_without_a_copy(case: Case) -> None:
+    plan, x = plan_of(case), case.data
+    x.flags.writeable = False
+    parts = plan(x)
+    if parts and x.size:
+        whole = plan.join(parts, copy=False)
+        is_the_array(whole, x)
+        assert whole.ctypes.data == x.ctypes.data
+        assert not whole.flags.writeable
+        assert [n for s, n in zip(x.strides, x.shape, strict=True) if n > 1] == [
+            n for s, n in zip(whole.strides, whole.shape, strict=True) if n > 1
+        ]
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "in C order": lambda x: x,
+    "transposed": np.transpose,
+    "reversed": lambda x: x[::-1, ::-1],
+    "sliced": lambda x: np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, 1::3],
+    "without elements": lambda x: x[:0],
+    "a broadcast row": lambda x: np.broadcast_to(x[:1], x.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_element_type_and_layout(name: str, layout: str) -> None:
+    x = LAYOUTS[layout](data(6, 6, dtype=name))
+    for plan in (
+        ts.plan("openvino.VariadicSplit-1", x.shape, axis=1, split_lengths=[2, 0, -1]),
+        ts.plan("openvino.VariadicSplit-1", x.shape, axis=0, split_lengths=[-1]),
+    ):
+        for parts in (plan(x), plan(x, copy=True)):
+            is_the_array(plan.join(parts), x)
+            out = np.zeros(x.shape, x.dtype)
+            is_the_array(plan.join(parts, out=out), x)
+        if name != "string as StringDType":
+            assert np.shares_memory(plan.join(plan(x), copy=False), x) == (x.size > 0)
+
+
+def test_no_view_is_made_of_what_only_looks_alike() -> None:
+    x = data(4, 6)
+    a, b, c = PLAN(x)
+    halves = ts.plan("onnx.Split-18", (4, 6), [3, 3], axis=1)
+    left, right = halves(x)
+    row = x[0]
+    rows = ts.plan("onnx.SplitToSequence-11", (3, 6), keepdims=0)
+    lone = ts.plan("onnx.Split-18", (1, 6), [1])
+    apart = [x[:, :2], x[:, 2:2], x.copy()[:, 2:]]
+    elsewhere: list[tuple[ts.PreparedSplit, list[Array], Array]] = [
+        (halves, [right, left], np.hstack([right, left])),
+        (halves, [left, left], np.hstack([left, left])),
+        (rows, [row, row, row], np.stack([row, row, row])),
+        (ts.plan("Split", (2, 6), [1, 1]), [row[None], row[None]], np.stack([row, row])),
+        (PLAN, apart, x),
+        (PLAN, [a.copy(), b, c], x),
+        (halves, [x[:, ::2], x[:, 1::2]], np.hstack([x[:, ::2], x[:, 1::2]])),
+    ]
+    for plan, parts, want in elsewhere:
+        whole = plan.join(parts)
+        is_the_array(whole, want)
+        assert not any(np.may_share_memory(whole, part) for part in parts)
+        with refused("TS314", parameter="copy"):
+            plan.join(parts, copy=False)
+    assert np.shares_memory(lone.join([x[:1]], copy=False), x)
+    c.flags.writeable = False
+    assert not PLAN.join([a, b, c]).flags.writeable
+    whole = halves.join([left, right])
+    whole[...] = 1
+    assert (x == 1).all(), "it is a view of the same memory"
+
+
+def test_the_memory_of_a_view_lives_as_long_as_the_view() -> None:
+    x = data(512, 512)
+    want = x.copy()
+    halves = ts.plan("onnx.Split-18", x.shape, num_outputs=2)
+    whole = halves.join(halves(x), copy=False)
+    del x
+    data(512, 512, seed=9)
+    is_the_array(whole, want)
+    is_the_array(halves.join(halves(whole), copy=False), want)
+
+
+WRONG: list[tuple[str, str, Callable[[list[Any]], Any]]] = [
+    ("TS311", "2 parts given; give 3 parts", lambda p: p[:2]),
+    ("TS311", "4 parts given; give 3 parts", lambda p: [*p, p[0]]),
+    ("TS311", "of type ndarray", lambda p: p[0]),
+    ("TS311", "of type str", lambda _: "abc"),
+    ("TS204", "of type list", lambda p: [p[0], [[]], p[2]]),
+    ("TS312", "part 2 has shape (4, 3); give one of shape (4, 4)", lambda p: [*p[:2], p[2][:, 1:]]),
+    ("TS312", "part 0 has shape (2, 4); give one of shape (4, 2)", lambda p: [p[0].T, *p[1:]]),
+    ("TS312", "part 0 has shape (8,)", lambda p: [p[0].ravel(), *p[1:]]),
+    ("TS313", "it is float64", lambda p: [p[0], p[1].astype(float), p[2]]),
+    ("TS313", "it is >f4", lambda p: [*p[:2], p[2].astype(">f4")]),
+]
+
+
+@pytest.mark.parametrize(("code", "words", "change"), WRONG)
+def test_wrong_parts_are_refused_by_name(code: str, words: str, change: Any) -> None:
+    parts = PLAN(data(4, 6))
+    out = data(4, 6, seed=4)
+    before = out.copy()
+    options: list[dict[str, Any]] = [{}, {"out": out}]
+    for more in options:
+        with refused(code, words, operator="onnx.Split-18"):
+            PLAN.join(change(parts), **more)
+    assert same(out, before)
+
+
+def test_an_element_type_that_the_version_does_not_take() -> None:
+    x = data(4, 6, dtype="bfloat16")
+    old = ts.plan("onnx.Split-11", (4, 6), [2, 4], axis=1)
+    with refused("TS201", "bfloat16", operator="onnx.Split-11", parameter="parts"):
+        old.join([x[:, :2], x[:, 2:]])
+
+
+def test_wrong_buffers_are_refused() -> None:
+    x = data(4, 6)
+    parts = PLAN(x)
+    frozen = np.zeros((4, 6), np.float32)
+    frozen.flags.writeable = False
+    wrong: list[tuple[str, Any]] = [
+        ("TS402", np.zeros((6, 4), np.float32)),
+        ("TS403", np.zeros((4, 6))),
+        ("TS403", [np.zeros((4, 6), np.float32)]),
+        ("TS403", np.ma.zeros((4, 6), np.float32)),
+        ("TS404", frozen),
+        ("TS405", x),
+        ("TS405", x[::-1]),
+        ("TS405", np.lib.stride_tricks.as_strided(np.zeros(6, np.float32), (4, 6), (0, 4))),
+    ]
+    for code, out in wrong:
+        with refused(code, operator="onnx.Split-18", parameter="out"):
+            PLAN.join(parts, out=out)
+    apart = np.zeros((4, 12), np.float32)[:, ::2]
+    assert PLAN.join(parts, out=apart) is apart
+    assert same(apart, x)
+
+
+def test_join_without_a_plan() -> None:
+    x = data(4, 6)
+    is_the_array(ts.join([x[:, :1], x[:, 1:1], x[:, 1:]], axis=-1), x)
+    is_the_array(ts.join(list(x), keepdims=0), x)
+    is_the_array(ts.join(tuple(x.T), axis=1, keepdims=0), x)
+    is_the_array(ts.join({"a": x[:2], "b": x[2:]}), x)
+    is_the_array(ts.join([], like=x[:0]), x[:0])
+    is_the_array(ts.join([x[0, 0], x[0, 1]], keepdims=0), x[0, :2])
+    assert np.shares_memory(ts.join([x[:1], x[1:]], copy=False), x)
+    wrong: list[tuple[str, str, Callable[[], Any]]] = [
+        ("TS311", "parts", lambda: ts.join([])),
+        ("TS312", "parts", lambda: ts.join([x[:2], x[2:, 1:]])),
+        ("TS312", "parts", lambda: ts.join([x[:2], x[2:, 0]])),
+        ("TS312", "parts", lambda: ts.join([x[:2], x[2:3]], like=x)),
+        ("TS312", "parts", lambda: ts.join([x[:2, 1:], x[2:, 1:]], like=x)),
+        ("TS313", "like", lambda: ts.join([x], like=np.ones((4, 6)))),
+        ("TS203", "axis", lambda: ts.join([x], axis=2)),
+        ("TS203", "axis", lambda: ts.join(list(x), axis=3, keepdims=0)),
+        ("TS202", "parts", lambda: ts.join([x[0, 0]])),
+        ("TS105", "axis", lambda: ts.join([x], axis=0.0)),  # type: ignore[call-overload]
+        ("TS107", "keepdims", lambda: ts.join([x], keepdims=2)),
+        ("TS105", "copy", lambda: ts.join([x], copy=2)),  # type: ignore[call-overload]
+    ]
+    for code, parameter, function in wrong:
+        with refused(code, operator="join", parameter=parameter):
+            function()
+
+
+def test_a_plan_for_dimensions_with_names_joins_what_fits() -> None:
+    x = data(7, 4)
+    plan = ts.plan("onnx.Split-18", ("N", 4), num_outputs=3)
+    is_the_array(plan.join(plan(x, copy=True)), x)
+    with refused("TS312", "part 1 has shape (2, 4); give one of shape (3, 4)"):
+        plan.join([x[:3], x[:2], x[:2]])
+    with refused("TS312", "part 0 has shape (3, 3)"):
+        plan.join([x[:3, 1:], x[:3], x[:1]])
+    side = ts.plan("onnx.Split-18", ("N", 4), [1, 3], axis=1)
+    is_the_array(side.join(side(x, copy=True)), x)
+    with refused("TS312", "part 1 has shape (6, 3); give one of shape (7, 3)"):
+        side.join([x[:, :1], x[1:, 1:]])
+
+
+def test_masks_stay() -> None:
+    x = data(4, 6)
+    for mask in (np.ma.nomask, np.zeros((4, 6), bool), x > 0):
+        masked = np.ma.array(x, mask=mask, fill_value=7, hard_mask=True)
+        for copy in (None, True):
+            whole = PLAN.join(PLAN(masked), copy=copy)
+            assert isinstance(whole, np.ma.MaskedArray)
+            assert same(np.ma.getdata(whole), x)
+            assert (whole.mask is np.ma.nomask) == (mask is np.ma.nomask)
+            assert np.array_equal(np.ma.getmaskarray(whole), np.ma.getmaskarray(masked))
+            assert (whole.fill_value, whole.hardmask) == (7, True)
+    parts = PLAN(np.ma.array(x, mask=x > 0))
+    for out in (np.zeros((4, 6), np.float32), ts.BufferPool(0)):
+        with refused("TS403", "mask", parameter="out"):
+            PLAN.join(parts, out=out)
+
+
+def test_subclasses_and_memory_maps(tmp_path: Any) -> None:
+    class Named(np.ndarray):
+        pass
+
+    named = data(4, 6).view(Named)
+    whole = PLAN.join(PLAN(named))
+    assert type(whole) is Named
+    assert same(whole.view(np.ndarray), named.view(np.ndarray))
+    big = np.arange(24.0).reshape(4, 6).astype(">f8").view(Named)
+    assert PLAN.join(PLAN(big)).dtype == np.dtype(">f8")
+    np.save(tmp_path / "x.npy", data(4, 6))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    whole = PLAN.join(PLAN(mapped), copy=False)
+    assert type(whole) is np.memmap
+    assert np.shares_memory(whole, mapped)
+    is_the_array(np.asarray(PLAN.join(PLAN(mapped, copy=True))), data(4, 6))
+    np.testing.assert_array_equal(whole, mapped)
+
+
+def test_the_signs_of_a_changed_list_are_not_followed() -> None:
+    x = data(4, 6)
+
+    class Changing(list[Any]):
+        """A list that gives other parts each time."""
+
+        def __iter__(self) -> Any:
+            taken = iter([x[:, :2], x[:, 2:2], x[:, 2:]])
+            self.clear()
+            return taken
+
+    is_the_array(PLAN.join(Changing([1, 2, 3])), x)
