@@ -15,7 +15,6 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
-from onnx_ir._cloner import Cloner
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.building import Edits, Names
@@ -215,19 +214,20 @@ def _wanted(
 
 
 def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:
-    """Return a function for the calls that pass these attributes."""
+    """Return a copy of a function for the calls that pass these attributes."""
     try:
         copy = function.clone()
     except (RuntimeError, ValueError):  # what onnx-ir says has pages
         problem = "a node reads a value that nothing produces, or that only a later node does"
         raise malformed(problem, "repair the model", function_label(function)) from None
+    if any(held.is_ref() for node in copy.all_nodes() for held in node.attributes.data.values()):
+        for ref in walk_function(copy):
+            check_references(ref.node, passed, ref.path)
+            known = dict(attributes_of(ref.node, passed))
+            ref.node.attributes.clear()
+            ref.node.attributes.update(known)
     copy.name = name
     copy.attributes.clear()
-    for ref in walk_function(copy):
-        check_references(ref.node, passed, ref.path)
-        known = dict(attributes_of(ref.node, passed))
-        ref.node.attributes.clear()
-        ref.node.attributes.update(known)
     return copy
 
 
@@ -295,27 +295,27 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
     if len(call.inputs) > len(function.inputs) or len(call.outputs) > len(function.outputs):
         problem = f"it has more inputs or outputs than the {function_label(function)}"
         raise malformed(problem, "give it as many as the function has", ref.path)
-    passed = passed_to(function, call.attributes)
-    if any(entry.type in GRAPH_TYPES for entry in passed.values()):
-        for each in walk_function(function):
-            check_references(each.node, passed, each.path)
-    inner: list[ir.Node] = []
-
-    def name(node: ir.Node) -> None:
-        inner.append(node)
+    copy = _specialised(function, passed_to(function, call.attributes), function.name)
+    inner = list(copy.all_nodes())
+    for node in inner:
         node.name = names.fresh(node.name or node.op_type)
+        for key, noted in call.metadata_props.items():
+            node.metadata_props.setdefault(key, noted)
         inputs = (value for _, body in bodies(node) for value in body.inputs)
         for value in (*inputs, *node.outputs):
             value.name = value.name and names.fresh(value.name)
-
-    given = dict(zip_longest(function.inputs, call.inputs))
-    made: dict[ir.Value, ir.Value | None] = dict(given)
-    nodes = _copied(function, passed, call.metadata_props, made, name)
+    given = dict(zip_longest(copy.inputs, call.inputs))
+    for formal, actual in given.items():
+        for reader, position in tuple(formal.uses()):
+            change_inputs(reader, {position: actual})
+    made, nodes = tuple(copy.outputs), list(copy)
+    copy.outputs.clear()
+    copy.remove(nodes)
     taken: set[ir.Value] = set()
     replaced: list[tuple[ir.Value, ir.Value]] = []
-    for old, value in zip(call.outputs, function.outputs, strict=False):
-        new = made[value]
-        if new is not None and (value in given or new in taken):
+    for old, result in zip(call.outputs, made, strict=False):
+        new = given.get(result, result)
+        if new is not None and (result in given or new in taken):
             nodes.append(ir.Node("", "Identity", [new], name=names.fresh("Identity")))
             (new,) = nodes[-1].outputs
         if new is None:
@@ -328,34 +328,3 @@ def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) ->
     ref.scope.insert_before(call, nodes)
     edits.retire(call)
     return inner
-
-
-def _copied(
-    function: ir.Function,
-    passed: Attributes,
-    noted: Mapping[str, str],
-    values: dict[ir.Value, ir.Value | None],
-    each: Callable[[ir.Node], None],
-) -> list[ir.Node]:
-    """Copies of the nodes of a function for a call that passes these attributes.
-
-    Args:
-        function: The function.
-        passed: The attributes.
-        noted: The properties of the call, for nodes that have no such property of their own.
-        values: What stands for its inputs; what stands for its other values is added.
-        each: What is done with each copy, also those in bodies.
-    """
-    # onnx-ir copies whole functions only in public, which is quadratic for many calls.
-    cloner = Cloner(
-        attr_map=passed,
-        value_map=values,
-        metadata_props=dict(noted),
-        post_process=each,
-        resolve_ref_attrs=True,
-    )
-    try:
-        return list(map(cloner.clone_node, function))
-    except (RuntimeError, ValueError):  # what onnx-ir says has pages
-        problem = "a node reads a value that nothing produces, or that only a later node does"
-        raise malformed(problem, "repair the model", function_label(function)) from None

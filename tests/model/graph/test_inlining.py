@@ -1,0 +1,143 @@
+"""Functions in the place of their calls: what ours keeps, and what onnx's inliner loses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, inliner
+
+import tensorsplit as ts
+from tensorsplit.model.graph.calls import inline
+
+DATA = np.random.default_rng(5).standard_normal((4, 6)).astype(np.float32)
+NEG = helper.make_node("Neg", ["a"], ["b"])
+
+
+def call(inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> NodeProto:
+    return helper.make_node("F", inputs, outputs, domain="c", **attributes)
+
+
+def function(inputs: Sequence[str], outputs: Sequence[str], *nodes: NodeProto, **more: Any) -> Any:
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_function("c", "F", inputs, outputs, list(nodes), imports, **more)
+
+
+def model(nodes: Sequence[NodeProto], *functions: Any) -> ModelProto:
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy"]
+    graph = helper.make_graph(list(nodes), "g", ends[:1], ends[1:])
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("c", 1)]
+    return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
+
+
+def transposed() -> NodeProto:
+    node = helper.make_node("Transpose", ["a"], ["b"])
+    node.attribute.add(name="perm", ref_attr_name="order", type=AttributeProto.INTS)
+    return node
+
+
+def overloaded(name: str, overload: str) -> Any:
+    made = function(["a"], ["b"], helper.make_node(name, ["a"], ["b"]))
+    made.overload = overload
+    return made
+
+
+def called_twice() -> list[NodeProto]:
+    nodes = [call(["x"], ["t"]), call(["t"], ["y"])]
+    for node, overload in zip(nodes, ("one", "two"), strict=True):
+        node.overload = overload
+    return nodes
+
+
+SOFT = helper.make_node("Clip", ["a", "low"], ["b"])
+HALVES = helper.make_node("Split", ["a"], ["p", "q"], num_outputs=2, axis=0)
+NORMAL = helper.make_node("Normalizer", ["a"], ["b"], domain="ai.onnx.ml", norm="L1")
+ORDER = helper.make_attribute("order", [0, 1])
+
+KEPT: dict[str, tuple[ModelProto, Callable[[Any], Any]]] = {
+    "an attribute that is given": (
+        model([call(["x"], ["y"], order=[0, 1])], function(
+            ["a"], ["b"], transposed(), attributes=["order"])),
+        lambda x: x,
+    ),
+    "an attribute that is left out": (
+        model([call(["x"], ["y"])], function(["a"], ["b"], transposed(), attributes=["order"])),
+        lambda x: x.T,
+    ),
+    "two overloads": (
+        model(called_twice(), overloaded("Neg", "one"), overloaded("Abs", "two")),
+        lambda x: abs(-x),
+    ),
+    "an input that is left out": (
+        model([call(["x"], ["y"])], function(["a", "low"], ["b"], SOFT)),
+        lambda x: x,
+    ),
+    "an output that is left out": (
+        model([call(["x"], ["", "y"])], function(["a"], ["p", "q"], HALVES)),
+        lambda x: x[2:],
+    ),
+}  # fmt: skip
+LOST: dict[str, tuple[ModelProto, Callable[[Any], Any]]] = {
+    "the default of an attribute": (
+        model([call(["x"], ["y"])], function(
+            ["a"], ["b"], transposed(), attribute_protos=[ORDER])),
+        lambda x: x,
+    ),
+    "an output that is an input": (
+        model([call(["x"], ["y"])], function(["a"], ["a"])),
+        lambda x: x,
+    ),
+    "an output that is given twice": (
+        model([call(["x"], ["t", "u"]), helper.make_node("Add", ["t", "u"], ["y"])], function(
+            ["a"], ["b", "b"], NEG)),
+        lambda x: -2 * x,
+    ),
+    "an import of the function alone": (
+        model([call(["x"], ["y"])], function(["a"], ["b"], NORMAL)),
+        lambda x: x / abs(x).sum(1, keepdims=True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*KEPT, *LOST])
+def test_an_inlined_model_calculates_the_same(name: str) -> None:
+    message, expected = (KEPT | LOST)[name]
+    inlined = ir.from_proto(message)
+    inline(inlined)
+    assert not inlined.functions
+    for made in (message, inlined):
+        np.testing.assert_allclose(ts.run(made, {"x": DATA})["y"], expected(DATA), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_onnx_inlines_something_else(name: str) -> None:
+    """If this fails, onnx has mended it: ADR 30 says what then can go."""
+    message, expected = LOST[name]
+    inlined = inliner.inline_local_functions(message)
+    with pytest.raises((ts.SplitError, AssertionError)):
+        np.testing.assert_allclose(ts.run(inlined, {"x": DATA})["y"], expected(DATA), rtol=1e-6)
+
+
+def test_what_is_noted_of_a_call_goes_to_its_nodes() -> None:
+    message = model([call(["x"], ["y"])], function(["a"], ["b"], NEG))
+    message.graph.node[0].metadata_props.add(key="layer", value="7")
+    inlined = ir.from_proto(message)
+    inline(inlined)
+    (node,) = inlined.graph
+    assert node.metadata_props == {"layer": "7"}
+    lost = inliner.inline_local_functions(message)
+    assert not lost.graph.node[0].metadata_props, f"onnx {onnx.__version__} keeps it: see ADR 30"
+
+
+def test_calls_with_other_attributes_share_nothing() -> None:
+    nodes = [call(["x"], ["t"], order=[1, 0]), call(["t"], ["y"], order=[0, 1])]
+    message = model(nodes, function(["a"], ["b"], transposed(), attributes=["order"]))
+    inlined = ir.from_proto(message)
+    inline(inlined)
+    orders = [list(node.attributes["perm"].value) for node in inlined.graph]
+    assert orders == [[1, 0], [0, 1]]
+    assert len({node.name for node in inlined.graph}) == 2
