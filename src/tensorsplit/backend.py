@@ -1,6 +1,6 @@
 """ONNX's backend interface: ``onnx.backend.test.BackendTest(tensorsplit.backend)`` and the like.
 
-What runs is the engine ``numpy``. onnx's checker is not called: it stops the whole process on
+What runs is the engine ``tensorsplit``. onnx's checker is not called: it stops the whole process on
 some split nodes (D5), and the model is checked here anyway.
 """
 
@@ -26,6 +26,7 @@ from tensorsplit.core.errors import (
     show,
 )
 from tensorsplit.core.records import NEWEST_OPSET
+from tensorsplit.engines import OURS
 from tensorsplit.engines.sessions import Session
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.graph.reading import OnnxModel, read_model
@@ -39,7 +40,7 @@ class TensorSplitRep(BackendRep):
     """
 
     def __init__(self, model: OnnxModel) -> None:
-        self._session = Session(model, "numpy")
+        self._session = Session(model, OURS)
 
     def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
         """Run the model.

@@ -75,8 +75,11 @@ def test_codes_are_links_on_a_terminal(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b]8;" not in run(wrong).out  # nowhere to lead to
+    monkeypatch.setattr("tensorsplit.core.errors.DOCUMENTATION", "https://docs.test")
+    monkeypatch.setattr("tensorsplit.cli.check_command.DOCUMENTATION", "https://docs.test")
     out = run(wrong).out
-    assert ";https://tensorsplit.example/docs/errors.html#ts305\x1b\\TS305\x1b]8;;\x1b\\" in out
+    assert ";https://docs.test/errors.html#ts305\x1b\\TS305\x1b]8;;\x1b\\" in out
 
 
 def test_warnings_count_if_strict(run: Command, warned: Path) -> None:

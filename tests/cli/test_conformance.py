@@ -39,7 +39,7 @@ def run(tensorsplit: Command) -> Command:
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of our own engine and one that loses the last part, as JSON."""
     path = tmp_path_factory.mktemp("saved") / "run.json"
-    words = ("-e", "numpy", "-e", planted("drops"), "--case", CASE, "--format", "json")
+    words = ("-e", "tensorsplit", "-e", planted("drops"), "--case", CASE, "--format", "json")
     done = subprocess.run(
         [sys.executable, "-m", "tensorsplit", "conformance", *words, "-o", path],
         capture_output=True,
@@ -61,9 +61,9 @@ def known(folder: Path, *cases: str, versions: str = "") -> Path:
 
 
 def test_our_own_engine_is_fine(run: Command) -> None:
-    ended = run("--engine", "numpy", "--case", CASE)
+    ended = run("--engine", "tensorsplit", "--case", CASE)
     assert (ended.status, ended.err) == (0, "")
-    assert "numpy" in ended.out
+    assert "tensorsplit" in ended.out
 
 
 def test_a_new_deviation_ends_with_1_and_is_named(run: Command, saved: Path) -> None:
@@ -147,7 +147,7 @@ def test_text_goes_to_a_file_too(run: Command, saved: Path, tmp_path: Path) -> N
 def test_runs_of_different_engines_become_one(run: Command, saved: Path, tmp_path: Path) -> None:
     content = json.loads(saved.read_text())
     paths = []
-    for name in ("numpy", "drops"):
+    for name in ("tensorsplit", "drops"):
         part = dict(content)
         part["subjects"] = [entry for entry in content["subjects"] if entry["name"] == name]
         part["results"] = [entry for entry in content["results"] if entry["subject"] == name]
@@ -241,11 +241,11 @@ def test_a_run_of_some_of_the_cases_joins_one_of_all(
 ) -> None:
     other = "onnx.Split-13/float/static-r1/runtime/graph/other"
     whole = json.loads(saved.read_text())
-    ours = [entry for entry in whole["results"] if entry["subject"] == "numpy"]
+    ours = [entry for entry in whole["results"] if entry["subject"] == "tensorsplit"]
     first = {
         **whole,
         "suite": {**whole["suite"], "cases": 2},
-        "subjects": [entry for entry in whole["subjects"] if entry["name"] == "numpy"],
+        "subjects": [entry for entry in whole["subjects"] if entry["name"] == "tensorsplit"],
         "cases": [*whole["cases"], {**whole["cases"][0], "id": other}],
         "results": [*ours, {**ours[0], "case": other}],
     }
@@ -259,9 +259,9 @@ def test_a_run_of_some_of_the_cases_joins_one_of_all(
         path.write_text(json.dumps(content))
     joined = json.loads(run("--from", paths[0], "--from", paths[1], "--format", "json").out)
     assert [(entry["case"], entry["subject"]) for entry in joined["results"]] == [
-        (CASE, "numpy"),
+        (CASE, "tensorsplit"),
         (CASE, "drops"),
-        (other, "numpy"),
+        (other, "tensorsplit"),
     ]
     assert joined["suite"]["cases"] == 2
 
@@ -321,7 +321,7 @@ def test_cases_are_exported(run: Command, tmp_path: Path) -> None:
 def test_profiles_are_written(run: Command, saved: Path, tmp_path: Path) -> None:
     run("--from", saved, "--profiles", tmp_path / "profiles")
     names = sorted(path.name.partition("-")[0] for path in (tmp_path / "profiles").iterdir())
-    assert names == ["drops", "numpy"]
+    assert names == ["drops", "tensorsplit"]
 
 
 @pytest.mark.parametrize(
@@ -332,11 +332,11 @@ def test_profiles_are_written(run: Command, saved: Path, tmp_path: Path) -> None
         ("TS703", ("--case", "no-such-case")),
         ("TS703", ("--list", "--case", "no-such-case")),
         ("TS703", ("--repro", CASE)),
-        ("TS703", ("--repro", CASE, "-e", "numpy", "-e", "onnx-reference")),
-        ("TS703", ("--repro", "onnx.*", "-e", "numpy")),
+        ("TS703", ("--repro", CASE, "-e", "tensorsplit", "-e", "onnx-reference")),
+        ("TS703", ("--repro", "onnx.*", "-e", "tensorsplit")),
         ("TS703", ("--from", "no-such-file.json")),
         ("TS703", ("--from", __file__)),
-        ("TS703", ("--known", "no-such-file.json", "-e", "numpy", "--case", CASE)),
+        ("TS703", ("--known", "no-such-file.json", "-e", "tensorsplit", "--case", CASE)),
         ("TS703", ("--format", "pdf")),
         ("TS703", ("--seed", "-1")),
         ("TS703", ("--jobs", "0")),

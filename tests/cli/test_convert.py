@@ -184,13 +184,13 @@ def test_what_is_converted_is_verified(
     words = ("convert", *norm, "--opset", 13, "-o", out, "--verify")
     ended = tensorsplit(*words)
     assert (ended.status, ended.err) == (0, "")
-    assert "verified: on the inputs given, numpy gives the same bits" in ended.out
+    assert "verified: on the inputs given, tensorsplit gives the same bits" in ended.out
     assert onnx.load(out) == convert(NORM, 13)
     out.unlink()
     exact = tensorsplit(*words, "--rtol", 0, "--atol", 0)
     if "up to rounding of y\n" in ended.out:
         assert (exact.status, out.exists()) == (1, False)
-        assert "NOT verified: numpy: output 'y': " in exact.out
+        assert "NOT verified: tensorsplit: output 'y': " in exact.out
 
 
 @pytest.mark.engine

@@ -81,7 +81,7 @@ def test_verify_runs_both_models(run: Command, save: Save, shape: str) -> None:
         *("--for", "portable", "--dry-run", "--verify", "--input-shape", shape),
     )
     assert ended.status == 0
-    assert "verified: on random inputs, numpy gives the same bits" in ended.out
+    assert "verified: on random inputs, tensorsplit gives the same bits" in ended.out
 
 
 def test_a_shape_that_no_memory_holds_is_one_line(run: Command, save: Save) -> None:
@@ -118,7 +118,7 @@ def test_sums_may_be_rounded_otherwise(
     words = (*calculating, "--for", engine, "--dry-run", "--verify")
     ended = run(*words)
     assert (ended.status, ended.err) == (0, "")
-    assert "verified: on the inputs given, numpy gives the same bits\n" in ended.out
+    assert "verified: on the inputs given, tensorsplit gives the same bits\n" in ended.out
     assert f"verified: on the inputs given, {engine} gives the same bits" in ended.out
     exact = run(*words, "--rtol", 0, "--atol", 0)
     if "up to rounding of y\n" in ended.out:
@@ -136,7 +136,7 @@ def test_an_engine_that_is_not_installed_is_not_run(
     ended = run(save("split2"), "--for", "onnxruntime", "--dry-run", "--verify")
     assert ended.status == 0
     assert "onnxruntime is not installed, and was not run\n" in ended.out
-    assert "numpy gives the same bits" in ended.out
+    assert "tensorsplit gives the same bits" in ended.out
 
 
 def test_values_that_the_target_changes_are_told_on_standard_error(
@@ -201,7 +201,7 @@ def test_a_mismatch_ends_with_1_and_writes_nothing(
     assert not out.exists()
     piped = run(save("chunk_dynamic"), "--for", "portable", "-o", "-", "--verify")
     assert (piped.status, piped.out) == (1, "")
-    assert "tensorsplit: NOT verified: numpy: output '" in piped.err
+    assert "tensorsplit: NOT verified: tensorsplit: output '" in piped.err
 
 
 def test_random_inputs_that_do_not_fit_say_what_to_give(run: Command, save: Save) -> None:

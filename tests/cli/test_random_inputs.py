@@ -146,7 +146,7 @@ def test_every_command_makes_inputs_that_fit(tensorsplit: Command, save: Save, n
     ended = tensorsplit("lower", path, "--for", "portable", "--dry-run", "--verify")
     assert ended.status == 0, ended
     assert "verified: on random inputs" in ended.out
-    assert tensorsplit("run", path, "--compare", "numpy").status == 0
+    assert tensorsplit("run", path, "--compare", "tensorsplit").status == 0
 
 
 def test_what_is_given_is_kept(tensorsplit: Command, save: Save, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_inputs_of_a_failing_comparison_are_saved(
     tensorsplit: Command, save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     path, archive = save(FIT[name]), tmp_path / "failing.npz"
-    words = ("run", path, "--seed", 9, "--compare", "numpy", "--save-inputs", archive)
+    words = ("run", path, "--seed", 9, "--compare", "tensorsplit", "--save-inputs", archive)
     same = tensorsplit(*words)
     assert same.status == 0
     assert not archive.exists()
@@ -265,7 +265,7 @@ def test_inputs_of_a_failing_comparison_are_saved(
     assert str(archive) in ended.out
     again = tensorsplit("run", path, "--input", archive)
     assert again.status == 0, again
-    assert again.out == same.out.replace("numpy: the same as numpy\n", "")
+    assert again.out == same.out.replace("tensorsplit: the same as tensorsplit\n", "")
 
 
 def test_inputs_that_a_model_refuses_are_saved_too(

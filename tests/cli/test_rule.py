@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tensorsplit.core.errors import KINDS
 from tensorsplit.model.check.checks import CHECKS
 from tensorsplit.pages.codes import codes_page
@@ -23,9 +25,14 @@ def test_the_page_of_a_refusal(tensorsplit: Command) -> None:
         "\n"
         "D1  A count n that would leave a negative last part (ceil(d/n) * (n-1) > d) is\n"
         "    refused.\n"
-        "\n"
-        "https://tensorsplit.example/docs/errors.html#ts304\n"
     )
+
+
+def test_the_page_has_a_link_where_the_documentation_is_published(
+    tensorsplit: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorsplit.core.errors.DOCUMENTATION", "https://docs.test")
+    assert tensorsplit("rule", "ts304").out.endswith("\n\nhttps://docs.test/errors.html#ts304\n")
 
 
 def test_the_page_of_a_check_as_json(tensorsplit: Command) -> None:

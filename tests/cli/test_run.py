@@ -107,12 +107,12 @@ def test_an_openvino_model_runs_without_openvino(tensorsplit: Command, tmp_path:
 
 def test_engines_that_agree(tensorsplit: Command, split: Path, tmp_path: Path, x: Any) -> None:
     feed = f"x={npy(tmp_path, x)}"
-    words = ("-i", feed, "-o", tmp_path, "--compare", "onnx-reference", "--compare", "numpy")
+    words = ("-i", feed, "-o", tmp_path, "--compare", "onnx-reference", "--compare", "tensorsplit")
     ended = tensorsplit("run", split, *words)
     assert ended.status == 0
     assert ended.out.splitlines()[2:] == [
-        "onnx-reference: the same as numpy",
-        "numpy: the same as numpy",
+        "onnx-reference: the same as tensorsplit",
+        "tensorsplit: the same as tensorsplit",
     ]
 
 
@@ -126,7 +126,7 @@ def test_engines_that_differ_are_status_1(tensorsplit: Command, tmp_path: Path, 
     words = ("-i", feed, "-o", tmp_path / "out", "--compare", "onnxruntime")
     ended = tensorsplit("run", path, *words, "--tolerance", "1e9")
     assert (ended.status, ended.err) == (1, "")
-    assert "onnxruntime: output 's[0]': shape (4,), but numpy has (1, 4)" in ended.out
+    assert "onnxruntime: output 's[0]': shape (4,), but tensorsplit has (1, 4)" in ended.out
     assert len(list((tmp_path / "out").iterdir())) == 2
 
 
@@ -152,8 +152,8 @@ def test_tolerances_are_for_comparing(
 ) -> None:
     words = ("run", split, "-i", f"x={npy(tmp_path, x)}")
     refused("TS703", *words, "--rtol", 1)
-    refused("TS703", *words, "--compare", "numpy", "--rtol", 1, "--tolerance", 1)
-    refused("TS703", *words, "--compare", "numpy", "--atol", "nan")
+    refused("TS703", *words, "--compare", "tensorsplit", "--rtol", 1, "--tolerance", 1)
+    refused("TS703", *words, "--compare", "tensorsplit", "--atol", "nan")
 
 
 def test_what_is_split_is_compared_by_its_bits(
@@ -175,7 +175,7 @@ def test_what_is_split_is_compared_by_its_bits(
     assert "within --rtol 0.0001 (the default) and --atol 1" in ended.out
     all_near = tensorsplit(*words, "--tolerance", 1)
     assert all_near.status == 0
-    assert "onnx-reference: the same as numpy up to rounding" in all_near.out
+    assert "onnx-reference: the same as tensorsplit up to rounding" in all_near.out
 
 
 def test_limits_are_for_every_engine_that_runs(
@@ -186,7 +186,7 @@ def test_limits_are_for_every_engine_that_runs(
     assert usual.status == 0
     assert tensorsplit(*words, "--timeout", 100) == usual
     message = refused("TS605", *words, "--timeout", 0.001)
-    assert "numpy gave no answer within 0.001 s and was stopped: --timeout" in message
+    assert "tensorsplit gave no answer within 0.001 s and was stopped: --timeout" in message
     for word in ("0", "nan", "-1"):
         assert "timeout" in refused("TS703", *words, "--timeout", word)
     for word in ("0", "5Q", "-1M", "5i", "1e9", ""):

@@ -44,7 +44,7 @@ def case(name: str, **facts: Any) -> CaseInfo:
 
 
 SUBJECTS = (
-    SubjectInfo("numpy", "engine", {"numpy": "2.4.6", "onnx": "1.23.2"}),
+    SubjectInfo("tensorsplit", "engine", {"numpy": "2.4.6", "onnx": "1.23.2"}),
     SubjectInfo("onnxruntime", "engine", {"onnxruntime": "1.31.1"}),
     SubjectInfo("openvino", "engine", {"openvino": "2026.4.1"}),
     SubjectInfo("onnxslim", "tool", {"onnxslim": "0.1.80", "onnx": "1.23.2"}),
@@ -144,7 +144,7 @@ def no_script(name: str, subject: str) -> None:
 
 
 _NAMES = (
-    "numpy", "onnx-reference", "onnxruntime", "openvino", "tvm", "iree", "opencv",
+    "tensorsplit", "onnx-reference", "onnxruntime", "openvino", "tvm", "iree", "opencv",
     "tract", "tinygrad", "onnx-shape-inference", "onnx-version-converter",
     "onnxscript-optimizer", "onnxslim", "onnxsim",
 )  # fmt: skip

@@ -57,11 +57,11 @@ def adapter(folder: Path, body: str, start: str = "", name: str = "hostile") -> 
 
 def judged(source: str, *asked: Any, **rest: Any) -> list[Result]:
     """What comes of an engine, after our own beside it has been judged right."""
-    chosen = [Subject.of("numpy"), Subject.of(source)]
+    chosen = [Subject.of("tensorsplit"), Subject.of(source)]
     document = run(chosen, asked or (LEGAL, ILLEGAL), **({"jobs": 2, "seconds": 20} | rest))
-    own = [found.verdict for found in document.results if found.subject == "numpy"]
+    own = [found.verdict for found in document.results if found.subject == "tensorsplit"]
     assert own == ["pass"] * len(document.cases)
-    return [found for found in document.results if found.subject != "numpy"]
+    return [found for found in document.results if found.subject != "tensorsplit"]
 
 
 ACCEPTED = ["wrong", "accepted-but-illegal"]
@@ -125,8 +125,8 @@ def test_an_engine_that_says_what_makes_no_sense_is_refused(tmp_path: Path, cont
 
 
 def test_two_engines_of_one_name_are_refused(tmp_path: Path) -> None:
-    with refused("TS703", "two engines or tools are called", "numpy"):
-        judged(adapter(tmp_path, "return right(*given)", name="numpy"))
+    with refused("TS703", "two engines or tools are called", "tensorsplit"):
+        judged(adapter(tmp_path, "return right(*given)", name="tensorsplit"))
 
 
 @pytest.fixture

@@ -34,11 +34,11 @@ def measure(*subjects: Subject, cases: list[Case] = CASES, seed: int = 0) -> Doc
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    return measure(Subject.of("numpy"), planted_subject("swaps"))
+    return measure(Subject.of("tensorsplit"), planted_subject("swaps"))
 
 
 def test_our_own_engine_has_a_clean_sheet(document: Document) -> None:
-    own = [result for result in document.results if result.subject == "numpy"]
+    own = [result for result in document.results if result.subject == "tensorsplit"]
     assert [result.verdict for result in own] == ["pass"] * len(CASES)
 
 
@@ -46,7 +46,7 @@ def test_there_is_a_result_for_each_case_and_subject_in_order(document: Document
     names = ["a/parts", "a/strings", "b/parts", "c/refusal"]
     assert [entry.id for entry in document.cases] == names
     found = [(result.case, result.subject) for result in document.results]
-    assert found == [(name, subject) for name in names for subject in ("numpy", "swaps")]
+    assert found == [(name, subject) for name in names for subject in ("tensorsplit", "swaps")]
 
 
 def test_versions_and_circumstances_are_recorded(document: Document) -> None:
@@ -109,7 +109,7 @@ def test_a_format_that_a_subject_does_not_read_is_skipped() -> None:
 
 def test_progress_is_told_of_every_result_once() -> None:
     counts: list[int] = []
-    chosen = [*map(Subject.of, ("numpy", "onnx-reference")), planted_subject("segfaults")]
+    chosen = [*map(Subject.of, ("tensorsplit", "onnx-reference")), planted_subject("segfaults")]
     run(chosen, CASES, jobs=2, progress=counts.append)
     assert sum(counts) == len(CASES) * len(chosen)
 
@@ -124,7 +124,7 @@ def test_a_process_takes_hundreds_of_cases(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(runner, "EngineProcess", process)
     cases = [case(f"a/{number:03}") for number in range(400)]
-    document = measure(Subject.of("numpy"), cases=cases)
+    document = measure(Subject.of("tensorsplit"), cases=cases)
     assert {result.verdict for result in document.results} == {"pass"}
     assert len(made) == 1
 

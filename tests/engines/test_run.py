@@ -31,12 +31,12 @@ def _mark(name: str) -> Any:
     return pytest.param(name, marks=marks if name in ("onnxruntime", "openvino") else ())
 
 
-every_engine = pytest.mark.parametrize("engine", ["numpy", *map(_mark, _FOREIGN)])
+every_engine = pytest.mark.parametrize("engine", ["tensorsplit", *map(_mark, _FOREIGN)])
 foreign_engine = pytest.mark.parametrize("engine", list(map(_mark, _FOREIGN)))
 DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
 
 
-def refused(source: Any, inputs: Any, engine: str = "numpy") -> ts.SplitError:
+def refused(source: Any, inputs: Any, engine: str = "tensorsplit") -> ts.SplitError:
     with pytest.raises(ts.SplitError) as caught:
         ts.run(source, inputs, engine=engine)
     return caught.value
@@ -76,7 +76,7 @@ def test_relative_paths_hold_wherever_the_engine_runs(
 
 
 @pytest.mark.parametrize(
-    "engine", ["numpy", *[_mark(name) for name in ("onnx-reference", "onnxruntime")]]
+    "engine", ["tensorsplit", *[_mark(name) for name in ("onnx-reference", "onnxruntime")]]
 )
 def test_sequences_come_and_go_as_lists(engine: str) -> None:
     source = model(
@@ -289,7 +289,7 @@ def test_external_data_is_found_beside_the_model(engine: str, tmp_path: Path) ->
         assert outputs["b"].tolist() == list(range(11, 65))
 
 
-@pytest.mark.parametrize("engine", ["numpy", *_FOREIGN])
+@pytest.mark.parametrize("engine", ["tensorsplit", *_FOREIGN])
 @pytest.mark.parametrize("location", ["../weights.bin", "/etc/hostname", "", "none.bin"])
 @pytest.mark.usefixtures("no_engine")
 def test_external_data_elsewhere_is_refused(
@@ -447,3 +447,9 @@ def test_positions_are_checked_where_they_are_known(runs_here: list[list[str]]) 
     error = refused(source, {"x": DATA, "at": np.array(6)}, "onnx-reference")
     assert error.code == "TS511"
     assert runs_here == []
+
+
+def test_the_former_name_of_our_engine_is_an_alias() -> None:
+    assert ts.session(split_model(), engine="numpy").engine == "tensorsplit"
+    outputs = ts.run(split_model(), {"x": DATA}, engine="numpy")
+    assert list(outputs) == list(ts.run(split_model(), {"x": DATA}, engine="tensorsplit"))

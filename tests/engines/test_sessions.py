@@ -90,8 +90,8 @@ def test_inputs_and_outputs_are_described(tmp_path: Path) -> None:
         ("lengths", "int64", (2,), "tensor"),
     ]
     assert [entry.name for entry in session.outputs] == ["a", "b"]
-    assert session.engine == "numpy"
-    assert "numpy" in repr(session)
+    assert session.engine == "tensorsplit"
+    assert "tensorsplit" in repr(session)
     session = ts.session(cut_file().save(tmp_path))
     assert [entry.name for entry in session.inputs] == ["x"]
     assert session.outputs[0].name == "part0"
@@ -112,7 +112,7 @@ def test_it_is_read_and_compiled_once_and_shapes_are_checked_once(
     assert [len(calls) for calls in (reads, compiles, analyses, kernels)] == [1, 1, 2, 1]
 
 
-@pytest.mark.parametrize("engine", ["numpy", "onnx-reference"])
+@pytest.mark.parametrize("engine", ["tensorsplit", "onnx-reference"])
 def test_fed_lengths_are_checked_each_time(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = np.ones(60, np.float32)
 
@@ -171,12 +171,12 @@ def test_computed_lengths_are_checked_each_time(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_wrong_whatever_is_fed_is_refused_at_once() -> None:
-    for engine in ("numpy", "onnx-reference"):
+    for engine in ("tensorsplit", "onnx-reference"):
         with pytest.raises(ts.SplitError, match="TS302"):
             ts.session(split_model(2, 3), engine=engine)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "onnx-reference"])
+@pytest.mark.parametrize("engine", ["tensorsplit", "onnx-reference"])
 def test_nobody_can_change_the_constants_of_a_session(engine: str) -> None:
     source = model(
         [node("Identity", "c", "same"), node("Split", "c", "a b", num_outputs=2)],
@@ -407,7 +407,7 @@ def test_a_file_that_can_be_changed_is_no_answer() -> None:
 def test_an_ir_runs_where_it_can(tmp_path: Path) -> None:
     path = cut_file().save(tmp_path)
     for isolate in (None, True):
-        session = ts.session(path, engine="numpy", isolate=isolate)
+        session = ts.session(path, engine="tensorsplit", isolate=isolate)
         for factor in (1, 2):
             np.testing.assert_array_equal(session.run({"x": X * factor})["part0"], X[:2] * factor)
     with pytest.raises(ts.SplitError, match="TS603"):

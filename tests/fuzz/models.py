@@ -278,7 +278,7 @@ def _run(model: Any, case: Case) -> object:
             proto.ParseFromString(case.files.main)
         feeds = feeds_of(proto)
     with suppress(MemoryError, Stopped), stopped_after(RUN_FOR):
-        return ts.run(model, feeds, engine="numpy")
+        return ts.run(model, feeds, engine="tensorsplit")
     return None
 
 

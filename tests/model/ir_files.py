@@ -130,7 +130,7 @@ def cut_file(
 
 def run(path: Path, **feeds: Any) -> dict[str, Any]:
     """The outputs of a file, of our own engine."""
-    return run_model(path, feeds, engine="numpy")
+    return run_model(path, feeds, engine="tensorsplit")
 
 
 def refused(path: Path, **feeds: Any) -> SplitError:

@@ -264,7 +264,7 @@ def check_check(case: Case, model: onnx.ModelProto | None = None, target: Any = 
 def check_run(case: Case, model: onnx.ModelProto | None = None) -> None:
     """Our own engine gives the values, and refuses what is illegal, if it has the operators."""
     try:
-        with ts.session(model or case.model, engine="numpy") as session:
+        with ts.session(model or case.model, engine="tensorsplit") as session:
             for feeds, values in case.legal:
                 compare(session.run(feeds), values, case)
             for feeds in case.illegal:

@@ -142,7 +142,7 @@ def test_functions_that_call_each_other_twice_in_every_tool() -> None:
     made, data = doubling(40), {"x": np.ones(4, np.float32)}
     try_all(made)
     others = ["onnxruntime"] if find_spec("onnxruntime") else []
-    for engine in ("numpy", *others):
+    for engine in ("tensorsplit", *others):
         with refused("TS502", "functions"):
             ts.run(made, data, engine=engine)
     with refused("TS502", "16384"):
@@ -208,8 +208,8 @@ def test_inlined_functions_compute_the_same() -> None:
     data = {"x": np.arange(4, dtype=np.float32)}
     lowered = ts.lower(made, target="openvino")
     assert not lowered.functions
-    expected = ts.run(made, data, engine="numpy")
-    for name, found in ts.run(lowered, data, engine="numpy").items():
+    expected = ts.run(made, data, engine="tensorsplit")
+    for name, found in ts.run(lowered, data, engine="tensorsplit").items():
         np.testing.assert_array_equal(found, expected[name])
 
 

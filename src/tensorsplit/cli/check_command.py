@@ -37,7 +37,7 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.words import CODE, TARGET
-from tensorsplit.core.errors import UNREADABLE_MODEL, SplitError, count_of, printable
+from tensorsplit.core.errors import DOCUMENTATION, UNREADABLE_MODEL, SplitError, count_of, printable
 
 if TYPE_CHECKING:
     from tensorsplit.model.check.findings import CheckReport
@@ -225,7 +225,8 @@ def _show_findings(report: str) -> None:
     text = Text("\n".join(lines))
     for pattern, style in _STYLES.items():
         text.highlight_regex(f"(?m){pattern}", style)
-    text.highlight_regex(r"(?<=\[)TS\d{3}(?=\])", _link)
+    if DOCUMENTATION:
+        text.highlight_regex(r"(?<=\[)TS\d{3}(?=\])", _link)
     show(text, folds=False)
 
 

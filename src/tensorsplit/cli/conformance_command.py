@@ -60,10 +60,12 @@ _WIDTH = 100
 )
 @click.option(
     *("--engine", "-e", "engines"),
-    type=Word("name", "conformance.subjects:SUBJECTS", ALL, suffix=".py"),
+    type=Word(
+        "name", "conformance.subjects:SUBJECTS", ALL, suffix=".py", aliases="engines:ALIASES"
+    ),
     multiple=True,
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
-    " `all` for all that are installed. The default is numpy, onnx-reference, onnxruntime and"
+    " `all` for all that are installed. The default is tensorsplit, onnx-reference, onnxruntime and"
     " openvino, as far as they are installed.",
 )
 @click.option(

@@ -60,4 +60,5 @@ def _show(page: CodePage) -> None:
     if page.decisions:
         say("")
         show(Table([(note.name, note.text.replace("`", "")) for note in page.decisions]))
-    say("", page.url)  # whole, however narrow the terminal is
+    if page.url:
+        say("", page.url)  # whole, however narrow the terminal is

@@ -25,18 +25,24 @@ class Word(StringParamType):
         known: Where the set is, or a function that returns it: ``module:name`` in the package.
         others: What it may be besides.
         suffix: That of files which it may name, and which no output may be; None for no files.
+        aliases: Where the other names of some words are, each with the word it stands for.
     """
 
-    def __init__(self, name: str, known: str, *others: str, suffix: str | None = None) -> None:
+    def __init__(
+        self, name: str, known: str, *others: str, suffix: str | None = None, aliases: str = ""
+    ) -> None:
         self.name = name
         self.known = known
         self.others = others
         self.suffix = suffix
+        self.aliases = aliases
 
     def convert(self, value: str, *_: Any) -> str:
-        """Return the word as it is."""
+        """Return the word that is meant."""
         if self.suffix is not None and value.endswith(self.suffix):
             outputs().reads.append(Path(value))
+        if self.aliases:
+            value = resolve_name(f"tensorsplit.{self.aliases}").get(value, value)
         return value
 
     def shell_complete(self, _: click.Context, __: object, incomplete: str) -> list[CompletionItem]:
@@ -54,7 +60,7 @@ def operator_names() -> Iterable[str]:
     return dict.fromkeys((*operators, *(record.name for record in operators.values())))
 
 
-ENGINE = Word("engine", "engines:ENGINES")
+ENGINE = Word("engine", "engines:ENGINES", aliases="engines:ALIASES")
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
 OPERATOR = Word("operator", "cli.words:operator_names")
 CODE = Word("code", "model.check.checks:REPORTED")

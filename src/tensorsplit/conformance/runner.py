@@ -33,6 +33,7 @@ from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
 from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.engines import ALIASES, OURS
 from tensorsplit.engines.process import Death, EngineProcess, Reply
 
 SECONDS = 10.0
@@ -74,6 +75,7 @@ class Subject:
 
         A user's adapter is imported in a process of its own, never here.
         """
+        name = ALIASES.get(name, name)
         if name in subjects.SUBJECTS:
             return cls(name, name, subjects.SUBJECTS[name])
         source = str(Path(name).absolute()) if name.endswith(".py") else name
@@ -330,12 +332,12 @@ class _Run:
         """Run the model that a tool returns in our own engine; it may hang too."""
         judge: EngineProcess | None = getattr(self._of_thread, "judge", None)
         if judge is None:
-            judge = EngineProcess("numpy", f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
+            judge = EngineProcess(OURS, f"{_CHILD}:run_model", _ENVIRONMENT, _MOST_MEMORY)
             self._of_thread.judge = judge
             self.processes.add(judge)
         self.check()
         if judge.pid is None:
-            judge.ask(("numpy",), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+            judge.ask((OURS,), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
         reply = judge.ask((model, inputs), allowed.seconds())
         self.check()
         if reply.has_hung:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DOCUMENTATION = "https://tensorsplit.example/docs"
-"""Where the documentation is; as ``project.urls`` of ``pyproject.toml`` says."""
+DOCUMENTATION = ""
+"""Where the documentation is published; no link is printed while this is empty.
+
+``Documentation`` of ``project.urls`` in ``pyproject.toml`` is the same address, or is not there.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,13 @@ class Kind:
 
     @property
     def url(self) -> str:
-        """Its section of the documentation."""
-        return f"{DOCUMENTATION}/errors.html#{self.code.lower()}"
+        """The address of its section of the documentation; empty while that is not published."""
+        return f"{DOCUMENTATION}/errors.html#{self.code.lower()}" if DOCUMENTATION else ""
+
+    @property
+    def reference(self) -> str:
+        """Where to read about it: the address, or the command that shows its page."""
+        return self.url or f"tensorsplit rule {self.code}"
 
 
 KINDS: dict[str, Kind] = {}
@@ -257,7 +265,9 @@ CANNOT_LOWER = _kind(
 # Codes TS6xx, engines
 UNKNOWN_ENGINE = _kind("TS601", "no such engine", "The engines are listed in the message.")
 ENGINE_MISSING = _kind(
-    "TS602", "engine not installed", "Engines other than `numpy` are extras of the package."
+    "TS602",
+    "engine not installed",
+    "Engines other than `tensorsplit` and `onnx-reference` are extras of the package.",
 )
 ENGINE_REFUSED = _kind("TS603", "the engine refused the model", "The engine's own message follows.")
 ENGINE_CRASHED = _kind(

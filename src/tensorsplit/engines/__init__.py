@@ -1,7 +1,7 @@
 """Engines: what runs a model, one adapter for each.
 
-``numpy`` is this package's own and runs here. Every other engine runs in a process of its own,
-and sees a model only after its split nodes have been checked.
+``tensorsplit`` is this package's own and runs here. Every other engine runs in a process of its
+own, and sees a model only after its split nodes have been checked.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ if TYPE_CHECKING:
     from tensorsplit.engines.sessions import Session
     from tensorsplit.model.graph.reading import OnnxModel, Source
 
-ENGINES = ("numpy", "onnx-reference", "onnxruntime", "openvino")
+OURS = "tensorsplit"
+
+ENGINES = (OURS, "onnx-reference", "onnxruntime", "openvino")
 """The names of the engines; the first two need nothing but this package."""
 
-Engine: TypeAlias = Literal["auto", "numpy", "onnx-reference", "onnxruntime", "openvino"] | str
+ALIASES = {"numpy": OURS}
+"""Former names of engines, which are still understood."""
+
+Engine: TypeAlias = (
+    Literal["auto", "tensorsplit", "onnx-reference", "onnxruntime", "openvino"] | str
+)
 """What an engine is called, for what completes code."""
 
 AUTO = "auto"
@@ -44,13 +51,15 @@ def run(
             memory.
         inputs: By name, an array for each input; a list of arrays for a sequence, None for an
             optional that is empty. An input with an initializer may be left out.
-        engine: One of `ENGINES`. ``numpy`` runs the split operators by this package's rules and
-            all others by onnx's reference evaluator, and of an IR the layers of types Parameter,
-            Const, VariadicSplit, Split and Result; ``onnx-reference`` is that evaluator alone;
-            ``onnxruntime`` and ``openvino`` are extras. ``auto`` is ``numpy``, but ``openvino`` for
-            an IR with layers of other types, where it is installed.
+        engine: One of `ENGINES`. ``tensorsplit`` runs the split operators by this package's rules
+            and all others by onnx's reference evaluator, and of an IR the layers of types
+            Parameter, Const, VariadicSplit, Split and Result; ``onnx-reference`` is that evaluator
+            alone; ``onnxruntime`` and ``openvino`` are extras. ``auto`` is ``tensorsplit``, but
+            ``openvino`` for an IR with layers of other types, where it is installed.
+            ``numpy`` is another name of ``tensorsplit``.
         memory: How many bytes the run may take beyond what the engine takes by itself. With this or
-            `timeout` the whole run is in a child process, also that of ``numpy``.
+            `timeout` the whole run is in a child process, also that of
+            ``tensorsplit``.
         timeout: How many seconds the run may take, in place of the environment variable.
 
     Returns:
@@ -60,7 +69,7 @@ def run(
     Raises:
         SplitError: TS601 and TS602 for the engine; TS501 to TS504 for the model; TS505 to TS508
             for the inputs; TS1xx to TS3xx for a split node that is wrong, before the engine sees
-            it; TS509 to TS511 from the engine ``numpy``; TS603 if another engine refuses the
+            it; TS509 to TS511 from the engine ``tensorsplit``; TS603 if another engine refuses the
             model, TS604 if its process dies or takes longer than the environment variable
             ``TENSORSPLIT_ENGINE_TIMEOUT`` (in seconds, else 600) allows; TS605 if the run takes
             more than `memory` or `timeout` allow; TS703 for a limit that can't be kept.
@@ -98,9 +107,9 @@ def session(
         engine: As `run` takes it.
         lower: Whether the engine gets the model as `tensorsplit.lower` makes it for the engine
             (``onnx-reference``: ``portable``), or for the target that is named; what is wrong is
-            said of the model itself. ``numpy`` needs none of it.
-        isolate: Whether the engine has a process of its own. By default all but ``numpy`` have.
-            With False a crash of the engine is one of this process: for models that are trusted.
+            said of the model itself. ``tensorsplit`` needs none of it.
+        isolate: Whether the engine has a process of its own. By default all but ``tensorsplit``
+            have. With False a crash of the engine is one of this process: for trusted models.
         memory: As for `run`: how many bytes the session may take, which then has its own process.
         timeout: As for `run`: how many seconds each run may take.
 
@@ -136,13 +145,17 @@ def resolved(engine: str, model: OnnxModel) -> str:
     if engine != AUTO:
         return engine
     is_foreign = model.foreign_layer is not None
-    return "openvino" if is_foreign and find_spec("openvino") is not None else "numpy"
+    return "openvino" if is_foreign and find_spec("openvino") is not None else OURS
 
 
-def check_engine(engine: str) -> None:
-    """Check that an engine exists (TS601) and is installed (TS602), without importing it."""
+def check_engine(engine: str) -> str:
+    """Return the name of an engine that exists (TS601) and is installed (TS602), or ``auto``.
+
+    Nothing of the engine is imported.
+    """
     if engine == AUTO:
-        return
+        return engine
+    engine = next((known for alias, known in ALIASES.items() if alias == engine), engine)
     if engine not in ENGINES:
         raise SplitError(
             UNKNOWN_ENGINE,
@@ -157,3 +170,4 @@ def check_engine(engine: str) -> None:
             install_command(engine),
             parameter="engine",
         )
+    return engine

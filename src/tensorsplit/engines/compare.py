@@ -18,7 +18,7 @@ from tensorsplit.core.errors import (
     UNKNOWN_ENGINE,
     SplitError,
 )
-from tensorsplit.engines import run
+from tensorsplit.engines import OURS, run
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -142,7 +142,7 @@ def compare(
     inputs: Mapping[str, Any],
     engines: Sequence[str],
     *,
-    reference: str | Mapping[str, Any] = "numpy",
+    reference: str | Mapping[str, Any] = OURS,
     reference_name: str = "the reference",
     tolerance: Tolerance | None = None,
     moved: Container[str] = (),

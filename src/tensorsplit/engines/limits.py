@@ -15,11 +15,10 @@ from typing import Any
 from weakref import finalize
 
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show
+from tensorsplit.engines import OURS
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
 from tensorsplit.model.graph.reading import OnnxModel
-
-OURS = "numpy"
 
 _MOST = (1 << 63) - 1
 

@@ -27,7 +27,7 @@ _PROBE = "tensorsplit.engines.openvino_probe"
 
 
 class OutsideModel:
-    """A model in any engine but ``numpy``, which is loaded once; refusals as of `engines.run`.
+    """A model in any engine but ``tensorsplit``, loaded once; refusals as of `engines.run`.
 
     An engine loads the model with the first run, once what is fed was checked: loading one with
     wrong lengths may crash it.
@@ -79,7 +79,7 @@ class OutsideModel:
         """Refuse wrong split nodes and positions; returns whether what is fed left any undecided.
 
         Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute
-        them run here, by the engine ``numpy``. What only the evaluator of the other operators
+        them run here, by the engine ``tensorsplit``. What only the evaluator of the other operators
         refuses is left to the engine.
         """
         facts = self.validator.check(feeds)

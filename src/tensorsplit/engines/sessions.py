@@ -11,8 +11,8 @@ import numpy as np
 from onnx import ModelProto
 
 from tensorsplit.core.errors import SplitWarning, show
-from tensorsplit.engines import AUTO, check_engine, resolved
-from tensorsplit.engines.limits import OURS, LimitedModel, begin, wrong_usage
+from tensorsplit.engines import AUTO, OURS, check_engine, resolved
+from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
@@ -53,9 +53,9 @@ class Session:
         memory: int | None = None,
         timeout: float | None = None,
     ) -> None:
-        check_engine(engine)
+        named = check_engine(engine)
         content = read_model(model)
-        self.engine = resolved(engine, content)
+        self.engine = resolved(named, content)
         self.inputs: tuple[DeclaredInput, ...] = content.inputs
         self.outputs: tuple[DeclaredInput, ...] = content.outputs
         if not isinstance(lower, (bool, str)):
@@ -85,7 +85,7 @@ class Session:
 
         Returns:
             By name, in the graph's order, an array for each output, which can be written to; with
-            the engine ``numpy`` it may be a view of what was fed.
+            the engine ``tensorsplit`` it may be a view of what was fed.
 
         Raises:
             SplitError: TS703 if the session is closed; else as `tensorsplit.run`. After TS604 and

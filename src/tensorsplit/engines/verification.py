@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
-from tensorsplit.engines import ENGINES, check_engine, run
+from tensorsplit.engines import OURS, check_engine, run
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs
 from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
-
-OURS = ENGINES[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ OVERRIDABLE = {"split13_overridable_fed": "l", "sequence_overridable_chunk": "c"
 
 
 def _marks(engine: str) -> list[Any]:
-    if engine == "numpy":
+    if engine == "tensorsplit":
         return []
     missing = find_spec(engine) is None
     return [pytest.mark.engine, pytest.mark.skipif(missing, reason=f"{engine} is not installed")]
@@ -53,7 +53,7 @@ def _marks(engine: str) -> list[Any]:
 
 def _engines(case: Case, target: str) -> list[str]:
     """What runs a lowered model: our own engine where it can, and the target."""
-    own = [] if case.name == QUANTISED else ["numpy"]
+    own = [] if case.name == QUANTISED else ["tensorsplit"]
     return own + ([target] if target != "portable" else [] if own else ["onnxruntime"])
 
 
@@ -171,7 +171,7 @@ def test_a_count_on_a_dynamic_axis_becomes_computed_lengths(
 
 def test_a_count_that_leaves_a_negative_part_is_refused_when_it_runs_too() -> None:
     made = lower(BY_NAME["split18_uneven_dynamic"].model, target="openvino")
-    for engine in ("numpy", *(e for e in ("onnxruntime", "openvino") if find_spec(e))):
+    for engine in ("tensorsplit", *(e for e in ("onnxruntime", "openvino") if find_spec(e))):
         with pytest.raises(SplitError):
             run(made, {"x": np.ones((1, 3), np.float32)}, engine=engine)
 
@@ -200,7 +200,7 @@ OUT_OF_RANGE = [
 
 @pytest.mark.parametrize(
     "engine",
-    ["numpy", *(pytest.param(engine, marks=_marks(engine)) for engine in TARGETS[:2])],
+    ["tensorsplit", *(pytest.param(engine, marks=_marks(engine)) for engine in TARGETS[:2])],
 )
 @pytest.mark.parametrize(("name", "feeds"), OUT_OF_RANGE)
 def test_what_the_original_refuses_at_run_time_the_lowered_model_refuses_too(

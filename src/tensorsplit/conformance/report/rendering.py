@@ -174,7 +174,7 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
     return content | {
         "outcomes": [{"key": entry.key, "meaning": entry.meaning} for entry in OUTCOMES],
         "decisions": decisions,
-        "errata": f"{DOCUMENTATION}/errata.html",
+        "errata": f"{DOCUMENTATION}/errata.html" if DOCUMENTATION else "",
         "known": {entry.id: [entry.seen, _web(entry.link)] for entry in known},
         "pictures": [_picture(*pictured) for pictured in pictures],
     }

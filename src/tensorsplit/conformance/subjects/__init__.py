@@ -37,7 +37,7 @@ from tensorsplit.core.errors import (
     show,
     show_path,
 )
-from tensorsplit.engines import adapters
+from tensorsplit.engines import OURS, adapters
 from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
 
 __all__ = [
@@ -121,7 +121,7 @@ _MOST_WORDS = 10_000
 _NOT_EXPRESSIBLE = r"\[(TS201|TS310|TS512|TS513)\]"  # of our tools
 
 SUBJECTS: Mapping[str, Adapter] = {
-    "numpy": Adapter(
+    OURS: Adapter(
         call=runtimes.run_numpy,
         packages=("tensorsplit",),
         formats=("onnx", "ir"),

@@ -177,7 +177,7 @@ def as_json(reports: Reports, target: str | None, version: str) -> str:
                 "message": finding.message,
                 "fix": finding.fix or None,
                 "decisions": list(REPORTED[finding.code].decisions),
-                "url": REPORTED[finding.code].url,
+                "url": REPORTED[finding.code].url or None,
             }
             for model, report in reports.items()
             for finding in report.findings
@@ -195,7 +195,7 @@ def as_github(reports: Reports) -> str:
             level = {NOTE: "notice"}.get(finding.severity, finding.severity)
             values = {"file": str(_path(model)), "line": "1", "title": f"{kind.code} {kind.title}"}
             said = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in values.items())
-            text = f"{finding.node}: {_described(finding)} ({kind.url})"
+            text = f"{finding.node}: {_described(finding)} ({kind.reference})"
             lines.append(f"::{level} {said}::{_escaped(text)}\n")
     return "".join(lines)
 
@@ -214,7 +214,7 @@ def as_sarif(reports: Reports, version: str) -> str:
     driver = {
         "name": "tensorsplit",
         "version": version,
-        "informationUri": DOCUMENTATION,
+        **({"informationUri": DOCUMENTATION} if DOCUMENTATION else {}),
         "rules": [_rule(kind) for kind in REPORTED.values()],
     }
     run = {
@@ -232,12 +232,13 @@ def as_sarif(reports: Reports, version: str) -> str:
 
 def _rule(kind: Kind) -> dict[str, Any]:
     """Return a check or a refusal; severities are SARIF's own levels."""
+    link = f"[{kind.code}]({kind.url})" if kind.url else f"`{kind.reference}`"
     return {
         "id": kind.code,
         "shortDescription": {"text": kind.title},
         "fullDescription": {"text": kind.meaning},
-        "help": {"text": kind.meaning, "markdown": f"{kind.meaning} [{kind.code}]({kind.url})"},
-        "helpUri": kind.url,
+        "help": {"text": kind.meaning, "markdown": f"{kind.meaning} {link}"},
+        **({"helpUri": kind.url} if kind.url else {}),
         "defaultConfiguration": {"level": kind.severity},
         "properties": {"tags": list(kind.decisions), "precision": "very-high"},
     }

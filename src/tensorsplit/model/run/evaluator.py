@@ -1,4 +1,4 @@
-"""The engine ``numpy``: our own operators, and onnx's reference implementations of all others."""
+"""The engine ``tensorsplit``: our operators, and onnx's reference implementations of others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tensorsplit.model.run.program import Block, Step, compile_model, described,
 
 
 class CompiledModel:
-    """A model that is compiled once, for runs by the engine ``numpy``, also in several threads.
+    """A model that is compiled once, for runs by the engine ``tensorsplit``; threads may share it.
 
     Args:
         model: The model, which must not change any more.

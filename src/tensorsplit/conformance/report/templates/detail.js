@@ -40,7 +40,7 @@ function showCase(item) {
     make("section", {},
       make("h3", {}, item.expects === "refusal" ? "Why it has to be refused" : "What the standard says"),
       make("p", {}, ...sentence(item.rule)),
-      decision && make("p", { class: "decision" }, make("a", { href: run.errata, rel: "noreferrer" }, decision), " ", ...sentence(run.decisions[decision] ?? ""))),
+      decision && make("p", { class: "decision" }, run.errata ? make("a", { href: run.errata, rel: "noreferrer" }, decision) : decision, " ", ...sentence(run.decisions[decision] ?? ""))),
     make("div", { class: "columns" },
       terms([
         ["operator", item.operator],

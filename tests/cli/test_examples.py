@@ -1,0 +1,25 @@
+"""``tensorsplit examples``: the files that the documentation uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.conftest import Command
+
+HOME = Path(__file__).parents[2] / "examples"
+
+
+def test_every_file_is_written_as_it_is(tensorsplit: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    wanted = {path.name: path.read_bytes() for path in HOME.iterdir()}
+    assert tensorsplit("examples", folder).out == f"{folder}: {len(wanted)} files\n"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == wanted
+    assert tensorsplit("examples", folder).status == 0  # what is the same may stay
+
+
+def test_a_file_of_someone_else_stays(refused: Callable[..., str], tmp_path: Path) -> None:
+    theirs = tmp_path / "uneven.onnx"
+    theirs.write_bytes(b"mine")
+    assert str(theirs) in refused("TS702", "examples", tmp_path)
+    assert [(path, path.read_bytes()) for path in tmp_path.iterdir()] == [(theirs, b"mine")]
