@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -235,7 +238,7 @@ def with_rows(name: str, rows: int) -> Callable[[Path], None]:
 
 def as_float64(file: Path) -> None:
     tensors = load(file)
-    tensors["layers.0.down.weight"] = tensors["layers.0.down.weight"].astype(np.float64)
+    tensors["layers.0.down.weight"] = bits(6, 6, dtype=np.float64)
     numpy_files.save_file(tensors, file)
 
 
@@ -293,3 +296,78 @@ def test_what_the_metadata_of_ranks_say_differently_is_said(
         "the metadata 'format' are not the same in all files; the first stay",
         "config.json is not carried over into a file",
     ]
+
+
+SLOW = """
+import os, sys, time
+from tensorsplit.files import byte_copies
+from tensorsplit.cli import main
+write = byte_copies.RangeCopies.write
+def slow(self, memory):
+    write(self, memory)
+    os.write(1, b"written\\n")
+    time.sleep(60)
+byte_copies.RangeCopies.write = slow
+main.main(sys.argv[1:])
+"""
+
+
+def killed(*words: Any) -> None:
+    """A run that is killed while it writes."""
+    command = [sys.executable, "-c", SLOW, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        said = run.stdout.readline()
+        run.kill()
+        assert said == b"written\n"
+        assert run.wait() == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals here")
+@pytest.mark.parametrize("job", ["merge", "reshard"])
+def test_killed_in_the_middle_and_started_again(
+    model: tuple[Path, dict[str, np.ndarray]], tensorsplit: Command, job: str
+) -> None:
+    path, tensors = model
+    rules = path.with_name("rules.toml")
+    rules.write_text('[[shard]]\ntensors = "*.up.*"\naxis = 0\n')
+    ranks, whole = path.with_name("ranks"), path.with_name("whole")
+    ts.files.split(path, ranks, rules=rules, ranks=4)
+    ts.files.split(path, whole, rules=rules, ranks=1)
+    there = {"model.safetensors", "rules.toml", "ranks", "whole"}
+    out = path.with_name("out.safetensors" if job == "merge" else "out")
+    more = ("--from", 4, "--to", 1) if job == "reshard" else ()
+    words = (job, ranks, "-o", out, "--rules", rules, *more)
+    before = held(path.parent)
+    killed(*words)
+    left = {each.name for each in path.parent.iterdir()} - there
+    assert [Path(name).suffix for name in left] == [".part"]
+    assert {name: held(path.parent)[name] for name in before} == before
+    assert tensorsplit(*words, "--verify").status == 0
+    assert {each.name for each in path.parent.iterdir()} == there | {out.name}
+    made = out if job == "merge" else out / "rank-0-of-1.safetensors"
+    assert same(load(made), tensors)
+    killed(*words, "--overwrite")
+    assert same(load(made), tensors)
+
+
+@pytest.mark.parametrize("command", ["split", "merge", "reshard"])
+def test_an_empty_name_is_no_target(
+    tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    numpy_files.save_file({"x": bits(4)}, tmp_path / "rank-0-of-1.safetensors")
+    (tmp_path / "rules.toml").write_text('[[shard]]\ntensors = "x"\naxis = 0\nranks = 1\n')
+    monkeypatch.chdir(tmp_path)
+    before = held(tmp_path)
+    more = ("--from", 1, "--to", 1) if command == "reshard" else ()
+    words = (command, ".", "--rules", "rules.toml", *more)
+    assert "there is no -o OUT" in refused("TS703", *words, "-o", "")
+    assert "there is no -o OUT" in refused("TS703", *words, "-o", "", "--dry-run")
+    calls: dict[str, Callable[[str], None]] = {
+        "split": lambda out: ts.files.split(".", out, rules="rules.toml"),
+        "merge": lambda out: ts.files.merge(".", out, rules="rules.toml"),
+        "reshard": lambda out: ts.files.reshard(".", out, ranks=(1, 1), rules="rules.toml"),
+    }
+    with pytest.raises(ts.SplitError, match=r"TS702.*the name is empty"):
+        calls[command]("")
+    assert held(tmp_path) == before

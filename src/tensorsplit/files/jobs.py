@@ -129,6 +129,9 @@ class Job:
         self, outputs: Outputs, *, overwrite: bool
     ) -> Iterator[tuple[str, str, Callable[[], None]]]:
         """Open the draft, a file that says so to all who build it, and a check of each step."""
+        if not self.target:  # which a path takes for the current folder
+            fix = "give the name of a file or folder"
+            raise SplitError(UNWRITABLE, "the name is empty", fix)
         path = local_path(self.target)
         if path is None:
             from tensorsplit.files.url_targets import written_at
