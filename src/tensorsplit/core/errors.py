@@ -342,6 +342,18 @@ NOT_PARTS = _kind(
     "A part is missing, is there twice, or is of another shape or element type than the rule gives"
     " to it.",
 )
+HEAD_CUT = _kind(
+    "TS714",
+    "an attention head would be cut",
+    "A rule says of how many heads a tensor is, and ranks or lengths don't divide these: a rank"
+    " would get part of a head, and the model other numbers. Key and value heads fewer than ranks"
+    " can be replicated.",
+)
+OTHER_RANKS = _kind(
+    "TS715",
+    "lengths for another number of ranks",
+    "A rule gives the length of each rank, and is asked for more ranks, or fewer.",
+)
 
 
 class SplitError(ValueError):

@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
 from tensorsplit.core.errors import (
+    HEAD_CUT,
     NOT_DIVISIBLE,
+    OTHER_RANKS,
     PART_NAMES,
     SplitError,
     count_of,
@@ -144,6 +146,9 @@ class ShardRule:
             share of them. A rank gets whole groups, or its part of one.
         name: What the tensor is called in each rank.
         multiple_of: What the length of each piece that a rank gets must be a multiple of.
+        heads: Of how many attention heads the tensor is, or each segment; a rank gets whole ones.
+        replicate: Whether several ranks get the same head where there are fewer of them than ranks.
+        split: The length that each rank gets; None for equal ones.
     """
 
     axis: int
@@ -152,12 +157,59 @@ class ShardRule:
     groups: int = 1
     name: str = "*"
     multiple_of: int = 1
+    heads: Sequence[int] | None = None
+    replicate: bool = False
+    split: Sequence[int] | None = None
+
+    @property
+    def copies(self) -> int:
+        """How many ranks, one after the other, get the same part."""
+        if not self.replicate or self.heads is None:
+            return 1
+        copies, rest = divmod(self.ranks, self.heads[0])
+        return 1 if rest else copies
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
         """Describe what each rank gets of a tensor, in the order in which it lies there."""
+        if self.split is None and self.copies == 1:
+            plan, parts = self._in_pieces(tensor)
+        else:
+            plan = self._one_each(tensor)
+            parts = [range(each, each + 1) for each in range(len(plan.sizes))]
+            parts = [each for each in parts for _ in range(self.copies)]
+        _check_multiples(plan, self.multiple_of)
+        name = fill(self.name, matched) if self.name != "*" else tensor.name
+        return _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
+
+    def _one_each(self, tensor: StoredTensor) -> SplitPlan:
+        """Plan a part for each rank, or one for each head (TS714, TS715)."""
+        if self.split is None:
+            count = self.ranks // self.copies
+            return SplitOperands(self.axis, num_outputs=count, operator=_EQUAL).plan(tensor)
+        if len(self.split) != self.ranks:
+            raise SplitError(
+                OTHER_RANKS,
+                f"{show(list(self.split))} are the lengths of {count_of(len(self.split), 'rank')},"
+                f" and there are {self.ranks}",
+                "give a length for each rank, or none for equal ones",
+                parameter="split",
+            )
+        plan = SplitOperands(self.axis, self.split).plan(tensor)
+        for heads in self.heads or ():
+            (size,) = _divided([sum(plan.sizes)], heads, "heads")
+            for rank, length in enumerate(plan.sizes):
+                if size and length % size:
+                    problem = f"the length {length} of rank {rank} would cut one of {heads} heads"
+                    fix = f"give multiples of {size}"
+                    raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
+        return plan
+
+    def _in_pieces(self, tensor: StoredTensor) -> tuple[SplitPlan, list[range]]:
+        """Plan equal shares of each segment, and say which of these each rank gets."""
         whole = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL)
         fused = whole if self.segments is None else SplitOperands(self.axis, self.segments)
         plan = fused.plan(tensor)
+        self._check_heads(plan.sizes)
         pieces = _divided(plan.sizes, self.groups, "groups")  # of a group
         if self.groups % self.ranks == 0:
             shares, pieces = 1, [sum(pieces) * (self.groups // self.ranks)]
@@ -171,13 +223,26 @@ class ShardRule:
         sizes = [size for size in pieces for _ in range(shares)]
         step = len(sizes)  # the parts from one group, or rank, to the next
         plan = replace(plan, sizes=tuple(sizes) * (self.ranks // shares))
-        _check_multiples(plan, self.multiple_of)
         parts = []
         for rank in range(self.ranks):
             group, share = divmod(rank, shares)
             parts.append(range(group * step + share, (group + 1) * step, shares))
-        name = fill(self.name, matched) if self.name != "*" else tensor.name
-        return _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
+        return plan, parts
+
+    def _check_heads(self, sizes: Sequence[Any]) -> None:
+        """Refuse (TS714) ranks, or groups, that would cut heads."""
+        if self.heads is None:
+            return
+        is_by_group = self.groups % self.ranks == 0
+        count, what = (self.groups, "group") if is_by_group else (self.ranks, "rank")
+        for size, heads in zip(sizes, self.heads, strict=True):
+            _divided([size], heads, "heads")
+            if heads % count:
+                problem = f"{count_of(count, what)} would cut {count_of(heads, 'head')}"
+                fix = "choose a number that divides the heads"
+                if self.segments is None and heads < count:
+                    fix += ", or say replicate = true, if these are heads of keys or values"
+                raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,8 @@ def _divided(
         by_rank = {each.rank: each for each in parts}
         if lost := [rank for rank in range(rule.ranks) if rank not in by_rank]:
             raise _refusal(name, f"there is no {short_name(parts[0].name)} of rank {lost[0]}")
-        whole = _joined(name, [by_rank[rank] for rank in range(rule.ranks)], rule.axis)
+        ranks = range(0, rule.ranks, rule.copies)
+        whole = _joined(name, [by_rank[rank] for rank in ranks], rule.axis)
         return rule.divide(whole, matched)
     named = {each.name: each for each in parts}
     if rule.names is None:

@@ -158,7 +158,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
         reason = error.strerror if isinstance(error, OSError) else error
         fix = "see docs/files-checkpoint.md"
         raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None
-    counts = {table.ranks for table in tables.shard if table.ranks is not None}
+    counts = {count for table in tables.shard if (count := table.count()) is not None}
     if len(counts) > 1:
         found = ", ".join(map(str, sorted(counts)))
         raise SplitError(

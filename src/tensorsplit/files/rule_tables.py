@@ -39,21 +39,44 @@ class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
 class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
     axis: int
     ranks: _Count | None = None
+    split: Annotated[list[int], msgspec.Meta(min_length=1)] | None = None
     segments: list[int] | None = None
     groups: _Count = 1
+    heads: _Count | list[_Count] | None = None
+    replicate: bool = False
     name: str = "*"
     multiple_of: _Count = 1
 
+    def __post_init__(self) -> None:
+        """Refuse fields that contradict each other."""
+        heads = self._heads()
+        is_fused = self.segments is not None or self.groups > 1
+        if self.split is not None and (is_fused or self.replicate):
+            raise ValueError("split goes without segments, groups and replicate")
+        if self.replicate and (heads is None or is_fused):
+            raise ValueError("replicate needs heads, and goes without segments and groups")
+        if heads is not None and len(heads) != len(self.segments or [0]):
+            raise ValueError("heads is a number, or a list of one for each segment")
+
+    def _heads(self) -> list[int] | None:
+        return [self.heads] if isinstance(self.heads, int) else self.heads
+
+    def count(self) -> int | None:
+        """Return how many ranks it says; None if it does not."""
+        return len(self.split) if self.ranks is None and self.split is not None else self.ranks
+
     def rule(self) -> Rule:
-        values = (
+        return ShardRule(
             self.axis,
-            self.ranks or 0,
+            self.count() or 0,
             self.segments,
             self.groups,
             self.name,
             self.multiple_of,
+            self._heads(),
+            self.replicate,
+            self.split,
         )
-        return ShardRule(*values)
 
 
 class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
