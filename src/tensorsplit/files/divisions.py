@@ -240,7 +240,7 @@ class ShardRule:
             if heads % count:
                 problem = f"{count_of(count, what)} would cut {count_of(heads, 'head')}"
                 fix = "choose a number that divides the heads"
-                if self.segments is None and heads < count:
+                if self.segments is None and heads < count and not self.replicate:
                     fix += ", or say replicate = true, if these are heads of keys or values"
                 raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
 
