@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import IO, Any
 
 import pytest
 
+from tensorsplit.core.errors import SplitError
 from tensorsplit.storage.outputs import Brought, Outputs, drafts_in
 from tests.refusals import refused
 
@@ -259,3 +263,86 @@ def test_of_two_runs_at_once_all_files_are_of_one(tmp_path: Path) -> None:
         list(pool.map(write, "abcdefgh"))
     assert len({path.read_text() for path in tmp_path.iterdir()}) == 1
     assert len(names(tmp_path)) == 40
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_folder_that_is_not_written_down_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_there: bool, is_folder: bool
+) -> None:
+    """Each call that writes down fails once: the target is as before, or new and said to be."""
+    sync, target = os.fsync, tmp_path / "out"
+
+    def write(file: Path, data: bytes) -> None:
+        with Outputs().replaced(target, ["x"] if is_folder else None, overwrite=True) as draft:
+            if is_folder:
+                draft.mkdir()
+            file = draft / "x" if is_folder else draft
+            file.write_bytes(data)
+
+    def held() -> bytes | None:
+        place = target / "x" if is_folder else target
+        return place.read_bytes() if place.exists() else None
+
+    calls = last = 0
+
+    def failing(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == last:
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    refusal: SplitError | None = None
+    while last == 0 or refusal is not None:
+        if target.exists() and not is_there:
+            shutil.rmtree(target) if is_folder else target.unlink()
+        if is_there:
+            write(target, b"before")
+        before, calls, last, refusal = held(), 0, last + 1, None
+        monkeypatch.setattr(os, "fsync", failing)
+        try:
+            write(target, b"after")
+        except SplitError as error:
+            refusal = error
+        monkeypatch.setattr(os, "fsync", sync)
+        if refusal is not None:
+            said = str(refusal)
+            is_new = "is written, but" in said
+            assert os.strerror(number) in said
+            assert ("nothing was written" in said) != is_new
+            assert held() == (b"after" if is_new else before)
+        assert names(tmp_path) == sorted({*(["out"] if target.exists() else []), *inside(target)})
+    assert calls < last
+    assert last > 1
+    assert held() == b"after"
+
+
+def inside(folder: Path) -> list[str]:
+    return names(folder) if folder.is_dir() else []
+
+
+def test_a_file_system_that_never_syncs_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    write_files({tmp_path / "one": content(b"1")})
+    assert (tmp_path / "one").read_bytes() == b"1"
+
+
+def test_a_written_file_whose_folder_is_not_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with refused("TS702", "one is written, but", os.strerror(errno.EIO)):
+        write_files({tmp_path / "one": content(b"1")})
+    assert (tmp_path / "one").read_bytes() == b"1"

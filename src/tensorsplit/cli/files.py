@@ -61,7 +61,7 @@ class NotedPath(click.Path):
     """
 
     def __init__(self, name: str, noted_in: str, **kinds: Any) -> None:
-        super().__init__(**kinds)
+        super().__init__(readable=False, **kinds)  # who reads it says who may
         self.name = name
         self.noted_in = noted_in
 

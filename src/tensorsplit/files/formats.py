@@ -17,6 +17,7 @@ from typing import Protocol, cast
 
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.core.plan import SplitPlan
+from tensorsplit.files.sources import refusing_access
 
 FORMATS = ("npy_files", "safetensors_files", "zarr_files")
 """The modules of this folder that are formats; the first that recognizes a source opens it."""
@@ -261,8 +262,9 @@ def open_source(source: str, layout: FileLayout | None = None) -> TensorSource:
     """Open a path or URL in its format (TS705 if it has none, or is malformed)."""
     for name in FORMATS:
         module = cast("Format", import_module(f"tensorsplit.files.{name}"))
-        if module.recognizes(source):
-            return module.open_source(source, layout or FileLayout())
+        with refusing_access(source):
+            if module.recognizes(source):
+                return module.open_source(source, layout or FileLayout())
     raise SplitError(
         UNREADABLE_TENSORS,
         f"{show_path(source)} is of no known format, or is not there",

@@ -32,7 +32,7 @@ from tensorsplit.files.formats import (
 )
 from tensorsplit.files.merging import gather
 from tensorsplit.files.rule_files import RuleSet
-from tensorsplit.files.sources import local_path
+from tensorsplit.files.sources import local_path, refusing_access
 from tensorsplit.files.threads import LocalThreads
 from tensorsplit.storage.outputs import Outputs
 
@@ -240,7 +240,8 @@ def _ranked(source: str, rules: RuleSet) -> tuple[RuleSet, TensorSource]:
     """Open what rules made of tensors; of ranks whose number they don't say, all that are there."""
     if rules.is_for_ranks and rules.ranks is None:
         folder = Path(source)
-        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        with refusing_access(source):
+            names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
         rules = rules.for_ranks(FileLayout(file=rules.file).ranks_of(names))
     rules.check_ranks()
     layout = FileLayout(rules.ranks, rules.file, rules.common)

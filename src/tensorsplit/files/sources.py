@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,13 +27,41 @@ def refusing(source: str) -> Iterator[None]:
     except SplitError:
         raise
     except Exception as error:  # noqa: BLE001 - the readers raise whatever their parsers do
-        problem = words_of(error)
-    raise SplitError(
-        UNREADABLE_TENSORS,
-        f"{show_path(source)}: {problem}",
-        "give a whole file",
-        parameter="source",
-    )
+        refusal = _refusal(source, error)
+    raise refusal
+
+
+@contextlib.contextmanager
+def refusing_access(source: str) -> Iterator[None]:
+    """Turn what the system raises of a path into a refusal of the source (TS705)."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(source, error) from None
+
+
+def _refusal(source: str, error: Exception) -> SplitError:
+    problem, fix = f"{show_path(source)}: {words_of(error)}", "give a whole file"
+    if isinstance(error, PermissionError):
+        path = os.fsdecode(error.filename or source)
+        problem = f"{show_path(path)}: {error.strerror}{_owner_of(path)}"
+        fix = "run as a user who may read it, or have it permitted"
+    return SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")
+
+
+def _owner_of(path: str) -> str:
+    """Return whose a path is, and who may read it; empty where that can't be known either."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ", on the way to it"
+    owner = str(found.st_uid)
+    if sys.platform != "win32":
+        import pwd
+
+        with contextlib.suppress(KeyError):
+            owner = pwd.getpwuid(found.st_uid).pw_name
+    return f"; it belongs to {owner}, and its mode is {stat.filemode(found.st_mode)}"
 
 
 @contextlib.contextmanager

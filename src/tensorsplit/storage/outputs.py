@@ -31,6 +31,7 @@ Writer: TypeAlias = Callable[[IO[bytes]], object]
 
 _MOST_LINKS = 40
 _DRAFTS = ".tensorsplit-*.part"
+_NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
 _BINARY = getattr(os, "O_BINARY", 0)  # for Windows
 
 
@@ -109,8 +110,8 @@ class Outputs:
                             undoing.callback(place.unlink, missing_ok=True)
                         draft.replace(place)
                 undoing.pop_all()
-            for folder in drafts:
-                _sync(folder)
+            for target in whole:
+                _sync_placed(places[target].parent, target)
 
     @contextlib.contextmanager
     def made_around(self, target: Path) -> Iterator[None]:
@@ -154,7 +155,7 @@ class Outputs:
                     draft.replace(place)
                 else:
                     _exchange(draft, place)
-            _sync(place.parent)
+            _sync_placed(place.parent, target)
 
     def _replaceable(self, target: Path, names: Collection[str] | None, overwrite: bool) -> Path:
         """Choose where a file or folder is made that may replace what is there."""
@@ -365,14 +366,30 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _sync(folder: Path) -> None:
-    """Write the names in a folder down to the disk."""
-    if sys.platform != "win32":
-        with contextlib.suppress(OSError):  # not on this file system
-            number = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(number)
-            finally:
-                os.close(number)
+    """Write the names in a folder down to the disk, on file systems that can."""
+    if sys.platform == "win32":
+        return
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written into, and not listed
+        return
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in _NEVER_SYNCED:
+            raise
+    finally:
+        os.close(number)
+
+
+def _sync_placed(folder: Path, target: Path) -> None:
+    """Write down the name of what is in place (TS702, as a loss of power may undo it)."""
+    try:
+        _sync(folder)
+    except OSError as error:
+        reason = error.strerror or error
+        problem = f"{target} is written, but its folder is not down to the disk: {reason}"
+        raise _unwritable(problem, "look at the disk, and run it again") from None
 
 
 def _sync_folders(folder: Path) -> None:
