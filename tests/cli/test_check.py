@@ -96,6 +96,24 @@ def test_a_target(run: Command, tmp_path: Path) -> None:
     assert "tensorsplit lower MODEL --for openvino" in ended.out
 
 
+def test_several_targets(run: Command, tmp_path: Path) -> None:
+    split = node("Split", "x", "a b c", name="s", num_outputs=3)
+    path = save(tmp_path, split, value("x", FLOAT, ["N", 6]))
+    alone = {name: run(path, "--for", name) for name in ("openvino", "portable", "onnxruntime")}
+    assert [ended.status for ended in alone.values()] == [1, 1, 0]
+    for order in (("onnxruntime", "openvino", "portable"), ("portable", "openvino", "onnxruntime")):
+        ended = run(path, *(word for name in order for word in ("--target", name)))
+        assert ended.status == 1
+        for name in order:
+            assert f"--for {name}" in ended.out or alone[name].status == 0
+            *findings, _, _ = alone[name].out.splitlines()
+            assert set(findings) <= set(ended.out.splitlines())
+        assert ended.out.count("note [TS825]") == 1  # holds for each of them
+    found = run(path, "--for", "openvino", "--for", "portable", "--format", "json").out
+    assert json.loads(found)["targets"] == ["openvino", "portable"]
+    assert json.loads(found)["target"] is None
+
+
 def test_json_and_sarif(run: Command, wrong: Path) -> None:
     ended = run(wrong, "--format", "json")
     assert ended.status == 1
@@ -276,6 +294,7 @@ class TestFix:
             ((folder, "-o", "out"), "needs --fix"),
             ((folder, "--for", "portable", "--fix", "-o", "out"), "one MODEL"),
             (("-", "--for", "portable", "--fix"), "needs -o OUT"),
+            ((folder, "--for", "portable", "--for", "openvino", "--fix"), "one --for ENGINE"),
         ):
             ended = run(*words)
             assert (ended.status, ended.out) == (2, "")

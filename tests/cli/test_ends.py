@@ -37,7 +37,7 @@ def test_a_process_that_succeeds() -> None:
 @pytest.mark.parametrize(
     ("option", "args"),
     [
-        ("--for", ["check", str(EXAMPLE), "--for", "openvino", "--for=onnxruntime"]),
+        ("--for", ["lower", str(EXAMPLE), "--for", "openvino", "--target=portable"]),
         ("--axis", ["split", "x.npy", "-o", "out", "--axis", "0", "--axis", "1"]),
         ("--num-outputs", ["explain", *DRAW[1:3], "--num-outputs", "2", "--num-outputs", "3"]),
         ("--output", ["run", str(EXAMPLE), "-o", "a", "--output", "b"]),

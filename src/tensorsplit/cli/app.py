@@ -133,7 +133,8 @@ def _refuse_repeated(command: click.Command, context: click.Context, args: Seque
     for option, count in Counter(order).items():
         takes_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
         if count > 1 and takes_one:
-            raise click.UsageError(f"{max(option.opts, key=len)} is given {count} times", context)
+            name = max(option.opts, key=lambda name: name.startswith("--"))
+            raise click.UsageError(f"{name} is given {count} times", context)
 
 
 @contextlib.contextmanager

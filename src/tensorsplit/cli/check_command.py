@@ -58,7 +58,7 @@ _STYLES = {
     cls=WritingCommand,
     epilog=examples(
         "check model.onnx",
-        "check models/ --for openvino --ignore TS825",
+        "check models/ --for openvino --for onnxruntime --ignore TS825",
         "check model.onnx --for openvino --fix",
         "check model.onnx --format sarif > splits.sarif",
         "check model.xml --strict",
@@ -66,11 +66,11 @@ _STYLES = {
 )
 @click.argument("models", metavar="MODEL...", nargs=-1, type=MODEL)
 @click.option(
-    "--for",
-    "target",
+    *("--for", "--target", "targets"),
     type=TARGET,
+    multiple=True,
     help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
-    " portable.",
+    " portable; may be repeated.",
 )
 @click.option(
     "--ignore",
@@ -95,7 +95,7 @@ _STYLES = {
 def check(
     *,
     models: Sequence[str],
-    target: str | None,
+    targets: Sequence[str],
     ignore: Sequence[str],
     strict: bool,
     quiet: bool,
@@ -114,17 +114,17 @@ def check(
     from tensorsplit.model.check import findings as reported
 
     settings = read_settings()
-    target = target or settings.target
+    wanted = list(dict.fromkeys(targets)) or [each for each in (settings.target,) if each]
     ignored = {kind_of(word).code for word in (*settings.ignore, *ignore)}
     if not models:
         raise click.UsageError("there is no MODEL; give the path of a model or folder, or -")
     paths = list(_files(models))
-    _check_fix(fix, target, out, paths)
+    _check_fix(fix, wanted, out, paths)
     reports: dict[str, CheckReport] = {}
     status = 0
     for path in paths:
         try:
-            report = _fixed(path, target or "", out or path) if fix else _examined(path, target)
+            report = _fixed(path, wanted[0], out or path) if fix else _examined(path, wanted)
         except SplitError as error:
             if len(paths) == 1 or error.kind is not UNREADABLE_MODEL:
                 raise
@@ -134,7 +134,7 @@ def check(
         found = tuple(each for each in report.findings if each.code not in ignored)
         reports["stdin" if path == PIPE else path] = replace(report, findings=found)
     if style == "json":
-        shown = reported.as_json(reports, target, __version__)
+        shown = reported.as_json(reports, wanted, __version__)
     elif style == "sarif":
         shown = reported.as_sarif(reports, __version__)
     elif style == "github":
@@ -172,13 +172,15 @@ def _is_model(path: Path) -> bool:
     return path.is_file() and (path.suffix.lower() == ".onnx" or path.with_suffix(".bin").exists())
 
 
-def _check_fix(fix: bool, target: str | None, out: str | None, paths: Sequence[str]) -> None:
+def _check_fix(fix: bool, targets: Sequence[str], out: str | None, paths: Sequence[str]) -> None:
     """Refuse options that don't go together, and let --fix replace what it rewrites."""
     if not fix:
         if out is not None:
             raise click.UsageError("-o OUT needs --fix")
         return
-    if target is None:
+    if len(targets) > 1:
+        raise click.UsageError(f"--fix takes one --for ENGINE, not {' and '.join(targets)}")
+    if not targets:
         raise click.UsageError("--fix needs --for ENGINE: it rewrites what that does not run")
     if out is None and PIPE in paths:
         raise click.UsageError("--fix of standard input needs -o OUT, or -o - for a pipe")
@@ -187,11 +189,14 @@ def _check_fix(fix: bool, target: str | None, out: str | None, paths: Sequence[s
     refuse_terminal(out)
 
 
-def _examined(model: str, target: str | None) -> CheckReport:
+def _examined(model: str, targets: Sequence[str]) -> CheckReport:
+    """Check a model, for each of the targets; what holds for all of them is reported once."""
     from tensorsplit.model.check.checker import examine
+    from tensorsplit.model.check.findings import combined
 
+    source = source_of(model)
     with progress_of("checking"):
-        return examine(source_of(model), target)
+        return combined([examine(source, target) for target in targets or (None,)])
 
 
 def _fixed(model: str, target: str, out: str) -> CheckReport:

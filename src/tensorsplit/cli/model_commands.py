@@ -219,8 +219,7 @@ def _counted(nodes: Sequence[str]) -> str:
     ),
 )
 @click.option(
-    "--for",
-    "target",
+    *("--for", "--target", "target"),
     type=TARGET,
     required=True,
     help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"

@@ -69,13 +69,14 @@ def test_text_of_a_clean_model() -> None:
 
 
 def test_json_has_the_documented_fields(report: CheckReport) -> None:
-    content = json.loads(as_json({"m.onnx": report}, "portable", "1.2.3"))
+    content = json.loads(as_json({"m.onnx": report}, ["portable"], "1.2.3"))
     assert content | {"findings": content["findings"][:1]} == {
         "format": 1,
         "tool": {"name": "tensorsplit", "version": "1.2.3"},
         "model": "m.onnx",
         "models": ["m.onnx"],
         "target": "portable",
+        "targets": ["portable"],
         "summary": {"errors": 1, "warnings": 1, "notes": 2, "split_nodes": 3},
         "findings": [
             {
@@ -178,7 +179,7 @@ def test_links_lead_to_the_documentation_where_it_is_published(
     for rule in driver["rules"]:
         assert rule["helpUri"] == f"https://docs.test/errors.html#{rule['id'].lower()}"
         assert rule["help"]["markdown"].endswith(f"({rule['helpUri']})")
-    finding = json.loads(as_json({"m.onnx": report}, None, "1.2.3"))["findings"][0]
+    finding = json.loads(as_json({"m.onnx": report}, [], "1.2.3"))["findings"][0]
     assert finding["url"] == f"https://docs.test/errors.html#{finding['code'].lower()}"
 
 
@@ -188,7 +189,7 @@ def test_several_models_in_one_report(report: CheckReport) -> None:
     assert text.startswith("m.onnx: graph/odd one (onnx.Split-2)\n  warning [TS821] axis: ")
     assert text.endswith("\n\n1 error, 1 warning, 2 notes in 5 split nodes of 2 models\n")
     assert as_text({"m.onnx": clean, "n.onnx": clean}, summary=False) == ""
-    content = json.loads(as_json({"n.onnx": clean, "m.onnx": report}, None, "1.2.3"))
+    content = json.loads(as_json({"n.onnx": clean, "m.onnx": report}, [], "1.2.3"))
     assert (content["model"], content["models"]) == (None, ["n.onnx", "m.onnx"])
     assert {each["model"] for each in content["findings"]} == {"m.onnx"}
     run = json.loads(as_sarif({"n.onnx": clean, "m.onnx": report}, "1.2.3"))["runs"][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -72,6 +72,7 @@ class CheckReport:
 
     findings: tuple[Finding, ...]
     split_nodes: int
+    places: tuple[str, ...] = ()  # the paths of all nodes, in their order
 
     def count(self, severity: str) -> int:
         """Return how many findings there are of a severity."""
@@ -124,7 +125,14 @@ def gathered(
         sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
         for found in nodes.values()
     )
-    return CheckReport(tuple(chain.from_iterable(ordered)), split_nodes)
+    return CheckReport(tuple(chain.from_iterable(ordered)), split_nodes, tuple(nodes))
+
+
+def combined(reports: Sequence[CheckReport]) -> CheckReport:
+    """Combine the reports of one model, one for each target; equal findings become one."""
+    findings = chain.from_iterable(report.findings for report in reports)
+    places = chain.from_iterable(report.places for report in reports)
+    return gathered(findings, max(report.split_nodes for report in reports), places)
 
 
 def totalled(reports: Reports) -> CheckReport:
@@ -150,7 +158,7 @@ def as_text(reports: Reports, *, summary: bool = True) -> str:
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def as_json(reports: Reports, target: str | None, version: str) -> str:
+def as_json(reports: Reports, targets: Sequence[str], version: str) -> str:
     """Return the reports as JSON of the given version; ``docs/check.md`` describes its fields."""
     total = totalled(reports)
     content = {
@@ -158,7 +166,8 @@ def as_json(reports: Reports, target: str | None, version: str) -> str:
         "tool": {"name": "tensorsplit", "version": version},
         "model": next(iter(reports)) if len(reports) == 1 else None,
         "models": list(reports),
-        "target": target,
+        "target": targets[0] if len(targets) == 1 else None,
+        "targets": list(targets),
         "summary": {
             "errors": total.count(ERROR),
             "warnings": total.count(WARNING),
