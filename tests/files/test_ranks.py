@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files import byte_copies
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 RANDOM = np.random.default_rng(2704)
@@ -102,7 +103,11 @@ def test_copies_are_resharded(
         check(load(rank_file(other, rank, after)), by_hand(tensors, rank, after))
 
 
-def test_copies_that_differ(model: tuple[Path, dict[str, np.ndarray]]) -> None:
+@pytest.mark.parametrize("block", [16, 1 << 20])
+def test_copies_that_differ(
+    model: tuple[Path, dict[str, np.ndarray]], monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(byte_copies, "_BLOCK", block)
     path, _ = model
     out = path.with_name("out")
     ts.files.split(path, out, rules=RULES, ranks=8)
