@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -48,6 +48,44 @@ def node_tests() -> tuple[Any, ...]:
 
     with warnings.catch_warnings(action="ignore"):  # of their own arithmetic
         return tuple(collect_testcases(None))
+
+
+def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph, and of the bodies in it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from nodes_of(body)
+
+
+TURNS = 8
+
+
+def node_tests_at(turn: int) -> list[Any]:
+    """Node tests of every kind: the same operators with the same attributes and operands.
+
+    Of each kind they are one in eight, or one; each test is among them in one turn of eight.
+    """
+    kinds: dict[Any, list[Any]] = {}
+    for case in node_tests():
+        kinds.setdefault(_kind(case.model.graph), []).append(case)
+    return [
+        case for tests in kinds.values() for case in tests[turn % min(len(tests), TURNS) :: TURNS]
+    ]
+
+
+def _kind(graph: GraphProto) -> tuple[int, frozenset[Any]]:
+    return len(graph.node), frozenset(
+        (
+            node.domain,
+            node.op_type,
+            tuple(sorted(attribute.name for attribute in node.attribute)),
+            tuple(map(bool, node.input)),
+            tuple(map(bool, node.output)),
+        )
+        for node in nodes_of(graph)
+    )
 
 
 Shape = Sequence[int | str | None] | None
