@@ -194,7 +194,7 @@ class TestPlanOfASymbolicShape:
 
 
 def test_none_stands_for_an_operand_that_is_not_given() -> None:
-    assert ts.plan("onnx.Split-18", (7,), None, axis=None, num_outputs=3).sizes == (3, 3, 1)
+    assert ts.plan("onnx.Split-18", (7,), None, num_outputs=3).sizes == (3, 3, 1)
 
 
 @pytest.mark.parametrize(

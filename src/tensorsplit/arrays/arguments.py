@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.arrays import ArrayLibrary, conversion, find_library
+from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.core.dimensions import as_index, is_symbolic
 from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.operands import Operand
@@ -21,18 +23,18 @@ def bind_values(
 ) -> Intent:
     """Bind Python values to the operands of an operator version (TS102 to TS107, TS305).
 
-    The values are integers, sequences of integers, or arrays; None stands for absent. An array is
-    the input where the version has an input of that name; integers, in whatever container, have no
-    element type of their own and fit every integer type. ``num_outputs`` may be given to any
-    version that splits into as many equal parts as its node has outputs; where it is no attribute,
-    it is that number. Arrays of another library than that of the data, if one is given, are
-    refused (TS105).
+    The values are integers, sequences of integers, or arrays; None stands for absent, but is
+    refused for an axis that has a default (TS105). An array is the input where the version has an
+    input of that name; integers, in whatever container, have no element type of their own and fit
+    every integer type. ``num_outputs`` may be given to any version that splits into as many equal
+    parts as its node has outputs; where it is no attribute, it is that number. Arrays are of NumPy
+    or of the library of the data, if one is given (TS105).
     """
     outputs = None
     operands = []
     try:
         for name, value in values.items():
-            if value is None:
+            if value is None and (name != record.axis or record.axis_default is None):
                 continue
             if name == "num_outputs" and record.absent is not None and not record.is_sequence:
                 outputs = _integer(name, value, library)
@@ -44,10 +46,12 @@ def bind_values(
 
 
 def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | None) -> Operand:
-    if type(value) is int:
-        return Operand((value,), 0)
-    if isinstance(value, (list, tuple, range)):
-        return _from_items(name, value, expected)
+    is_flag = isinstance(value, (bool, np.bool_)) and name == record.keepdims
+    if type(value) is int or is_flag:
+        return Operand((int(value),), 0)
+    listed = value if isinstance(value, (tuple, range)) else snapshot(value)
+    if isinstance(listed, (list, tuple, range)):
+        return _from_items(name, listed, expected)
     found = _from_array(name, value, expected)
     if found is not None:
         values, rank, element_type = found
@@ -55,8 +59,6 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
         return Operand(values, rank, None if _is_integer(element_type) else element_type, source)
     if isinstance(value, float):
         return Operand((value,), 0, "float")
-    if isinstance(value, bool) and name == record.keepdims:
-        value = int(value)
     return Operand((_integer(name, value, expected),), 0)
 
 
@@ -67,11 +69,11 @@ def _from_array(
     library = find_library(value)
     if library is None:
         return None
-    if expected not in (None, library) and not isinstance(value, np.generic):
+    if expected not in (None, library) and library is not numpy_arrays:
         raise SplitError(
             OPERAND_TYPE,
             f"it is of type {type(value).__name__}, of another library than the data",
-            "give integers, or an array of the library of the data",
+            "give integers, or an array of NumPy or of the library of the data",
             parameter=name,
         )
     return library.operand_parts(value, name)

@@ -321,12 +321,15 @@ def _run(
     plan: PreparedSplit | None = memo.plans.find(data, arguments)
     if plan is not None:
         if type(data) is not ndarray:
-            return arrays.execute(plan, data, arrays.by_type[type(data)], copy, out)
-        if copy is not False or out is not None:
+            known = arrays.find_library(data)  # the plan may be that of a tensor of another class
+            if known is not None:
+                return arrays.execute(plan, data, known, copy, out)
+        elif copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
-        parts = plan.views(data)
-        if parts is not None:
-            return parts
+        else:
+            parts = plan.views(data)
+            if parts is not None:
+                return parts
     library, plan = _validate(memo, data, tuple(map(_snapshot, arguments)))
     return arrays.execute(plan, data, library, copy, out)
 

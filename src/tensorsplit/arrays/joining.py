@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, SupportsIndex, overload
 
+import numpy as np
+
 from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
@@ -201,7 +203,7 @@ def _as_integer(name: str, value: object) -> int:
 
 
 def _as_keepdims(value: object) -> bool:
-    found = int(value) if isinstance(value, bool) else _as_integer("keepdims", value)
+    found = int(value) if isinstance(value, (bool, np.bool_)) else _as_integer("keepdims", value)
     if found not in (0, 1):
         fix = "give 0 (the parts have no such axis) or 1"
         raise SplitError(

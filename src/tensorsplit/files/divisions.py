@@ -62,7 +62,7 @@ class SplitOperands:
         record = self._record()
         lists = [each.operand for each in record.lengths if 1 in each.rules]
         counts = [each.operand for each in record.lengths if 1 not in each.rules]
-        values: dict[str, Any] = {record.axis: self.axis}
+        values: dict[str, Any] = {} if self.axis is None else {record.axis: self.axis}
         for names, otherwise, value in (
             (lists, "split", self.split),
             (counts, "num_outputs", self.num_outputs),
