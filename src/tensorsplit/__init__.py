@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # of `typing`, which takes long to load
 if TYPE_CHECKING:
     from typing import Any
 
-    from tensorsplit import files, native, openvino
+    from tensorsplit import files, lengths, native, openvino
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
     from tensorsplit.arrays.joining import join
     from tensorsplit.arrays.pool import BufferPool
@@ -52,6 +52,7 @@ __all__ = [
     "infer",
     "infer_shapes",
     "join",
+    "lengths",
     "lower",
     "native",
     "openvino",

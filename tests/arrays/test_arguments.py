@@ -118,12 +118,13 @@ def test_a_parameter_and_a_tensor_alike(way: str, is_parameter_first: bool) -> N
     tensor = torch.from_numpy(data)
     given = [tensor, torch.nn.Parameter(tensor, requires_grad=way in ("views", "copy"))]
     for each in given[::-1] if is_parameter_first else given:
-        more: dict[str, Any] = {
+        out = [torch.full((len(way), size), 7.0) for size in (2, data.shape[1] - 2)]
+        options: dict[str, dict[str, Any]] = {
             "views": {},
             "copy": {"copy": True},
-            "out": {"out": [torch.full((len(way), size), 7.0) for size in (2, data.shape[1] - 2)]},
+            "out": {"out": out},
             "pool": {"out": ts.BufferPool(1 << 20)},
-        }[way]
-        left, right = ts.split(each, [2, data.shape[1] - 2], axis=1, **more)
+        }
+        left, right = ts.split(each, [2, data.shape[1] - 2], axis=1, **options[way])
         assert left.detach().numpy().tobytes() == data[:, :2].tobytes()
         assert right.detach().numpy().tobytes() == data[:, 2:].tobytes()

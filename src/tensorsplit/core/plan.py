@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import operator
+from bisect import bisect_right
 from dataclasses import dataclass, field, fields
 from functools import cached_property, reduce
 from itertools import accumulate
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 from tensorsplit.core.dimensions import (
     Dim,
     Shape,
     add,
     are_known,
+    as_index,
     is_at_least,
     is_known,
     show_dim,
     show_shape,
 )
-from tensorsplit.core.errors import UNKNOWN_COUNT, SplitError, count_of
+from tensorsplit.core.errors import (
+    OPERAND_TYPE,
+    OPERAND_VALUE,
+    UNKNOWN_COUNT,
+    SplitError,
+    count_of,
+    show,
+)
 
 _MOST_SHOWN = 8
 
@@ -74,20 +83,58 @@ class SplitPlan:
         Raises:
             SplitError: TS309 if a size is symbolic.
         """
-        if not are_known(self.sizes):
-            raise SplitError(
-                UNKNOWN_COUNT,
-                f"the sizes are [{', '.join(map(show_dim, self.sizes))}]",
-                "plan for a shape whose split dimension is a number",
-                operator=self.operator,
-                parameter="shape",
-            )
+        sizes = self._known(self.sizes)
         head = (slice(None),) * self.axis
         if not self.keepdims:
             return tuple((*head, start, ...) for start in self.offsets)
         return tuple(
             (*head, slice(start, start + size))
-            for start, size in zip(self.offsets, self.sizes, strict=True)
+            for start, size in zip(self._known(self.offsets), sizes, strict=True)
+        )
+
+    def find(self, index: SupportsIndex) -> tuple[int, int]:
+        """Return the number of the part that holds an index of the axis, and the index in it.
+
+        Args:
+            index: The index, in [-dimension, dimension-1]; below 0 it counts from the end.
+
+        Returns:
+            The number of the part, which is never one of length 0, and the index in the part: 0
+            where the parts don't keep the axis.
+
+        Raises:
+            SplitError: TS105 for what is no integer, TS107 for an index that is out of range,
+                TS309 if a size is symbolic.
+
+        Example:
+            >>> plan = ts.plan("onnx.Split-18", (6,), [2, 0, 4])
+            >>> plan.find(1), plan.find(2), plan.find(-1)
+            ((0, 1), (2, 0), (2, 3))
+        """
+        starts = self._known(self.offsets)
+        dim = starts[-1] + self._known(self.sizes)[-1] if starts else 0
+        found = as_index(index)
+        if found is None:
+            kind, problem = OPERAND_TYPE, f"it is {show(index)} of type {type(index).__name__}"
+        elif not -dim <= found < dim:
+            kind, problem = OPERAND_VALUE, f"it is {show(found)}, but the dimension is {dim}"
+        else:
+            found %= dim
+            number = bisect_right(starts, found) - 1
+            return number, found - starts[number]
+        fix = f"give an integer in [{-dim}, {dim - 1}]" if dim else "nothing has an index here"
+        raise SplitError(kind, problem, fix, operator=self.operator, parameter="index")
+
+    def _known(self, dims: tuple[Dim, ...]) -> tuple[int, ...]:
+        """Return sizes or offsets, which are numbers (TS309)."""
+        if are_known(dims):
+            return dims
+        raise SplitError(
+            UNKNOWN_COUNT,
+            f"the sizes are [{', '.join(map(show_dim, self.sizes))}]",
+            "plan for a shape whose split dimension is a number",
+            operator=self.operator,
+            parameter="shape",
         )
 
     def __repr__(self) -> str:
