@@ -88,12 +88,31 @@ def test_warnings_count_if_strict(run: Command, warned: Path) -> None:
 
 
 def test_a_target(run: Command, tmp_path: Path) -> None:
-    split = node("Split", "x", "a b", name="s", num_outputs=2)
-    path = save(tmp_path, split, value("x", FLOAT, ["N", 6]))
+    """What fails for every input is an error; what fails for odd lengths only is a warning."""
+    uneven = node("Split", "x", "a b", name="s", axis=-1, num_outputs=2)
+    path = save(tmp_path, uneven, value("x", FLOAT, ["N", 7]))
     assert run(path).status == 0
     ended = run(path, "--for", "openvino")
     assert ended.status == 1
+    assert "error [TS841] openvino" in ended.out
     assert "tensorsplit lower MODEL --for openvino" in ended.out
+
+    open_length = node("Split", "x", "a b", name="s", num_outputs=2)
+    path = save(tmp_path, open_length, value("x", FLOAT, ["N", 6]))
+    ended = run(path, "--for", "openvino")
+    assert ended.status == 0
+    assert "warning [TS843] openvino" in ended.out
+    assert "tensorsplit lower MODEL --for openvino" in ended.out
+
+
+def test_the_version_of_a_target(run: Command, tmp_path: Path) -> None:
+    """D2: ONNX Runtime takes an empty last part from 1.32 on."""
+    path = save(tmp_path, node("Split", "x", "a b c d", num_outputs=4), value("x", FLOAT, [3]))
+    assert "onnxruntime 1.31.1: " in run(path, "--for", "onnxruntime@1.31.1").out
+    assert "onnxruntime" not in run(path, "--for", "onnxruntime@1.32.0").out
+    ended = run(path, "--for", "onnxruntime@newest")
+    assert ended.status == 2
+    assert "[TS601]" in ended.err
 
 
 def test_several_targets(run: Command, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_every_entry_is_of_the_vocabulary(target: str) -> None:
     assert profile.entries
     for entry in profile.entries:
         assert entry.feature in {**NODE_FEATURES, **MODEL_FEATURES}
-        assert not entry.unless or entry.unless in NODE_FEATURES
+        assert {*entry.also, *entry.unless} <= {*NODE_FEATURES}
         assert entry.verdict in profiles.VERDICTS
         assert entry.extent in profiles.EXTENTS
         assert entry.note
@@ -47,6 +47,7 @@ def test_there_is_a_profile_of_each_target() -> None:
 )
 def test_the_newest_profile_that_is_not_newer_is_taken(asked: str, taken: str) -> None:
     assert profiles.load("onnxruntime", asked).version == taken
+    assert profiles.load(f"onnxruntime@{asked}").version == taken
 
 
 def test_what_a_release_fixed_is_no_limitation_of_it() -> None:
@@ -61,12 +62,28 @@ def test_an_engine_that_was_not_measured_is_refused() -> None:
         profiles.load("tensorrt")
 
 
+@pytest.mark.parametrize("target", ["onnxruntime@", "onnxruntime@new", "portable@1", "x@1.0"])
+def test_a_version_that_is_none_is_refused(target: str) -> None:
+    with refused("TS601", target, "@ and a version may follow an engine", parameter="target"):
+        profiles.load(target)
+
+
 def test_an_entry_holds_for_its_operators_and_values_only() -> None:
     entry = profiles.Limitation("element_type", "refused", "all", "-", ("Split",), ("int8",))
     assert entry.holds({"operator": "Split", "element_type": "int8"})
     assert not entry.holds({"operator": "Split", "element_type": "int16"})
     assert not entry.holds({"operator": "SequenceAt", "element_type": "int8"})
     assert not entry.holds({"operator": "Split"})
+
+
+def test_an_entry_holds_with_what_it_also_names_and_without_what_excludes_it() -> None:
+    entry = profiles.Limitation(
+        "chunks", "wrong", "all", "-", also=("joined", "keepdims_0"), unless=("no_parts", "count")
+    )
+    found = {"chunks": True, "joined": True, "keepdims_0": True}
+    assert entry.holds(found)
+    assert not entry.holds({"chunks": True, "joined": True})
+    assert not entry.holds({**found, "count": True})
 
 
 def test_what_openvino_narrows_is_said() -> None:

@@ -65,6 +65,10 @@ _OF_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
 """What is said of lengths that reach no node behind others that check them."""
 
 
+_PATTERN = ("also", "unless")
+"""What says of an entry which other features have to be there, or must not."""
+
+
 def _carried(
     subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Explanation]
 ) -> Iterator[dict[str, Any]]:
@@ -97,7 +101,7 @@ def _carried(
                 **named,
                 **listed,
                 "note": entry.note,
-                **({"unless": entry.unless} if entry.unless else {}),
+                **{name: list(held) for name in _PATTERN if (held := getattr(entry, name))},
                 "carried": f"as {before.name} has it; no case shows otherwise",
             }
 
@@ -200,7 +204,7 @@ def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
             **({"operators": operators} if operators else {}),
             **({"values": list(values)} if values else {}),
             "note": textwrap.shorten(most.example.detail, _LONGEST, placeholder="..."),
-            **({"unless": "checked_lengths"} if (feature, extent) == _OF_ILLEGAL_LENGTHS else {}),
+            **({"unless": ["checked_lengths"]} if (feature, extent) == _OF_ILLEGAL_LENGTHS else {}),
             "failed": sum(finding.failed for finding in group),
             "cases": sum(finding.cases for finding in group),
             "example": most.example.case,

@@ -67,15 +67,23 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "checked_lengths": "has lengths that nodes made by lowering check",
         "uncounted_lengths": "has lengths that are known only at run time, and not how many",
         "external_lengths": "has lengths that are external data",
+        "uneven_count": "uses num_outputs, and its parts are not equal",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
+        "overridable_lengths": "has lengths that are a default, which can be overridden (D20)",
+        "chunks": "gives one length for all parts",
         "runtime_axis": "has an axis that is known only at run time",
         "negative_axis": "counts the axis from the back",
         "unnamed_output": "has an output without a name",
         "keepdims_ignored": "sets keepdims to 0, and gives split, so that the axis stays (D8)",
+        "keepdims_of_call": "takes keepdims from calls of its function, and gives split (D8)",
         "keepdims_0": "drops the axis of the parts",
         "unknown_number_of_parts": "has a sequence of an unknown number of tensors",
         "runtime_sequence_index": "has a position in a sequence that is known only at run time"
         " (D19)",
+        "input_taken_out": "takes an input of the model out of a sequence, at a constant position",
+        "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
+        "joined": "gives a sequence to ConcatFromSequence",
+        "later_parts": "has parts after the first that are used",
         "no_parts": "gives a sequence without tensors",
         "sequence_in_body": "takes a sequence into a body, or gives one out",
         "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
@@ -87,6 +95,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "optional": "makes or takes an optional value",
         "strings_passed_on": "is an Identity of strings",
         "strings_in_loop": "is a loop that takes in or gives out strings",
+        "if_in_scan": "is in an If in a Scan",
+        "empty_in_loop": "has a dimension of 0, in a Loop",
+        "empty_axis": "splits an axis of length 0",
         "vendor_operator": "is of the domain org.openvinotoolkit",
         "dynamic_axis": "splits an axis of which the length is not known",
         "equal_parts_on_dynamic_axis": "gives no lengths, and the length of the axis is not known",
@@ -226,6 +237,7 @@ def _has_duplicates(scope: Scope) -> bool:
 def _of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     node = ref.node
     found: Features = {"operator": node.op_type} | _type_of(node, facts)
+    found |= dict(_of_place(ref, facts)) | dict(_of_uses(node))
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
     split = facts.split(ref)
@@ -237,6 +249,27 @@ def _of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         imported = seen.split(ref)
         found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
     return found
+
+
+def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
+    """Yield what the bodies that a split is in say of it."""
+    around = ref.around
+    if "Scan" in around and "If" in around[around.index("Scan") :]:
+        yield "if_in_scan", True
+    if "Loop" in around and ref.node.inputs and 0 in (facts.tensor(ref.node.inputs[0]).shape or ()):
+        yield "empty_in_loop", True
+
+
+def _of_uses(node: ir.Node) -> Iterator[tuple[str, Any]]:
+    """Yield what the nodes that follow say of a node: the operators that its outputs go to."""
+    first, *later = node.outputs or (None,)
+    following = {user.op_type for user in (() if first is None else first.consumers())}
+    if not following.isdisjoint({"SequenceAt", "ConcatFromSequence"}):
+        yield "taken_apart", True
+    if "ConcatFromSequence" in following:
+        yield "joined", True
+    if any(value.uses() or value.is_graph_output() for value in later):
+        yield "later_parts", True
 
 
 def _has_external_lengths(ref: NodeRef, plan: SplitPlan | UncountedPlan | None) -> bool:
@@ -266,13 +299,14 @@ def _of_intent(
         yield "runtime_axis", True
     elif intent.axis < 0:
         yield "negative_axis", True
-    if known_lengths(intent) is None:
-        yield "runtime_lengths", True
     if _are_checked(intent, dim, node, facts):
         yield "checked_lengths", True
     if intent.rule is ceil:
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
         yield from _of_count(intent, sizes, len(node.inputs) > 1)
+    yield from _of_lengths(intent, node)
+    if dim == 0:
+        yield "empty_axis", True
     if intent.rule is equal:
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
@@ -283,6 +317,16 @@ def _of_intent(
             yield "equal_parts_on_dynamic_axis", True
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
+
+
+def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, Any]]:
+    if known_lengths(intent) is None:
+        yield "runtime_lengths", True
+    if intent.rule is chunk:
+        yield "chunks", True
+    source = node.inputs[1] if len(node.inputs) > 1 else None
+    if source is not None and source.is_graph_input() and source.is_initializer():
+        yield "overridable_lengths", True
 
 
 def _of_import(
@@ -315,8 +359,11 @@ def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, An
     if not intent.keepdims:
         yield "keepdims_0", True
     attribute = node.attributes.get(intent.operator.keepdims or "")
-    if attribute is not None and intent.source is not None and attribute.value == 0:
-        yield "keepdims_ignored", True
+    if attribute is not None and intent.source is not None:
+        if attribute.is_ref():
+            yield "keepdims_of_call", True
+        elif attribute.value == 0:
+            yield "keepdims_ignored", True
     if intent.rule in (chunk, ones) and dim == 0:
         yield "no_parts", True
 
@@ -325,6 +372,8 @@ def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tup
     yield "count", True
     if names_lengths:
         yield "omitted_lengths", True
+    if len(set(sizes)) > 1:
+        yield "uneven_count", True
     if intent.axis is not None and intent.axis < 0 and len(set(sizes)) != 1:
         yield "uneven_count_on_negative_axis", True
     if sizes and sizes[-1] == 0:
@@ -359,6 +408,7 @@ def _of_type(fact: Fact) -> Features:
 
 def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, Any]]:
     node = ref.node
+    yield from _of_uses(node)
     for value in (*node.inputs, *node.outputs):
         fact = facts.of(value)
         if not isinstance(fact, Sequence):
@@ -376,6 +426,22 @@ def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
     if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True
+    elif node.op_type == "SequenceAt" and _holds_an_input(ref.input(0)):
+        yield "input_taken_out", True
+
+
+def _holds_an_input(sequence: ir.Value | None) -> bool:
+    """Return whether an input of the model was put into a sequence, as far as nodes here tell."""
+    while sequence is not None and (maker := sequence.producer()) is not None:
+        if maker.op_type == "SequenceConstruct":
+            return any(value is not None and value.is_graph_input() for value in maker.inputs)
+        if maker.op_type not in ("SequenceInsert", "SequenceErase", "Identity"):
+            return False
+        sequence, *operands = maker.inputs or (None,)
+        put = operands[0] if maker.op_type == "SequenceInsert" and operands else None
+        if put is not None and put.is_graph_input():
+            return True
+    return False
 
 
 def _is_used(ref: NodeRef) -> bool:

@@ -63,7 +63,7 @@ def lowered(chain: Chain, target: str) -> onnx.ModelProto | None:
         try:
             return ts.lower(chain.model, target=target)
         except SplitError as error:
-            if error.code != "TS513" or not errors_of(chain.model, target):
+            if error.code != "TS513" or not ts.check(chain.model, target=target):
                 raise
             return None
 

@@ -44,7 +44,14 @@ from tensorsplit.model.features import (
 from tensorsplit.model.feeds import fits
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import has_type, mended, shadowed_names
-from tensorsplit.model.graph.nodes import NodeRef, bodies, function_label, is_split, walk
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    function_label,
+    is_split,
+    used_nodes,
+    walk,
+)
 from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, read_model
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -62,6 +69,7 @@ _ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals of a node that nothing could make right but another model."""
 
 _NEVER_RUNS = "the code around it never runs"
+_NOBODY = "nothing that the model gives out depends on it"
 
 
 def check(
@@ -147,7 +155,9 @@ def _examine(
         findings += chain(_of_ends(message.graph), _of_names(message))
     told_at = {finding.node for finding in findings}
     places, count = ["graph"], 0
-    for ref in walk(model, "checking"):
+    refs = list(walk(model, "checking"))
+    used = used_nodes(refs) if profile is not None else set()
+    for ref in refs:
         places += _places(ref)
         if ref.function in facts.uncalled:
             continue
@@ -161,7 +171,9 @@ def _examine(
             findings += of_features(profile, layer_features(ref, facts), ref.path)
         else:
             fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
-            findings += of_features(profile, features_of(ref, facts, imported), ref.path, fix)
+            found = of_features(profile, features_of(ref, facts, imported), ref.path, fix)
+            is_used = ref.node in used
+            findings += found if is_used else (each.as_warning(_NOBODY) for each in found)
     if profile is not None:
         findings += _of_data(profile, model, facts, findings)
     findings += map(of_error, chain.from_iterable(refused.values()))
@@ -259,6 +271,8 @@ _ENDS = ("sequence_input", "sequence_output")
 
 _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
+    "version": "convert it to opset 13 (tensorsplit convert MODEL --opset 13 -o OUT)",
+    "if_in_scan": "move the If out of the Scan",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",
 }
@@ -306,7 +320,7 @@ def of_features(
     """Yield the engine's limitations on a node or model, each with advice."""
     for entry in profile.about(features):
         check = TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
-        if entry.extent not in ("all", "some"):  # the extents that affect ordinary inputs
+        if entry.extent != "all":
             check = TARGET_DEPENDS
         seen = seen_feature(entry.feature, features[entry.feature])
         whose = "model" if node == "graph" else "node"

@@ -58,6 +58,7 @@ class NodeRef:
         path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
         opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
         function: The function it belongs to, through whatever bodies; None in the main graph.
+        around: The types of the nodes whose bodies it is in, the outermost first.
     """
 
     node: ir.Node
@@ -65,6 +66,7 @@ class NodeRef:
     opsets: Mapping[str, int]
     scope: Scope
     function: ir.Function | None
+    around: tuple[str, ...] = ()
 
     @property
     def opset(self) -> int:
@@ -137,6 +139,22 @@ def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRe
         yield from walk_function(function)
 
 
+def used_nodes(refs: Iterable[NodeRef]) -> set[ir.Node]:
+    """Return those of the nodes of a model whose results reach an output of their graph or body.
+
+    Args:
+        refs: What `walk` gives, each node before its bodies.
+    """
+    used: set[ir.Node] = set()
+    for ref in reversed(list(refs)):
+        values = ref.node.outputs
+        if any(
+            value.is_graph_output() or not used.isdisjoint(value.consumers()) for value in values
+        ):
+            used.add(ref.node)
+    return used
+
+
 def walk_function(function: ir.Function) -> Iterator[NodeRef]:
     """As `walk`, the nodes of one function."""
     opsets = domain_opsets(function.opset_imports)
@@ -149,16 +167,17 @@ def _walk(
     opsets: Mapping[str, int],
     function: ir.Function | None = None,
     *,
-    depth: int = 0,
+    around: tuple[str, ...] = (),
     what: str = "",
 ) -> Iterator[NodeRef]:
-    check_depth(depth, path)
+    check_depth(len(around), path)
     nodes = tuple(scope)
     paths = node_paths(path, nodes)
     for node, here in zip(counted(what, nodes) if what else nodes, paths, strict=True):
-        yield NodeRef(node, here, opsets, scope, function)
+        yield NodeRef(node, here, opsets, scope, function, around)
+        inside = (*around, node.op_type)
         for label, body in bodies(node):
-            yield from _walk(body, f"{here}.{label}", opsets, function, depth=depth + 1)
+            yield from _walk(body, f"{here}.{label}", opsets, function, around=inside)
 
 
 def scopes(model: ir.Model) -> Iterator[Scope]:

@@ -34,10 +34,13 @@ VERDICTS = ("refused", "wrong", "crash", "unsupported")
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
 out."""
 
+LEFT = frozenset({"version", "if_in_scan"})
+"""Features that a node keeps, whatever it is rewritten to."""
+
 EXTENTS = ("all", "some", "uses", "edge", "values")
-"""How much is affected: everything; ordinary inputs among others; only some uses of the operator,
-such as what reads its result; only inputs that are rare or wrong, such as a dimension of 0; only
-elements of some values, whatever operator moves them."""
+"""How much is affected: everything, which alone is an error; ordinary inputs among others; only
+some uses of the operator, such as what reads its result; only inputs that are rare or wrong, such
+as a dimension of 0; only elements of some values, whatever operator moves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ class Limitation:
         operators: The types, or versions such as ``onnx.Split-1``, it was seen with; empty for any.
         values: The values of the feature that it was seen with; empty for any.
         requires: What the target requires instead, such as ``explicit lengths``; empty of engines.
-        unless: A feature with which it does not hold; empty if there is none.
+        also: Features that have to be there as well.
+        unless: Features with any of which it does not hold.
     """
 
     feature: str
@@ -62,14 +66,16 @@ class Limitation:
     operators: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
     requires: str = ""
-    unless: str = ""
+    also: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
 
     def holds(self, features: Mapping[str, Any]) -> bool:
         """Return whether it is about something with these features."""
         operator = {features.get("operator"), features.get("version")}
         return (
             self.feature in features
-            and self.unless not in features
+            and all(name in features for name in self.also)
+            and not any(name in features for name in self.unless)
             and (not self.operators or not operator.isdisjoint(self.operators))
             and (not self.values or features[self.feature] in self.values)
         )
@@ -111,10 +117,12 @@ class Profile:
 def must_go(entry: Limitation) -> bool:
     """Return whether lowering changes a node for an entry.
 
-    It is not where an engine refuses rare inputs only, nor for what large values do.
+    It is not where an engine refuses rare inputs only, nor for what large values do, nor where no
+    other node would do.
     """
-    return entry.extent in ("all", "some", "uses") or (
-        entry.extent == "edge" and entry.verdict in ("wrong", "crash")
+    return entry.feature not in LEFT and (
+        entry.extent in ("all", "some", "uses")
+        or (entry.extent == "edge" and entry.verdict in ("wrong", "crash"))
     )
 
 
@@ -127,36 +135,42 @@ def load(engine: str, version: str | None = None) -> Profile:
     """Return the profile of an engine.
 
     Args:
-        engine: The engine's name, or the path of a profile (``.json``) that
-            ``tensorsplit conformance --profiles`` has written.
-        version: The version that is in use; the newest profile that is not newer than it is
-            taken, else the oldest. None stands for the version that is installed, or for the
-            newest if none is. Of no meaning for a path.
+        engine: The engine's name, a name with a version, such as ``onnxruntime@1.31.1``, or the
+            path of a profile (``.json``) that ``tensorsplit conformance --profiles`` has written.
+        version: The version that is in use, if the name has none; the newest profile that is not
+            newer than it is taken, else the oldest. None stands for the version that is
+            installed, or for the newest if none is. Of no meaning for a path.
 
     Raises:
         SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
     """
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
-    versions = sorted((number for name, number in _files() if name == engine), key=_order)
-    if not versions:
+    name, at, asked = engine.partition("@")
+    versions = sorted((number for known, number in _files() if known == name), key=_order)
+    if not versions or (at and not (_is_version(asked) and all(versions))):
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no profile for {show(engine)}",
-            f"known targets are {', '.join(targets())}",
+            f"known targets are {', '.join(targets())}; @ and a version may follow an engine",
             parameter="target",
         )
-    in_use = version or _installed(engine)
+    in_use = asked or version or _installed(name)
     usable = [number for number in versions if in_use is None or _order(number) <= _order(in_use)]
-    return _read(engine, usable[-1] if usable else versions[0])
+    return _read(name, usable[-1] if usable else versions[0])
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def _order(version: str) -> Version:
     """What a version is compared by; what is not one, such as a target's, is the oldest."""
-    try:
-        return Version(version)
-    except InvalidVersion:
-        return Version("0")
+    return Version(version if _is_version(version) else "0")
 
 
 def _installed(engine: str) -> str | None:
