@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pytest
 
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import SplitError, SplitWarning
 from tensorsplit.storage.outputs import Brought, Outputs, drafts_in
 from tests.refusals import refused
 
@@ -346,3 +346,31 @@ def test_a_written_file_whose_folder_is_not_down(
     with refused("TS702", "one is written, but", os.strerror(errno.EIO)):
         write_files({tmp_path / "one": content(b"1")})
     assert (tmp_path / "one").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_cannot_be_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    target = tmp_path / "out"
+    if overwrite:
+        target.mkdir()
+        (target / "x").write_bytes(b"before")
+
+    def failing(folder: Path, **options: Any) -> None:
+        if not options.get("ignore_errors"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(shutil, "rmtree", failing)
+    with pytest.warns(SplitWarning, match=rf"\.part can't be removed: {os.strerror(errno.EIO)}"):
+        replace_with_a_folder(target, overwrite=overwrite)
+    assert (target / "x").read_bytes() == b"after"
+    monkeypatch.undo()
+    write_files({tmp_path / "next": content(b"1")})
+    assert names(tmp_path) == ["next", "out", "x"]
+
+
+def replace_with_a_folder(target: Path, *, overwrite: bool) -> None:
+    with Outputs().replaced(target, ["x"], overwrite=overwrite) as draft:
+        draft.mkdir()
+        (draft / "x").write_bytes(b"after")

@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 from uuid import uuid4
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError
+from tensorsplit.core.errors import UNWRITABLE, SplitError, SplitWarning
 
 if sys.platform != "win32":
     import fcntl
@@ -250,11 +251,25 @@ def drafts_in(folder: Path) -> Iterator[Path]:
         while True:
             drafts = folder / f".tensorsplit-{uuid4().hex}.part"
             drafts.mkdir(0o700)
-            cleaning.callback(shutil.rmtree, drafts, ignore_errors=True)
+            cleaning.callback(_remove, drafts)
             cleaning.enter_context(_locked(drafts))
             if drafts.exists():
                 break  # else another run took it for one that was left, before it was locked
         yield drafts
+
+
+def _remove(drafts: Path) -> None:
+    """Remove a folder of drafts; warn of what can't be removed."""
+    try:
+        shutil.rmtree(drafts)
+    except FileNotFoundError:  # another run has swept it
+        pass
+    except OSError as error:
+        shutil.rmtree(drafts, ignore_errors=True)
+        if drafts.exists():
+            reason = error.strerror or error
+            problem = f"{drafts} can't be removed: {reason}; the next run here tries again"
+            warnings.warn(problem, SplitWarning, stacklevel=2)
 
 
 def is_draft(name: str) -> bool:
