@@ -62,6 +62,7 @@ def test_views_of_one_array_are_joined_without_a_copy(case: Case) -> None:
         is_the_array(whole, x)
         assert whole.ctypes.data == x.ctypes.data
         assert not whole.flags.writeable
+        assert not np.may_share_memory(plan.join(parts, copy=True), x)
         assert [n for s, n in zip(x.strides, x.shape, strict=True) if n > 1] == [
             n for s, n in zip(whole.strides, whole.shape, strict=True) if n > 1
         ]
