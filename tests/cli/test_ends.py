@@ -49,6 +49,40 @@ def test_an_option_that_takes_one_value_is_not_given_twice(
     assert f"{option} is given 2 times" in refused("TS703", *args)
 
 
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        ("TS703", ["chek"], "did you mean check?"),
+        ("TS101", ["ops", "Split-13"], "did you mean onnx.Split-13?"),
+        ("TS703", ["rule", "TS8411"], "did you mean TS841?"),
+        ("TS703", ["check", str(EXAMPLE), "--ignore", "TS841,TS8255"], "did you mean TS825?"),
+        ("TS601", ["check", str(EXAMPLE), "--for", "opevino"], "did you mean openvino?"),
+        ("TS601", ["run", str(EXAMPLE), "--engine", "onxruntime"], "did you mean onnxruntime?"),
+        ("TS703", ["split", "x.npy", "-o", "out"], "give --split, --num-outputs or --chunk"),
+        (
+            "TS703",
+            ["split", "x.npy", "-o", "out", "--num-outputs", "2", "--chunk", "3"],
+            "--num-outputs and --chunk are given; give one of them",
+        ),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_one(
+    refused: Refused, code: str, words: list[str], said: str
+) -> None:
+    assert said in refused(code, *words)
+
+
+def test_help_is_a_word_too(tensorsplit: Command) -> None:
+    assert tensorsplit("help") == tensorsplit("--help")
+    assert tensorsplit("help", "check") == tensorsplit("check", "--help")
+    assert tensorsplit("-V") == tensorsplit("--version")
+
+
+def test_codes_may_be_listed(tensorsplit: Command) -> None:
+    said = tensorsplit("check", EXAMPLE, "--for", "portable", "--ignore", "TS841, TS825")
+    assert said.status == 0
+
+
 def test_a_process_that_refuses() -> None:
     ended = process("explain", "onnx.Split-18", "7,4", "split=2,6")
     assert (ended.status, ended.out) == (2, "")

@@ -222,7 +222,7 @@ def test_what_is_not_for_this_format(source: Path, refused: Callable[..., str]) 
     refused("TS703", *words, "--rules", rules)
     rules.write_text("[[split]\n")
     assert "rules.toml" in refused("TS703", *words, "--rules", rules)
-    refused("TS104", *words)
+    refused("TS703", *words)
     refused("TS703", "split", source, "--num-outputs", 2)
 
 

@@ -31,6 +31,8 @@ from tensorsplit.core.errors import (
     USAGE,
     SplitError,
     count_of,
+    did_you_mean,
+    show,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +108,14 @@ class CommandLine(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of the arguments, none of whose options may be given twice."""
+        if args[0] == "help":
+            args = [*args[1:2], "--help"]
+        if args[0] == "--help":
+            write(f"{ctx.get_help()}\n")
+            ctx.exit()
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            near = did_you_mean(args[0], COMMANDS)
+            raise click.UsageError(f"there is no command {show(args[0])}; {near}".rstrip("; "), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             _refuse_repeated(command, click.Context(command, ctx, name), rest)
@@ -252,7 +262,9 @@ def _amount(size: int) -> str:
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--version", is_flag=True, help="Show the version and what makes copies, and exit.")
+@click.option(
+    "-V", "--version", is_flag=True, help="Show the version and what makes copies, and exit."
+)
 @click.option(
     "--verbose",
     is_flag=True,

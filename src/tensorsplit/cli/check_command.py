@@ -76,7 +76,7 @@ _STYLES = {
     "--ignore",
     type=CODE,
     multiple=True,
-    help="Leave out findings of this code; may be repeated.",
+    help="Leave out findings of this code, or of these: TS825,TS841; may be repeated.",
 )
 @click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings, and no line that sums them up.")
@@ -115,7 +115,8 @@ def check(
 
     settings = read_settings()
     wanted = list(dict.fromkeys(targets)) or [each for each in (settings.target,) if each]
-    ignored = {kind_of(word).code for word in (*settings.ignore, *ignore)}
+    listed = (word for words in ignore for word in words.split(","))
+    ignored = {kind_of(word.strip()).code for word in (*settings.ignore, *listed)}
     if not models:
         raise click.UsageError("there is no MODEL; give the path of a model or folder, or -")
     paths = list(_files(models))

@@ -88,6 +88,12 @@ def split(
     from tensorsplit.files.jobs import plan_split
     from tensorsplit.files.rule_files import chosen_rules
 
+    given = {"--split": lengths, "--num-outputs": num_outputs, "--chunk": chunk}
+    several = [name for name, value in given.items() if value is not None]
+    if len(several) > 1:
+        raise click.UsageError(f"{' and '.join(several)} are given; give one of them")
+    if not several and rules is operator is opset is None:
+        raise click.UsageError("no lengths are given: give --split, --num-outputs or --chunk")
     version = None if operator is None else operator_named(operator, opset).id
     operands = SplitOperands(
         axis=axis,

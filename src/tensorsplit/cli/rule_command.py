@@ -9,7 +9,7 @@ import click
 
 from tensorsplit.cli.screen import Table, examples, format_option, say, show, write, write_json
 from tensorsplit.cli.words import CODE
-from tensorsplit.core.errors import USAGE, Kind, SplitError
+from tensorsplit.core.errors import USAGE, Kind, SplitError, did_you_mean
 from tensorsplit.core.errors import show as quoted
 
 if TYPE_CHECKING:
@@ -47,8 +47,12 @@ def kind_of(word: str) -> Kind:
 
     if word.upper() in REPORTED:
         return REPORTED[word.upper()]
+    near = did_you_mean(word.upper(), REPORTED)
     raise SplitError(
-        USAGE, f"{quoted(word)} is not a code", "tensorsplit rule lists them", parameter="code"
+        USAGE,
+        f"{quoted(word)} is not a code",
+        f"{near}tensorsplit rule lists them",
+        parameter="code",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 DOCUMENTATION = ""
@@ -455,6 +456,14 @@ def words_of(error: Exception) -> str:
     """
     words = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     return " ".join(words.split())[:200] or type(error).__name__
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean X? `` for the known word that is closest; empty if none is close."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), 1, 0.7)
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def count_of(number: int, word: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, show
+from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, did_you_mean, show
 from tensorsplit.core.extras import install_command, needs
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def check_engine(engine: str) -> str:
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no engine {show(engine)}",
-            f"the engines are {', '.join(ENGINES)}; or {AUTO}",
+            f"{did_you_mean(engine, ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
             parameter="engine",
         )
     if engine in _EXTRAS and find_spec(engine) is None:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import UNKNOWN_OPERATOR, USAGE, SplitError, show, show_int
+from tensorsplit.core.errors import (
+    UNKNOWN_OPERATOR,
+    USAGE,
+    SplitError,
+    did_you_mean,
+    show,
+    show_int,
+)
 from tensorsplit.core.records import onnx, openvino
 from tensorsplit.core.schema import Operator
 
@@ -29,10 +36,11 @@ class OperatorTable(Mapping[str, Operator]):
         name = identifier.id if isinstance(identifier, Operator) else identifier
         found = self._records.get(str.__str__(name)) if isinstance(name, str) else None
         if found is None:
+            near = did_you_mean(show(identifier).strip("'"), self._records)
             raise UnknownOperatorError(
                 UNKNOWN_OPERATOR,
                 f"{show(identifier)} is no operator version",
-                f"use one of {', '.join(self._records)}",
+                f"{near}use one of {', '.join(self._records)}",
                 parameter="operator",
             )
         return found

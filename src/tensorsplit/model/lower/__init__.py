@@ -20,14 +20,12 @@ __all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class
-def lower(
-    model: str | os.PathLike[str] | onnx.ModelProto, *, target: Target
-) -> onnx.ModelProto: ...
+def lower(model: str | os.PathLike[str] | onnx.ModelProto, target: Target) -> onnx.ModelProto: ...
 @overload
-def lower(model: ir.Model, *, target: Target) -> ir.Model: ...
+def lower(model: ir.Model, target: Target) -> ir.Model: ...
 @collector_paused()
 def lower(
-    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, *, target: Target
+    model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, target: Target
 ) -> onnx.ModelProto | ir.Model:
     """Make an equal model that an engine runs: its splits and moves are exact.
 

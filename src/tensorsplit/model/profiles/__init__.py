@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, show
+from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, did_you_mean, show
 from tensorsplit.model.view import View
 from tensorsplit.storage.documents import read_json
 
@@ -149,10 +149,11 @@ def load(engine: str, version: str | None = None) -> Profile:
     name, at, asked = engine.partition("@")
     versions = sorted((number for known, number in _files() if known == name), key=_order)
     if not versions or (at and not (_is_version(asked) and all(versions))):
+        near, known = did_you_mean(engine, targets()), ", ".join(targets())
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no profile for {show(engine)}",
-            f"known targets are {', '.join(targets())}; @ and a version may follow an engine",
+            f"{near}known targets are {known}; @ and a version may follow an engine",
             parameter="target",
         )
     in_use = asked or version or _installed(name)
