@@ -119,7 +119,7 @@ def test_several_targets(run: Command, tmp_path: Path) -> None:
     split = node("Split", "x", "a b c", name="s", num_outputs=3)
     path = save(tmp_path, split, value("x", FLOAT, ["N", 6]))
     alone = {name: run(path, "--for", name) for name in ("openvino", "portable", "onnxruntime")}
-    assert [ended.status for ended in alone.values()] == [1, 1, 0]
+    assert [ended.status for ended in alone.values()] == [0, 1, 0]
     for order in (("onnxruntime", "openvino", "portable"), ("portable", "openvino", "onnxruntime")):
         ended = run(path, *(word for name in order for word in ("--target", name)))
         assert ended.status == 1

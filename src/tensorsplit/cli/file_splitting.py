@@ -92,7 +92,7 @@ def split(
     several = [name for name, value in given.items() if value is not None]
     if len(several) > 1:
         raise click.UsageError(f"{' and '.join(several)} are given; give one of them")
-    if not several and rules is operator is opset is None:
+    if not several and rules is None and operator is None and opset is None:
         raise click.UsageError("no lengths are given: give --split, --num-outputs or --chunk")
     version = None if operator is None else operator_named(operator, opset).id
     operands = SplitOperands(

@@ -160,7 +160,7 @@ def check_engine(engine: str) -> str:
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no engine {show(engine)}",
-            f"{did_you_mean(engine, ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
+            f"{did_you_mean(str(engine), ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
             parameter="engine",
         )
     if engine in _EXTRAS and find_spec(engine) is None:
