@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from tensorsplit.cli import examples_command
 from tests.cli.conftest import Command
 
 HOME = Path(__file__).parents[2] / "examples"
@@ -12,10 +15,22 @@ HOME = Path(__file__).parents[2] / "examples"
 
 def test_every_file_is_written_as_it_is(tensorsplit: Command, tmp_path: Path) -> None:
     folder = tmp_path / "here"
-    wanted = {path.name: path.read_bytes() for path in HOME.iterdir()}
+    wanted = {path.name: path.read_bytes() for path in HOME.iterdir() if path.is_file()}
     assert tensorsplit("examples", folder).out == f"{folder}: {len(wanted)} files\n"
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == wanted
     assert tensorsplit("examples", folder).status == 0  # what is the same may stay
+
+
+def test_folders_are_left_out(
+    tensorsplit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip compiles the Python files of a package into a folder beside them."""
+    home = tmp_path / "home"
+    (home / "__pycache__").mkdir(parents=True)
+    (home / "a.txt").write_text("a")
+    monkeypatch.setattr(examples_command, "_home", lambda: home)
+    assert tensorsplit("examples", tmp_path / "here").status == 0
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["a.txt"]
 
 
 def test_a_file_of_someone_else_stays(refused: Callable[..., str], tmp_path: Path) -> None:

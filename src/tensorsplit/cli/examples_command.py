@@ -20,7 +20,10 @@ def examples(*, folder: Path) -> None:
 
     FOLDER is `examples` if it is not given. Files that are there with the same content stay.
     """
-    files = {folder / path.name: path.read_bytes() for path in sorted(_home().iterdir())}
+    found = sorted(
+        path for path in _home().iterdir() if path.is_file()
+    )  # pip compiles into a folder
+    files = {folder / path.name: path.read_bytes() for path in found}
     for target, content in files.items():
         if target.exists() and not (target.is_file() and target.read_bytes() == content):
             raise SplitError(
