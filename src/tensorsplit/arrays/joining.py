@@ -16,6 +16,7 @@ from tensorsplit.core.dimensions import (
     Dim,
     Shape,
     add,
+    are_known,
     as_index,
     decide,
     is_known,
@@ -120,18 +121,17 @@ def join_by(
     like: Any,
     copy: Any,
     out: Any,
-    names: tuple[str, ...] | None = None,
 ) -> Any:
     """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
-    given = _listed(parts, plan.operator, names)
-    known = plan.sizes if all(map(is_known, plan.input_shape)) else None
+    given = _listed(parts, plan.operator)
+    all_is_known = are_known(plan.input_shape)
     if len(given) != len(plan.sizes):
         problem = f"{count_of(len(given), 'part')} given"
         raise _refusal(plan, PART_COUNT, problem, f"give {count_of(len(plan.sizes), 'part')}")
     library = _library_of(given, like, plan.operator)
     shapes = [library.shape(part) for part in given]
-    _check_shapes(shapes, plan, library, known is not None)
-    if known is None:
+    _check_shapes(shapes, plan, library, all_is_known)
+    if not all_is_known:
         whole = _whole_shape(shapes, plan) if shapes else library.shape(like)
         plan = for_shape(whole, library.unknown)
         _check_shapes(shapes, plan, library)
@@ -142,16 +142,10 @@ def join_by(
     return _execute(plan, given, library, like=like, copy=copy, out=out)
 
 
-def _listed(parts: Any, operator: str, names: tuple[str, ...] | None = None) -> list[Any]:
+def _listed(parts: Any, operator: str) -> list[Any]:
     """Return the parts in order, in a list that nobody else can change (TS311)."""
     if isinstance(parts, Mapping):
-        if names is None or parts.keys() == set(names):
-            return [parts[name] for name in (parts if names is None else names)]
-        missing = [show(name) for name in names if name not in parts]
-        more = [show(name) for name in parts if name not in names]
-        problem = f"it lacks {', '.join(missing)}" if missing else f"it has {', '.join(more)} too"
-        fix = f"give {', '.join(map(show, names))}"
-        raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
+        return list(parts.values())
     listed = snapshot(parts)
     if type(listed) is list:
         return listed
