@@ -88,11 +88,17 @@ def test_references_are_counted(call: Callable[[], Any]) -> None:
     if native.kernel is not None:  # else NumPy loses a reference to None for each part of a pool
         watched.append(None)
     call()
-    before = [sys.getrefcount(each) for each in watched]
-    for _ in range(100):
-        call()
-    after = [sys.getrefcount(each) for each in watched]
-    assert all(abs(new - old) < 50 for new, old in zip(after, before, strict=True))
+    gc.collect()  # what earlier tests left refers to None and True as well,
+    gc.disable()  # and would be freed in between
+    try:
+        before = [sys.getrefcount(each) for each in watched]
+        for _ in range(100):
+            call()
+        after = [sys.getrefcount(each) for each in watched]
+    finally:
+        gc.enable()
+    changed = [new - old for new, old in zip(after, before, strict=True)]
+    assert all(abs(each) < 50 for each in changed), changed
     assert POOL.in_use_bytes == 0
 
 
