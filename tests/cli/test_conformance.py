@@ -78,17 +78,56 @@ def test_a_known_deviation_is_fine(run: Command, saved: Path, tmp_path: Path) ->
     assert (ended.status, ended.err) == (0, "")
 
 
-def test_a_deviation_that_no_longer_occurs_ends_with_1(
-    run: Command, saved: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def mended(saved: Path, tmp_path: Path) -> Path:
+    """The same run, in which the engine loses nothing."""
     content = json.loads(saved.read_text())
     for result in content["results"]:
         result.update(verdict="pass")
-    mended = tmp_path / "mended.json"
+    path = tmp_path / "mended.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize("versions", ["", ">=1.9.2", "==1.9.2"])
+def test_a_deviation_that_does_not_occur_in_its_version_ends_with_1(
+    run: Command, mended: Path, tmp_path: Path, versions: str
+) -> None:
+    content = json.loads(mended.read_text())
+    content["subjects"][1]["versions"] = {"drops": "1.9.2"}
     mended.write_text(json.dumps(content))
-    ended = run("--from", mended, "--known", known(tmp_path, CASE))
+    ended = run("--from", mended, "--known", known(tmp_path, CASE, versions=versions))
     assert ended.status == 1
-    assert f"stale: lost: no longer seen with {CASE}" in ended.err
+    assert f"error: stale: lost: no longer seen with {CASE}" in ended.err
+
+
+def test_what_a_newer_version_fixed_is_reported_and_fine_unless_strict(
+    run: Command, mended: Path, tmp_path: Path
+) -> None:
+    content = json.loads(mended.read_text())
+    content["subjects"][1]["versions"] = {"drops": "1.10.0"}
+    mended.write_text(json.dumps(content))
+    listed = known(tmp_path, CASE, versions=">=1.9.2")
+    ended = run("--from", mended, "--known", listed)
+    line = f"tensorsplit: fixed since 1.9.2: lost: no longer seen with {CASE}\n"
+    assert (ended.status, ended.err) == (0, line)
+    strict = run("--from", mended, "--known", listed, "--strict")
+    assert (strict.status, strict.err) == (1, line)
+
+
+def test_what_a_newer_version_breaks_is_new_whatever_it_fixed(
+    run: Command, saved: Path, tmp_path: Path
+) -> None:
+    content = json.loads(saved.read_text())
+    content["subjects"][1]["versions"] = {"drops": "2.0"}
+    for result in content["results"]:
+        if result["verdict"] == "wrong":
+            result.update(verdict="crash")
+    path = tmp_path / "worse.json"
+    path.write_text(json.dumps(content))
+    ended = run("--from", path, "--known", known(tmp_path, CASE, versions=">=1.0"))
+    assert ended.status == 1
+    assert f"new: drops: crash: {CASE}" in ended.err
 
 
 def test_an_update_makes_the_run_fine(run: Command, saved: Path, tmp_path: Path) -> None:

@@ -54,17 +54,29 @@ def test_the_same_case_with_another_verdict_is_new() -> None:
 
 
 @pytest.mark.parametrize("left", [{}, {"a/string/x": "crash"}])
-def test_a_deviation_that_no_longer_occurs_is_stale(left: dict[str, str]) -> None:
-    found = compare(document(left), [STRINGS])
+def test_a_deviation_that_does_not_occur_in_the_version_that_shows_it_is_stale(
+    left: dict[str, str],
+) -> None:
+    found = compare(document(left, "1.2"), [STRINGS])
     assert not found.is_fine
+    assert not found.fixed
     assert [entry.deviation.id for entry in found.stale] == ["strings"]
     assert set(found.stale[0].cases) == set(CRASHES) - set(left)
+
+
+@pytest.mark.parametrize("version", ["1.2.1", "1.10rc1", "2"])
+def test_a_deviation_that_a_newer_version_no_longer_shows_is_fixed(version: str) -> None:
+    found = compare(document({}, version), [STRINGS])
+    assert found.is_fine
+    assert [str(entry) for entry in found.fixed] == [
+        "fixed since 1.2: strings: no longer seen with a/string/x and 1 more"
+    ]
 
 
 def test_an_entry_that_matches_no_case_at_all_is_stale() -> None:
     entry = Deviation("gone", "engine", "", ("crash",), ("c/*/*",), "")
     assert [str(stale) for stale in compare(document({}), [entry], NAMES).stale] == [
-        "gone: its patterns match no case"
+        "stale: gone: its patterns match no case"
     ]
 
 

@@ -1,8 +1,8 @@
 """Known deviations: what each engine and tool was seen to do otherwise, and since which version.
 
-A run is compared with this file. A deviation that is not in it is new. One that is in it, for the
-version that ran, and does not occur is stale: it was mended, or the entry says too much. Either
-fails the run, so that the file stays true.
+A run is compared with this file. A deviation that is not in it is new, and fails the run. One that
+is in it, for the version that ran, and does not occur is fixed if it was seen in an older version
+only; else it is stale: the entry says too much.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion
+from packaging.version import InvalidVersion, Version
 
 from tensorsplit.conformance.document import SKIPPED, Document, Result
 from tensorsplit.conformance.patterns import covering, matching
@@ -55,6 +55,11 @@ class Deviation:
         except InvalidVersion:
             return False
 
+    def first_before(self, version: str) -> str:
+        """Return the first version that it was seen in, if that is older than another one."""
+        first = (each.version for each in SpecifierSet(self.versions) if each.operator == ">=")
+        return next((each for each in first if Version(each) < Version(version)), "")
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:
@@ -63,13 +68,16 @@ class Stale:
     deviation: Deviation  # the entry of the file
     # the cases that should show it and don't; empty if it matches none of the suite
     cases: tuple[str, ...]
+    # the version that shows it, where a newer one ran, in which it is fixed
+    seen_in: str = ""
 
     def __str__(self) -> str:
         name = self.deviation.id
         if not self.cases:
-            return f"{name}: its patterns match no case"
+            return f"stale: {name}: its patterns match no case"
         more = f" and {len(self.cases) - 1} more" if len(self.cases) > 1 else ""
-        return f"{name}: no longer seen with {self.cases[0]}{more}"
+        kind = f"fixed since {self.seen_in}" if self.seen_in else "stale"
+        return f"{kind}: {name}: no longer seen with {self.cases[0]}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +87,11 @@ class Comparison:
     document: Document  # the run, each deviation with the id of the entry that it belongs to
     new: tuple[Result, ...]  # the deviations that belong to none, worst first
     stale: tuple[Stale, ...]  # the entries that say too much
+    fixed: tuple[Stale, ...] = ()  # those that say what is so of an older version
 
     @property
     def is_fine(self) -> bool:
-        """Whether the run shows what is known, and nothing else."""
+        """Whether the run shows what is known, or less in a newer version, and nothing else."""
         return not self.new and not self.stale
 
 
@@ -119,7 +128,9 @@ def compare(
         cases = matching(names, entry.cases)
         fixed = [name for name in cases if not _shows(results.get((name, subject.name)), entry)]
         if fixed or not (cases or matching(suite, entry.cases)):
-            stale.append(Stale(entry, tuple(fixed)))
+            wrong = any(results[name, subject.name].is_deviation for name in fixed)
+            seen_in = "" if wrong or not fixed else entry.first_before(subject.version)
+            stale.append(Stale(entry, tuple(fixed), seen_in))
         for name in set(cases) - set(fixed):
             owners.setdefault((name, subject.name), entry.id)
     marked = tuple(
@@ -128,7 +139,8 @@ def compare(
     )
     document = replace(document, results=marked)
     new = tuple(result for result in document.deviations() if not result.deviation)
-    return Comparison(document, new, tuple(stale))
+    mended = tuple(entry for entry in stale if entry.seen_in)
+    return Comparison(document, new, tuple(e for e in stale if not e.seen_in), mended)
 
 
 def _shows(result: Result | None, entry: Deviation) -> bool:
@@ -145,7 +157,8 @@ def updated(document: Document, known: Iterable[Deviation]) -> tuple[Deviation, 
     comparison = compare(document, known)
     names = {case.id for case in document.cases}
     versions = {subject.name: subject.version for subject in document.subjects}
-    stale = {entry.deviation.id: set(entry.cases) for entry in comparison.stale}
+    gone = (*comparison.stale, *comparison.fixed)
+    stale = {entry.deviation.id: set(entry.cases) for entry in gone}
     kept = []
     for entry in known:
         if entry.id not in stale:
