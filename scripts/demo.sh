@@ -1,31 +1,38 @@
 #!/bin/sh
-# Set up, then show a model that an engine gets wrong, what is wrong with it, and an equal one that
-# the engine gets right. What it writes is in build/demo.
+# Set up, then show two models that break what is widely used, the finding for one, and an equal
+# model of the other that is safe. What it writes is in build/demo.
 set -eu
 cd "$(dirname "$0")/.."
-EXTRAS='[cli]'
+EXTRAS='[cli,openvino]'
 . scripts/setup.sh
+export PATH="$PWD/.venv/bin:$PATH"
 
 say() { printf '\n== %s\n' "$*"; }
 run() {
-    printf '$ tensorsplit %s\n' "$*"
-    .venv/bin/tensorsplit "$@"
+    printf '$ %s\n' "$*"
+    "$@"
 }
-inputs="--input rows=examples/append_rows.npy --input new=examples/append_new.npy"
 
-say "1. A model that puts a row behind seven others. onnx's reference evaluator puts it in front:"
-# shellcheck disable=SC2086 # several arguments
-run run examples/append.onnx $inputs --compare onnx-reference || [ $? = 1 ]
+say "1. Split 6 numbers into [-1, 7] on OpenVINO: it returns 7, the last from outside the buffer:"
+run python examples/split_on_openvino.py examples/lengths.onnx -1 7
 
-say "2. The finding: it uses operators on sequences, which many engines lack or get wrong:"
-run check examples/append.onnx --for portable || [ $? = 1 ]
+say "2. What tensorsplit knows about it:"
+run tensorsplit check examples/lengths.onnx --for openvino
 
-say "3. An equal model without them, verified on random inputs:"
-run lower examples/append.onnx --for portable -o build/demo/append.onnx --create-dirs --verify
+say "3. An equal model, verified on random inputs:"
+run tensorsplit lower examples/lengths.onnx --for openvino -o build/demo/safe.onnx --create-dirs --verify
 
-say "4. Now the results are equal:"
-# shellcheck disable=SC2086
-run run build/demo/append.onnx $inputs --compare onnx-reference
+say "4. It splits right lengths as before, and OpenVINO refuses to run it with the others:"
+run python examples/split_on_openvino.py build/demo/safe.onnx 2 4
+run python examples/split_on_openvino.py build/demo/safe.onnx -1 7 || [ $? = 1 ]
 
-say "5. How the rows were split, here and as a picture in build/demo/append.svg:"
-run explain examples/append.onnx --svg build/demo/append.svg
+say "5. Another model, with 2 parts and 3 outputs. onnx's shape inference ends the process:"
+run python -c "import onnx; onnx.shape_inference.infer_shapes_path('examples/outputs.onnx')" || echo "exit status $?"
+run tensorsplit check examples/outputs.onnx || [ $? = 1 ]
+
+say "Next"
+cat <<'NEXT'
+. .venv/bin/activate                            # puts the command tensorsplit on your path
+tensorsplit check YOUR_MODEL.onnx --for openvino
+docs/quickstarts/README.md                      # five minutes for models, CI, engines and arrays
+NEXT
