@@ -98,6 +98,7 @@ class Jax(Library):
         name for name in DTYPES if not name.startswith(("string", "float6", "float8_e4m3b11"))
     )
     takes_out = False
+    examples = 12
 
     def __init__(self) -> None:
         self.jax = pytest.importorskip("jax")
@@ -123,7 +124,7 @@ class JaxCompiled(Jax):
 
 
 class Dask(Library):
-    """Arrays of Dask, in chunks of two."""
+    """Arrays of Dask, in chunks of two, or of a quarter of a long axis."""
 
     takes_out = has_lengths = False
     examples = 15
@@ -132,7 +133,8 @@ class Dask(Library):
         self.array = pytest.importorskip("dask.array")
 
     def make(self, array: Array) -> Any:
-        return self.array.from_array(array, chunks=2)
+        chunks = tuple(max(2, -(-dim // 4)) for dim in array.shape)
+        return self.array.from_array(array, chunks=chunks)
 
     def read(self, part: Any) -> Array:
         assert isinstance(part, self.array.Array)
