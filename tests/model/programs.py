@@ -20,6 +20,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Apply = Callable[[list[Any], dict[str, Any], "Scope"], Sequence[Any]]
 
 LOCAL = "local"
+MOST_CALCULATED = 1 << 16
+"""A node that gives more elements ends a calculation: loops may double what they carry."""
 
 
 class Refused(Exception):  # noqa: N818 - what the standard does, no error here
@@ -36,7 +38,7 @@ class Illegal(Exception):  # noqa: N818 - as above
 
 
 class NotExact(Exception):  # noqa: N818 - no error
-    """Numbers that engines may round differently, or that the standard leaves open."""
+    """Numbers that engines may round differently, what the standard leaves open, or too much."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,8 @@ def evaluate(steps: Sequence[Step], scope: Scope) -> None:
                 raise Refused(step) from error
             if step.is_calculated and not all(map(is_exact, outputs)):
                 raise NotExact
+            if sum(getattr(each, "size", 0) for each in outputs) > MOST_CALCULATED:
+                raise NotExact
             scope.values.update(zip(step.outputs, outputs, strict=True))
 
 
@@ -212,14 +216,16 @@ def is_exact(value: Any) -> bool:
     )
 
 
-def declaration(name: str, value: Any, shape: Sequence[Any] | None = None) -> onnx.ValueInfoProto:
-    """Declare a value with a shape, else of its rank."""
+def declaration(
+    name: str, value: Any, shape: Sequence[Any] | None = None, *, has_rank: bool = True
+) -> onnx.ValueInfoProto:
+    """Declare a value with a shape, else of its rank, if it always has that."""
     if isinstance(value, list):
         dtype = value[0].dtype if value else np.dtype(np.float32)
         kind = helper.np_dtype_to_tensor_dtype(dtype)
         return helper.make_tensor_sequence_value_info(name, kind, None)
     kind = helper.np_dtype_to_tensor_dtype(value.dtype)
-    open_shape = [None] * value.ndim
+    open_shape = [None] * value.ndim if has_rank else None
     return helper.make_tensor_value_info(name, kind, open_shape if shape is None else shape)
 
 

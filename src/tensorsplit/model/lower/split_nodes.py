@@ -107,10 +107,10 @@ def sizes_of(
     names = [entry.name for entry in intent.operator.inputs]
     held = ref.input(names.index(intent.source or ""))
     assert held is not None  # noqa: S101 - the intent says that it gives the lengths
-    fact = lowering.facts.tensor(held)
-    integers = make.int64(held, fact.element_type)
+    integers = make.int64(held, lowering.facts.tensor(held).element_type)
     if intent.rule is chunk:
         one = make.op("Reshape", [integers, make.make(1)])
         return intent.rule(dim, (fed(one, dim),))
     outputs = None if intent.operator.is_sequence else len(ref.node.outputs)
-    return intent.rule(dim, fed(integers, dim, None if fact.shape == (outputs,) else outputs))
+    is_counted = lowering.imported.tensor(held).shape == (outputs,)
+    return intent.rule(dim, fed(integers, dim, None if is_counted else outputs))

@@ -81,6 +81,8 @@ class Lowering:
     """One lowering of one model.
 
     Attributes:
+        facts: What is known of every value.
+        imported: What the target knows of every value when it imports the model.
         refs: Every node that the model had at the last `look`.
         limitations: What the target can't do of single nodes.
         reasons: The sequences that can't stay, each with the reason.
@@ -97,13 +99,13 @@ class Lowering:
         """Find out what is known of the model as it is, and what the target can't take of it."""
         self.facts = analyse(self.model, strict=True)
         view = self.profile.view
-        imported = self.facts if view is None else seen(self.model, view)
+        self.imported = self.facts if view is None else seen(self.model, view)
         self.names, self.edits = Names(self.model), Edits()
         self.refs = {ref.node: ref for ref in walk(self.model)}
         self.limitations = {
             node: tuple(self.profile.about(features))
             for node, ref in self.refs.items()
-            if (features := features_of(ref, self.facts, imported))
+            if (features := features_of(ref, self.facts, self.imported))
         }
         self.reasons = self._sequences_to_lower()
 
@@ -146,7 +148,8 @@ class Lowering:
         """
         for old, new in pairs:
             self.fresh.discard(new)
-            self.facts.set(new, self.facts.of(old))
+            for facts in (self.facts, self.imported):
+                facts.set(new, facts.of(old))
         self.edits.stand_in(pairs)
         for _, new in pairs:
             fill_value(new, self.facts)
