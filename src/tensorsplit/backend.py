@@ -29,7 +29,7 @@ from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.engines import OURS
 from tensorsplit.engines.sessions import Session
 from tensorsplit.model.feeds import DeclaredInput
-from tensorsplit.model.graph.reading import OnnxModel, read_model
+from tensorsplit.model.reading import OnnxModel, read_model
 
 
 class TensorSplitRep(BackendRep):

@@ -18,7 +18,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.engines import loaded, messages, outside
 from tensorsplit.engines.process import process_of
-from tensorsplit.model.graph import reading
+from tensorsplit.model import reading
 from tensorsplit.model.infer import analysis, validation
 from tensorsplit.model.run import evaluator, operators
 from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor

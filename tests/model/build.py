@@ -23,8 +23,8 @@ from onnx import (
 )
 
 from tensorsplit.model.feeds import check_feeds
-from tensorsplit.model.graph.reading import OnnxModel, read_model
 from tensorsplit.model.infer.validation import validate
+from tensorsplit.model.reading import OnnxModel, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 from tensorsplit.model.run.program import compile_model
 

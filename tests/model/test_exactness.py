@@ -9,7 +9,7 @@ from onnx.parser import parse_model
 
 from tensorsplit.model.convert.driver import open_converted
 from tensorsplit.model.exactness import moved_outputs
-from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.reading import read_model
 from tests.model.ir_files import cut_file
 
 MODELS = {

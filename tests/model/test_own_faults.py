@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.model.graph import reading
+from tensorsplit.model import reading
 from tensorsplit.model.graph.message import write_message
 from tensorsplit.model.lower import steps
 from tests.refusals import refused

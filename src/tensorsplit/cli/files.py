@@ -26,7 +26,7 @@ from tensorsplit.storage.outputs import Brought, Content, Outputs
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
-    from tensorsplit.model.graph.reading import OnnxModel
+    from tensorsplit.model.reading import OnnxModel
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 PIPE = "-"
@@ -121,7 +121,7 @@ def write_files(files: Mapping[Path, Content]) -> None:
 
 def read_source(model: str) -> OnnxModel:
     """Read what MODEL means, see `source_of`; no output may be one of its files."""
-    from tensorsplit.model.graph.reading import read_model
+    from tensorsplit.model.reading import read_model
 
     read, known = read_model(source_of(model), without_weights=True), outputs()
     if known.files or known.folders:
@@ -137,7 +137,7 @@ def source_of(model: str) -> str | ModelProto:
     """Resolve MODEL: the path, or for ``-`` the model on standard input (else TS501)."""
     if model != PIPE:
         return model
-    from tensorsplit.model.graph.reading import parse_model
+    from tensorsplit.model.reading import parse_model
 
     return parse_model(b"" if sys.stdin is None else sys.stdin.buffer.read(), "standard input")
 

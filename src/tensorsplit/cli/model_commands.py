@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from tensorsplit.model.convert.conversion import ConversionReport
-    from tensorsplit.model.graph.reading import OnnxModel
     from tensorsplit.model.lower import LoweringReport
+    from tensorsplit.model.reading import OnnxModel
 
 _Status = TypeVar("_Status", bound="int | None")
 
@@ -257,8 +257,8 @@ def lower(
 
 def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, LoweringReport]:
     """Return a model that is lowered in place, the message of it, and what was done."""
-    from tensorsplit.model.graph.reading import open_model
     from tensorsplit.model.lower import lower_graph
+    from tensorsplit.model.reading import open_model
 
     with progress_of("lowering"):
         opened = open_model(source)

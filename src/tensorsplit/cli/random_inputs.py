@@ -30,7 +30,7 @@ from tensorsplit.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from tensorsplit.model.graph.reading import OnnxModel
+    from tensorsplit.model.reading import OnnxModel
 
 _MOST_NAMED = 4
 _WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)

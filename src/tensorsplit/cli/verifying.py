@@ -17,7 +17,7 @@ from tensorsplit.cli.screen import listed
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference
     from tensorsplit.engines.verification import Verification
-    from tensorsplit.model.graph.reading import OnnxModel
+    from tensorsplit.model.reading import OnnxModel
 
 
 class _Size(click.FloatRange):

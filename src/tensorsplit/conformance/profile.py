@@ -20,8 +20,8 @@ from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.model import profiles
 from tensorsplit.model.features import features_of, model_features
 from tensorsplit.model.graph.nodes import walk
-from tensorsplit.model.graph.reading import open_model
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.reading import open_model
 
 _LONGEST = 160
 _WIDE = {"int64": "i", "uint64": "i", "double": "f"}

@@ -15,7 +15,7 @@ from tensorsplit.core.extras import install_command, needs
 
 if TYPE_CHECKING:
     from tensorsplit.engines.sessions import Session
-    from tensorsplit.model.graph.reading import OnnxModel, Source
+    from tensorsplit.model.reading import OnnxModel, Source
 
 OURS = "tensorsplit"
 

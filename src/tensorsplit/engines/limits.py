@@ -18,7 +18,7 @@ from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show
 from tensorsplit.engines import OURS
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
-from tensorsplit.model.graph.reading import OnnxModel
+from tensorsplit.model.reading import OnnxModel
 
 _MOST = (1 << 63) - 1
 

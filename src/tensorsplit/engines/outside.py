@@ -15,10 +15,10 @@ from tensorsplit.engines.process import process_of
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.calls import check_expanded
 from tensorsplit.model.graph.message import copied, tensors_outside
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.graph.tensors import check_external, inlined
 from tensorsplit.model.graph.weights import MAX_MESSAGE
 from tensorsplit.model.infer.validation import Validator, values_needed
+from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 

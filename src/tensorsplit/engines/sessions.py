@@ -15,8 +15,8 @@ from tensorsplit.engines import AUTO, OURS, check_engine, resolved
 from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
-from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 
 _TARGETS = {"onnx-reference": "portable"}

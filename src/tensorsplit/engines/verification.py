@@ -11,7 +11,7 @@ from tensorsplit.engines import OURS, check_engine, run
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs
-from tensorsplit.model.graph.reading import OnnxModel, Source, read_model
+from tensorsplit.model.reading import OnnxModel, Source, read_model
 
 
 @dataclass(frozen=True, slots=True)

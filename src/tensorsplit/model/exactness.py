@@ -15,8 +15,8 @@ import onnx_ir as ir
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.facts import Fact, Other
 from tensorsplit.model.graph.nodes import Scope, bodies, is_split
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.reading import OnnxModel
 
 
 def _named(*rows: str) -> frozenset[str]:

@@ -28,12 +28,12 @@ from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
 from tensorsplit.model.infer.sequence_operators import check_position
 from tensorsplit.model.infer.splits import split_of
 from tensorsplit.model.infer.validation import is_checked
+from tensorsplit.model.reading import OnnxModel
 
 OPEN_DIMENSION = 7
 """What a dimension is that nothing fixes."""

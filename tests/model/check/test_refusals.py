@@ -287,14 +287,14 @@ def test_an_attribute_given_twice_is_a_finding() -> None:
     assert "TS502" in codes(one(split))
 
 
-def test_splits_of_a_model_that_is_no_graph_are_still_looked_at() -> None:
-    """Two nodes produce one name, so that there is no graph to analyse."""
+def test_a_model_that_is_no_graph_is_refused_at_each_contradiction() -> None:
+    """Two nodes produce the names of one, so that there is no graph to analyse."""
     nodes = [
         node("Split", "x", "a b", num_outputs=2),
         node("Split", "x", "a b", name="wrong", num_outputs=3),
     ]
     findings = check(model(graph(nodes, [X, value("n", INT64, [])], ["a", "b"])))
-    assert {"TS502", "TS305"} <= {finding.code for finding in findings}
+    assert [(each.code, each.node) for each in findings] == 2 * [("TS502", "graph/wrong")]
 
 
 def test_a_wrong_split_that_never_runs_is_a_warning() -> None:

@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from tensorsplit import SplitError
-from tensorsplit.model.graph.reading import OnnxModel, read_model
+from tensorsplit.model.reading import OnnxModel, read_model
 from tests.interpreters import printed
 from tests.model.build import (
     BOOL,
@@ -257,7 +257,7 @@ def test_reading_loads_no_engine(tmp_path: Path) -> None:
     onnx.save(good(), path)
     code = (
         "import sys\n"
-        "from tensorsplit.model.graph.reading import read_model\n"
+        "from tensorsplit.model.reading import read_model\n"
         f"read_model({str(path)!r})\n"
         "found = {'onnxruntime', 'openvino', 'torch'} & set(sys.modules)\n"
         "assert not found, found\n"

@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import tensorsplit as ts
-from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.reading import read_model
 from tests.model.build import FLOAT, graph, model, node, tensor, value
 from tests.refusals import refused
 

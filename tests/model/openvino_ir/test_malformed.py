@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.reading import read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 from tests.model.ir_files import IrFile, X, cut_file, refused, run
 

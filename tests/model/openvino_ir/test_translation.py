@@ -13,7 +13,7 @@ import pytest
 from tensorsplit import SplitError, infer_shapes
 from tensorsplit import run as run_model
 from tensorsplit.core.extras import install_command
-from tensorsplit.model.graph.reading import read_model
+from tensorsplit.model.reading import read_model
 from tests.model.build import check
 from tests.model.ir_files import IrFile, Out, X, cut_file, refused, run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from tensorsplit.model.run import program
+from tensorsplit.model.validity import model_errors
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -392,8 +392,8 @@ def test_calls_that_multiply_are_refused_before_all_of_them_are_looked_at(
         seen.append(given)
         return []
 
-    monkeypatch.setattr(program, "MAX_STEPS", 50)
-    monkeypatch.setattr(program, "wrong_bodies", counted)
+    monkeypatch.setattr(model_errors, "MAX_STEPS", 50)
+    monkeypatch.setattr(model_errors, "wrong_bodies", counted)
     f = function("F", "d", "p", [node("Neg", "d", "p")] + 9 * [node("Abs", "d", "_")], ["n"])
     with refused("TS502", "more than 50", "graph/F[4]"):
         run(calling([call("F", "x", f"a{k}", n=k) for k in range(100)], [f], "a0"), x=x)

@@ -43,21 +43,23 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.feeds import fits
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.message import has_type, mended, shadowed_names
+from tensorsplit.model.graph.message import copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
+    domain_name,
     function_label,
     is_split,
     used_nodes,
     walk,
 )
-from tensorsplit.model.graph.reading import OnnxModel, Source, declared_input, read_model
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
-from tensorsplit.model.run.program import contradictions
+from tensorsplit.model.reading import OnnxModel, Source, declared_input, read_model
+from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
+from tensorsplit.model.validity.model_errors import model_errors
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -105,34 +107,47 @@ def check(
 def examine(model: Source, target: str | None = None) -> CheckReport:
     """Do as `check`, and count the split nodes that were examined."""
     profile = None if target is None else profiles.load(target)
-    broken: list[SplitError] = []
+    wrong: list[SplitError] = []
     try:
         read = read_model(model, without_weights=True)
         try:
             read.model  # noqa: B018 - refuses what contradicts itself
         except SplitError:
-            broken, message = mended(read.original)
-            return _examine(replace(read, original=message), read.original, profile, broken)
-        return _examine(read, read.original, profile, broken)
+            wrong += message_errors(read.original)
+            lists = node_lists(read.original)
+            places = [path for listed in lists for path in (listed.path, *listed.paths)]
+            rest = _without_wrong_functions(read.original, wrong)
+            if any(True for _ in message_errors(rest)):  # there is no graph to look at
+                return gathered(map(of_error, wrong), 0, places)
+            report = _examine(replace(read, original=rest), None)
+            others = (each for each in report.findings if each.code != NOT_CALLED.code)
+            return gathered([*map(of_error, wrong), *others], report.split_nodes, places)
+        return _examine(read, profile)
     except SplitError as error:
         if error.kind not in _BROKEN:
             raise
-        return gathered(list(map(of_error, [*broken, error])), 0)
+        return gathered(map(of_error, [*wrong, error]), 0)
 
 
-def _examine(
-    read: OnnxModel, message: ModelProto, profile: Profile | None, broken: list[SplitError]
-) -> CheckReport:
-    """Look at the nodes of a model that can be put together to a graph.
+def _without_wrong_functions(message: ModelProto, wrong: list[SplitError]) -> ModelProto:
+    """Copy a message without the functions that contradict themselves, and their overloads.
 
-    Args:
-        read: The model, without what contradicts itself in the message that it was read from.
-        message: That message.
-        profile: Of the target, if there is one.
-        broken: What contradicts itself.
+    Then nothing is known of what a call of one gives.
     """
+    rest, at = copied(message), [f"{error.node}/" for error in wrong]
+    for function in message.functions:
+        label = function_label(function)
+        if domain_name(function.domain) and any(node.startswith(f"{label}/") for node in at):
+            for other in list(rest.functions):
+                if (other.domain, other.name) == (function.domain, function.name):
+                    rest.functions.remove(other)
+    return rest
+
+
+def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
+    """Look at the nodes of a model, for the target of a profile if there is one."""
     model, is_layer = read.model, read.openvino is not None
-    facts, mended_at = analyse(model), {error.node for error in broken}
+    facts = analyse(model)
     refused = defaultdict[str, list[SplitError]](list)
     for error in facts.errors:
         refused[error.node or "graph"].append(error)
@@ -148,11 +163,10 @@ def _examine(
         findings += of_features(profile, features, "graph", partial(_fix, first=blocked))
     view = None if profile is None or is_layer else profile.view
     imported = facts if view is None else seen(model, view)
-    findings += map(of_error, broken)
-    findings += (of_error(each) for each in contradictions(read) if each.kind in _ILL_FORMED)
+    findings += (of_error(each) for each in model_errors(model) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
     if not is_layer:
-        findings += chain(_of_ends(message.graph), _of_names(message))
+        findings += chain(_of_ends(read.original.graph), _of_names(read.original))
     told_at = {finding.node for finding in findings}
     places, count = ["graph"], 0
     refs = list(walk(model, "checking"))
@@ -162,10 +176,9 @@ def _examine(
         if ref.function in facts.uncalled:
             continue
         count += is_split(ref.node)
-        is_mended = ref.path in mended_at  # so that only what is refused is right of it
         wrong, is_told = refused.pop(ref.path, []), ref.path in told_at
-        findings += _of_ref(ref, facts, wrong, is_mended=is_mended, is_refused=is_told)
-        if profile is None or is_mended:
+        findings += _of_ref(ref, facts, wrong, is_refused=is_told)
+        if profile is None:
             continue
         if is_layer:  # which can't be lowered
             findings += of_features(profile, layer_features(ref, facts), ref.path)
@@ -220,14 +233,13 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
 
 
 def _of_ref(
-    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_mended: bool, is_refused: bool
+    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_refused: bool
 ) -> list[Finding]:
-    """Return the findings on a node that can be analysed."""
+    """Return the findings on a node."""
     if ref.opset == 0:  # the missing import is told already
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
-    if not is_mended:
-        found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
+    found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
     if facts.never_runs(ref.path):
         found = [finding.as_warning(_NEVER_RUNS) for finding in found]
     return found

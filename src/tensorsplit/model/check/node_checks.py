@@ -38,7 +38,7 @@ from tensorsplit.model.graph.facts import (
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import fact_text
-from tensorsplit.model.infer.well_formed import wrong_types
+from tensorsplit.model.validity.node_errors import wrong_types
 
 Found: TypeAlias = Iterator[tuple[Kind, str, str, str | None]]
 """What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""

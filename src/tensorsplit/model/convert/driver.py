@@ -39,8 +39,8 @@ from tensorsplit.model.graph.nodes import (
     walk,
 )
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.reading import OnnxModel, Source, open_model
 from tensorsplit.model.infer.sequence_operators import POSITIONS
+from tensorsplit.model.reading import OnnxModel, Source, open_model
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
 _NEWEST = min(NEWEST_OPSET, int(defs.onnx_opset_version()))

@@ -11,7 +11,7 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.nodes import schema_of
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.well_formed import wrong_operands, wrong_signature
+from tensorsplit.model.validity.node_errors import wrong_operands, wrong_signature
 
 
 class VersionStep(NamedTuple):

@@ -11,8 +11,8 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.carried import RESERVED, TRAINING, names_of, names_read
 from tensorsplit.model.graph.nodes import LARGEST_CONSTANT, scopes
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.reading import OnnxModel
 
 Convert = Callable[[ir.Model], None]
 """Converts a model in place."""

@@ -1,7 +1,7 @@
-"""ONNX messages: checked and adapted before onnx-ir reads them, and written.
+"""ONNX messages: walked through, adapted before onnx-ir reads them, and written.
 
-onnx-ir drops or refuses some of what a message can hold: sparse tensors, types of maps, names that
-occur twice. This file checks and adapts what comes in, and restores what would be lost.
+onnx-ir drops or refuses some of what a message can hold, such as sparse tensors and types of maps.
+This file adapts what comes in, and restores what would be lost.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import chain
 from logging import NullHandler, getLogger
 from pathlib import Path
@@ -29,7 +29,6 @@ from onnx import (
     ValueInfoProto,
 )
 
-from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
 from tensorsplit.model.graph.carried import (
     TRAINING,
     carry_over,
@@ -43,7 +42,6 @@ from tensorsplit.model.graph.nodes import (
     check_depth,
     domain_name,
     function_label,
-    malformed,
     node_paths,
     restore_outputs,
     scopes,
@@ -51,25 +49,12 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.tensors import (
     SparseTensor,
-    check_tensor,
-    element_type_of,
 )
-from tensorsplit.model.openvino_ir import LAYER_PATH
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 
 _MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""
-
-_FREE_TEXT = frozenset(
-    (
-        *("configuration", "denotation", "device_configurations", "doc_string", "map_type"),
-        *("metadata_props", "opaque_type", "producer_name", "producer_version"),
-        *("quantization_annotation", "sparse_tensor_type", "tp", "training_info", "type_protos"),
-        "value_info",
-    )
-)
-"""Fields with text that nothing here compares or prints."""
 
 
 def copied(model: ModelProto) -> ModelProto:
@@ -100,7 +85,7 @@ class NodeList:
             (index, held)
             for index, node in enumerate(self.graph.node)
             for attribute in node.attribute
-            if attribute.type not in _NUMBERS_AND_TEXT
+            if attribute.type not in NUMBERS_AND_TEXT
             for held in _held(attribute)
         ]
         if isinstance(self.graph, FunctionProto):
@@ -124,12 +109,12 @@ def node_lists(model: ModelProto) -> Iterator[NodeList]:
 def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
     check_depth(depth, listed.path, _MAX_BODIES)
     yield listed
-    for index, label, body in _bodies(listed.graph):
+    for index, label, body in bodies_of(listed.graph):
         path = f"{listed.paths[index]}.{label}"
         yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
 
 
-def _bodies(graph: GraphProto | FunctionProto) -> Iterator[tuple[int, str, GraphProto]]:
+def bodies_of(graph: GraphProto | FunctionProto) -> Iterator[tuple[int, str, GraphProto]]:
     """Yield the bodies of the nodes of a graph, each with the index of its node and its label."""
     found = [
         (index, attribute)
@@ -148,49 +133,12 @@ def _bodies(graph: GraphProto | FunctionProto) -> Iterator[tuple[int, str, Graph
 
 
 _BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
-_SPARSE = (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS)
-_NUMBERS_AND_TEXT = frozenset(
+NUMBERS_AND_TEXT = frozenset(
     (
         *(AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING),
         *(AttributeProto.FLOATS, AttributeProto.INTS, AttributeProto.STRINGS),
     )
 )
-
-
-def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
-    """Yield the paths of nodes in bodies, with a name of an output that a value around them has."""
-    for listed in (model.graph, *model.functions):
-        path = "graph" if isinstance(listed, GraphProto) else function_label(listed)
-        yield from _shadowed(listed, path, [])
-
-
-def _shadowed(
-    graph: GraphProto | FunctionProto, path: str, around: list[set[str]]
-) -> Iterator[tuple[str, str]]:
-    bodies = defaultdict[int, list[tuple[str, GraphProto]]](list)
-    for index, label, body in _bodies(graph):
-        bodies[index].append((label, body))
-    if not around and not bodies:
-        return
-    seen = _given_names(graph)
-    paths = node_paths(path, graph.node)
-    for index, (node, here) in enumerate(zip(graph.node, paths, strict=True)):
-        for label, body in bodies.get(index, ()):
-            yield from _shadowed(body, f"{here}.{label}", [*around, seen])
-        for name in node.output if around else ():
-            if name and any(name in names for names in around):
-                yield here, name
-        seen.update(filter(None, node.output))
-
-
-def has_type(declared: TypeProto) -> bool:
-    """Return whether ONNX has a type."""
-    kind = declared.WhichOneof("value")
-    if kind in ("tensor_type", "sparse_tensor_type"):
-        return element_type_of(getattr(declared, kind).elem_type) is not None
-    if kind in ("sequence_type", "optional_type"):
-        return has_type(getattr(declared, kind).elem_type)
-    return kind is not None
 
 
 def graphs(model: ModelProto) -> Iterator[GraphProto]:
@@ -235,80 +183,17 @@ def _opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     return {domain_name(entry.domain): entry.version for entry in reversed(list(imports))}
 
 
-def check_text(model: ModelProto) -> None:
-    """Refuse a model in which a name is not UTF-8, before anything compares or prints it.
-
-    Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is too.
-    """
-    texts = _texts(model)
-    for text in texts if {*map(type, texts)} != {str} else ():
-        if type(text) is not str:
-            problem = f"the name {show(text)} is not UTF-8"
-            fix = "give a model whose names are"
-            raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
-    for _ in node_lists(model):
-        pass
-
-
-def _texts(model: ModelProto) -> list[object]:
-    """The names in a model; those of a node and of numbers in it are listed here, to be quick."""
-    waiting: list[Any] = [model]
-    texts: list[object] = []
-    while waiting:
-        message = waiting.pop()
-        if isinstance(message, NodeProto):  # most messages are nodes and their attributes
-            texts += message.input
-            texts += message.output
-            texts += message.op_type, message.domain, message.name, message.overload
-            waiting += message.attribute
-            continue
-        if isinstance(message, AttributeProto) and message.type in _NUMBERS_AND_TEXT:
-            texts += message.name, message.ref_attr_name
-            continue
-        if isinstance(message, TensorProto):  # whose data would be copied
-            texts.append(message.name)
-            waiting += message.external_data
-            continue
-        for field, value in message.ListFields():
-            kind = _kind_of(field)
-            if kind == _TEXT:
-                texts.append(value)
-            elif kind == _TEXTS:
-                texts += value
-            elif kind == _MESSAGE:
-                waiting.append(value)
-            elif kind == _MESSAGES:
-                waiting += value
-    return texts
-
-
-_TEXT, _TEXTS, _MESSAGE, _MESSAGES, _OTHER = range(5)
-
-
-@cache
-def _kind_of(field: Any) -> int:
-    """Return whether a field holds a name or names, a message or messages, or something else."""
-    is_text = field.message_type is None
-    if field.name in _FREE_TEXT or (is_text and field.type != field.TYPE_STRING):
-        return _OTHER
-    one, many = (_TEXT, _TEXTS) if is_text else (_MESSAGE, _MESSAGES)
-    return one if field.has_presence else many
-
-
 def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
-    """Turn a message, which is not changed, into an onnx-ir model.
+    """Turn a message without errors, which is not changed, into an onnx-ir model.
 
     Sparse constants become dense tensors whose elements are computed on demand, outputs of a body
     that are values of a graph around it go through an Identity node, and types that onnx-ir does
     not know are omitted. External data is looked for in the folder.
 
     Raises:
-        Exception: SplitErrors for names that contradict each other and impossible tensors; those
-            of many kinds tell what else onnx-ir refuses.
+        Exception: Of many kinds, for what onnx-ir refuses.
     """
     lists = list(node_lists(model))
-    for contradiction in contradictions(model, lists):
-        raise contradiction.error
     if any(True for listed in lists for _ in _adaptations(listed, folder)):
         source = copied(model)
         for listed in node_lists(source):
@@ -332,184 +217,20 @@ ADAPTED = "tensorsplit.adapted"
 """Notes of an onnx-ir model that it is not what was read, node by node and value by value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """Something of which onnx-ir would drop a part, or that it would refuse (TS502).
-
-    Attributes:
-        mend: Takes it out of the message that was looked at, so that the rest can be checked.
-    """
-
-    error: SplitError
-    mend: Callable[[], object]
-
-
-def contradictions(model: ModelProto, lists: Iterable[NodeList]) -> Iterator[Contradiction]:
-    """Names, attributes and imports that occur twice, and tensors that there can't be.
-
-    Nothing may be mended before all were found. The lists are the model's `node_lists`.
-    """
-    yield from _wrong_imports(model.opset_import, "graph")
-    functions: set[tuple[str, str, str]] = set()
-    for function in model.functions:
-        label = function_label(function)
-        key = domain_name(function.domain), function.name, function.overload
-        if key in functions:
-            error = malformed("there are two functions of this name", "rename one", label)
-            yield Contradiction(error, partial(model.functions.remove, function))
-        functions.add(key)
-        yield from _wrong_imports(function.opset_import, label)
-    for listed in lists:
-        yield from _wrong_names(listed)
-        yield from _wrong_tensors(listed)
-
-
-def _wrong_imports(imports: Any, path: str) -> Iterator[Contradiction]:
-    opsets: dict[str, int] = {}
-    for entry in imports:
-        domain = domain_name(entry.domain)
-        shown = show(domain or "ai.onnx")
-        if entry.version < 1:
-            problem = f"opset {entry.version} of the domain {shown} is imported"
-            fix = "import an opset from 1 on"
-        elif opsets.setdefault(domain, entry.version) != entry.version:
-            versions = f"{opsets[domain]} and {entry.version}"
-            problem = f"the domain {shown} is imported at the opsets {versions}"
-            fix = "import each domain once"
-        else:
-            continue
-        error = SplitError(MALFORMED_MODEL, problem, fix, node=path, parameter="opset_import")
-        yield Contradiction(error, partial(imports.remove, entry))
-
-
-def _wrong_names(listed: NodeList) -> Iterator[Contradiction]:
-    """Names of values and attributes that occur twice, and outputs of functions without one."""
-    graph, names = listed.graph, _given_names(listed.graph)
-    for kind, holders in _holders(graph).items():
-        seen: set[str] = set()
-        for index, (name, rename) in enumerate(holders):
-            if not name or name in seen:
-                problem = f"the {kind} {show(name)} is there twice"
-                if not name:
-                    problem = f"the {kind} at position {index} has no name"
-                error = malformed(problem, f"give each {kind} a name of its own", listed.path)
-                fresh = f"{name or kind} {index}"
-                yield Contradiction(error, partial(rename, fresh))
-            seen.add(name)
-    for index, node in enumerate(graph.node):
-        for position, name in enumerate(node.output):
-            if name and name in names:
-                path = listed.paths[index]
-                error = malformed(f"{show(name)} is produced twice", "rename one of them", path)
-                fresh = f"{name} of {path}"
-                yield Contradiction(error, partial(node.output.__setitem__, position, fresh))
-            names.add(name)
-        for attribute, error in _wrong_attributes(node) if node.attribute else ():
-            at = error.located(node=listed.paths[index])
-            yield Contradiction(at, partial(node.attribute.remove, attribute))
-    for index, name in enumerate(graph.output) if isinstance(graph, FunctionProto) else ():
-        if not name or name not in names:
-            fix = "name a value that is there, or add the node that makes it"
-            error = malformed(f"nothing produces the output {show(name)}", fix, listed.path)
-            yield Contradiction(error, partial(_produce, graph, index))
-        names.add(name)
-
-
-def _wrong_attributes(node: NodeProto) -> Iterator[tuple[AttributeProto, SplitError]]:
-    """The attributes that a node has had already, or that are sparse; each with its refusal."""
-    seen: set[str] = set()
-    for attribute in node.attribute:
-        if attribute.name in seen:
-            problem = f"it has the attribute {show(attribute.name)} more than once"
-            yield attribute, malformed(problem, "give it once")
-        elif attribute.type in _SPARSE and not attribute.ref_attr_name and _sparse(node) is None:
-            problem = f"its attribute {show(attribute.name)} is a sparse tensor"
-            yield attribute, malformed(problem, "give it as an input, from a Constant node")
-        seen.add(attribute.name)
-
-
-def check_attributes(node: NodeProto) -> None:
-    """Refuse an attribute that occurs twice, or is sparse (TS502)."""
-    for _, error in _wrong_attributes(node):
-        raise error
-
-
-def _wrong_tensors(listed: NodeList) -> Iterator[Contradiction]:
-    graph = listed.graph
-    for index, held in listed.tensors:
-        try:
-            check_tensor(held)
-        except SplitError as error:
-            if index is not None:
-                path, node = listed.paths[index], graph.node[index]
-                yield Contradiction(error.located(node=path), partial(_forget, node, path))
-            elif isinstance(graph, GraphProto):
-                yield Contradiction(error.located(node=listed.path), partial(_feed, graph, held))
-
-
-_STAND_IN = "tensorsplit.unknown"
-"""The domain of nodes of which nothing is known, in the place of what can't be read."""
-
-
-def mended(model: ModelProto) -> tuple[list[SplitError], ModelProto]:
-    """What contradicts itself in a message, and a copy of the message without that."""
-    copy = copied(model)
-    found = list(contradictions(copy, node_lists(copy)))
-    for contradiction in found:
-        contradiction.mend()
-    for owner in (copy, *copy.functions):
-        owner.opset_import.add(domain=_STAND_IN, version=1)
-    return [contradiction.error for contradiction in found], copy
-
-
-def _produce(graph: FunctionProto, index: int) -> None:
-    """Have a node of which nothing is known produce an output."""
-    graph.output[index] = graph.output[index] or f"output {index}"
-    graph.node.add(op_type="Unknown", domain=_STAND_IN, output=[graph.output[index]])
-
-
-def _forget(node: NodeProto, path: str) -> None:
-    """Leave nothing known of a node but its place, its inputs and its outputs."""
-    del node.attribute[:]
-    node.domain = _STAND_IN
-    node.metadata_props.add(key=LAYER_PATH, value=path)
-
-
-def _feed(graph: GraphProto, held: TensorProto | SparseTensorProto) -> None:
-    """Have an initializer be an input of which nothing is known."""
-    name = held.name if isinstance(held, TensorProto) else held.values.name
-    constants: Any = graph.initializer
-    if isinstance(held, SparseTensorProto):
-        constants = graph.sparse_initializer
-    constants.remove(held)
-    if name not in [value.name for value in graph.input]:
-        graph.input.add(name=name)
-
-
-def _holders(
-    graph: GraphProto | FunctionProto,
-) -> dict[str, list[tuple[str, Callable[[str], object]]]]:
-    """The names of the inputs and of the initializers, each with what gives it another name."""
+def names_given(graph: GraphProto | FunctionProto) -> dict[str, list[str]]:
+    """Return the names of the inputs and of the initializers, by what they are the names of."""
     if isinstance(graph, FunctionProto):
-        names = enumerate(graph.input)
-        return {"input": [(name, partial(graph.input.__setitem__, at)) for at, name in names]}
-    named: dict[str, list[Any]] = {
-        "input": list(graph.input),
-        "initializer": [*graph.initializer, *(each.values for each in graph.sparse_initializer)],
-    }
+        return {"input": [*graph.input]}
+    sparse = (held.values.name for held in graph.sparse_initializer)
     return {
-        kind: [(holder.name, partial(setattr, holder, "name")) for holder in holders]
-        for kind, holders in named.items()
+        "input": [value.name for value in graph.input],
+        "initializer": [*(held.name for held in graph.initializer), *sparse],
     }
-
-
-def _given_names(graph: GraphProto | FunctionProto) -> set[str]:
-    """Return the names of the inputs and of the initializers."""
-    return {name for holders in _holders(graph).values() for name, _ in holders}
 
 
 def _names(graph: GraphProto | FunctionProto) -> set[str]:
-    return _given_names(graph).union(*(node.output for node in graph.node))
+    made = (node.output for node in graph.node)
+    return set[str]().union(*names_given(graph).values(), *made)
 
 
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
@@ -522,7 +243,7 @@ def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[],
         if tensor.HasField("raw_data"):
             yield partial(_embed, tensor)  # the data was read, as older versions of onnx do
     for node in graph.node:
-        sparse = _sparse(node)
+        sparse = sparse_value(node)
         if sparse is not None:
             dense = AttributeProto(name="value", type=AttributeProto.TENSOR, t=_placeholder(sparse))
             yield partial(node.attribute[0].CopyFrom, dense)
@@ -558,12 +279,12 @@ def _fill_sparse(
         for tensor in graph.sparse_initializer:
             scope.initializers[tensor.values.name].const_value = SparseTensor(tensor, folder)
     for proto, node in zip(graph.node, scope, strict=False):  # Identity nodes may follow
-        held = _sparse(proto)
+        held = sparse_value(proto)
         if held is not None:
             node.attributes["value"] = ir.AttrTensor("value", SparseTensor(held, folder))
 
 
-def _sparse(node: NodeProto) -> SparseTensorProto | None:
+def sparse_value(node: NodeProto) -> SparseTensorProto | None:
     """What a Constant node holds, if it is sparse."""
     if node.op_type != "Constant" or len(node.attribute) != 1:
         return None

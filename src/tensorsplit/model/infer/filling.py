@@ -15,8 +15,8 @@ from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
-from tensorsplit.model.graph.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
 
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class

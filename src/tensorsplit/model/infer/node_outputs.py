@@ -36,7 +36,7 @@ from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
-from tensorsplit.model.infer.well_formed import wrong_signature
+from tensorsplit.model.validity.node_errors import wrong_signature
 
 _FLOATS = ("float16", "float", "double")
 

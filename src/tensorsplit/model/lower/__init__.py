@@ -11,10 +11,10 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitWarning
 from tensorsplit.model.graph.building import collector_paused
-from tensorsplit.model.graph.reading import open_model
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport
 from tensorsplit.model.lower.steps import lower_graph
 from tensorsplit.model.profiles import Target
+from tensorsplit.model.reading import open_model
 
 __all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 

@@ -16,8 +16,8 @@ from tensorsplit.model.graph.nodes import (
     passed_from,
     scopes,
 )
-from tensorsplit.model.infer.well_formed import wrong_bodies, wrong_signature, wrong_types
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature, wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
 

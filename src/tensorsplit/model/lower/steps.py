@@ -28,9 +28,7 @@ from tensorsplit.model.graph.nodes import (
     walk,
 )
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.analysis import analyse
-from tensorsplit.model.infer.well_formed import wrong_types
 from tensorsplit.model.lower.inlining import inline
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
@@ -57,7 +55,9 @@ from tensorsplit.model.lower.state import (
     refusal,
 )
 from tensorsplit.model.profiles import load, must_go
-from tensorsplit.model.run.program import contradictions
+from tensorsplit.model.reading import OnnxModel
+from tensorsplit.model.validity.model_errors import model_errors
+from tensorsplit.model.validity.node_errors import wrong_types
 
 
 @collector_paused()
@@ -79,7 +79,7 @@ def _first_wrong(opened: OnnxModel) -> SplitError | None:
     """The first thing that makes a model malformed, if anything does; it may be half lowered."""
     with suppress(Exception):  # what fails here too is not a fault of the model
         read = replace(opened)
-        for wrong in contradictions(read):
+        for wrong in model_errors(read.model):
             if wrong.kind is MALFORMED_MODEL:
                 return wrong
         facts = analyse(read.model)

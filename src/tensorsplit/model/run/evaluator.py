@@ -13,8 +13,8 @@ import onnx_ir as ir
 from tensorsplit.core.errors import SplitError, short_name
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.binding import bind, execute
-from tensorsplit.model.graph.reading import OnnxModel
 from tensorsplit.model.infer.validation import Validator
+from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.run import control_flow, operators
 from tensorsplit.model.run.program import Block, Step, compile_model, described, node_failed
 

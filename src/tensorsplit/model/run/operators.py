@@ -32,11 +32,11 @@ from tensorsplit.core.errors import (
     short_name,
 )
 from tensorsplit.model.graph.binding import bind, execute
-from tensorsplit.model.graph.message import check_attributes
 from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.run import kernels
 from tensorsplit.model.run.program import Step, described, node_failed
+from tensorsplit.model.validity.message_errors import check_attributes
 
 _LARGE = 1 << 20
 _LARGE_FOR_TWO = 1 << 22

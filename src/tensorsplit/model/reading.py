@@ -35,7 +35,6 @@ from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.message import (
     ADAPTED,
-    check_text,
     copied,
     read_message,
     tensors_outside,
@@ -53,6 +52,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.tensors import element_name, folder_of
 from tensorsplit.model.graph.weights import MAX_MESSAGE, FileWeights, parse_without_weights
+from tensorsplit.model.validity.message_errors import check_text, message_errors
 from tensorsplit.storage.documents import likeness, read_file
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ class OnnxModel:
         Raises:
             SplitError: TS502 for a graph that contradicts itself.
         """
+        for error in message_errors(self.original):
+            raise error
         try:
             return read_message(self.original, self.folder)
         except SplitError:

@@ -1,0 +1,1 @@
+"""The errors of a model: whether its message, its graph and its nodes are well-formed."""

@@ -1,0 +1,354 @@
+"""What is wrong with a model whatever it is fed: values, functions, imports, and every node.
+
+Functions are looked at once for each kind of call: with which attributes, and without which inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, zip_longest
+from typing import Any, TypeVar
+
+import onnx_ir as ir
+from onnx import defs
+
+from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.calls import (
+    Attributes,
+    Key,
+    attributes_of,
+    call_key,
+    called_by,
+    check_call,
+    check_references,
+    check_specialised,
+    functions_of,
+    passed_to,
+)
+from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
+from tensorsplit.model.graph.nodes import (
+    FAMILY,
+    Scope,
+    bodies,
+    check_depth,
+    domain_opsets,
+    function_label,
+    held_by,
+    is_split,
+    malformed,
+    model_opsets,
+    node_paths,
+    schema_of,
+    scopes_in,
+)
+from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
+
+MAX_STEPS = 1 << 20
+"""Models that expand to more nodes than this through calls of functions are refused."""
+
+_MOST_CYCLES = 100
+"""The nodes of more cycles than this in one graph are told to be in a wrong order."""
+
+
+@collector_paused()
+def model_errors(model: ir.Model, *, needs_names: bool = True) -> list[SplitError]:
+    """Return what is wrong with a model whatever it is fed, each error with the path of its place.
+
+    The errors come in the order in which the nodes would run, those of functions as a whole first.
+    A domain without opset import is told of the first node that needs it.
+
+    Args:
+        model: The model, of which no weights are read.
+        needs_names: Whether a node has to name the outputs that its schema requires. A run does
+            without.
+
+    Returns:
+        TS101 to TS107 and TS305 for split nodes, TS509 for operators that there are not, TS502 for
+        all else. Empty if the model is well-formed.
+    """
+    return _Search(model, needs_names).errors()
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where a graph or function stands, and what is in force there.
+
+    Attributes:
+        passed: The attributes of the function around it in this call; None outside of functions.
+        absent: The inputs of that function that the call omits.
+    """
+
+    path: str
+    opsets: Mapping[str, int]
+    passed: Attributes | None = None
+    absent: frozenset[ir.Value] = frozenset()
+    depth: int = 0
+
+    def inside(self, path: str) -> _Where:
+        """Return the same for a body."""
+        return replace(self, path=path, depth=self.depth + 1)
+
+
+class _Search:
+    """The search for the errors of one model."""
+
+    def __init__(self, model: ir.Model, needs_names: bool) -> None:
+        self._model, self._needs_names = model, needs_names
+        self._functions = functions_of(model)
+        self._names = {key[:2] for key in self._functions}
+        self._found: list[SplitError] = []
+        self._weights: dict[Any, int] = {}
+        """How many nodes a function runs in one kind of call, with all that it calls."""
+        self._known: set[ir.Value] = set()
+        """Values that are inputs, constants or produced by a node so far."""
+        self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
+        self._unimported: set[tuple[str, str]] = set()
+        self._right: set[Any] = set()
+        """What tells nodes apart as far as they were checked, of those that are right."""
+
+    def errors(self) -> list[SplitError]:
+        """Return the errors, in order."""
+        graph, self._found = self._model.graph, list(_function_errors(self._functions))
+        if not graph.outputs:
+            self._found.append(
+                malformed("the graph has no outputs", "name what it computes", "graph")
+            )
+        try:
+            self._scope(graph, _Where("graph", model_opsets(self._model)))
+        except SplitError as error:  # nothing behind it can be looked at
+            self._found.append(error)
+        return self._found
+
+    def _note(self, error: SplitError, path: str) -> None:
+        self._found.append(error.located(node=path))
+
+    def _scope(self, scope: Scope, place: _Where) -> int:
+        """Search a graph or function; returns how many nodes it runs.
+
+        Each node must read only what is produced before it.
+        """
+        check_depth(place.depth, place.path)
+        self._known.update(scope.inputs)
+        if isinstance(scope, ir.Graph):
+            held = scope.initializers.values()
+            self._known.update(value for value in held if value.const_value is not None)
+        weight = 0
+        for node, path in zip(scope, node_paths(place.path, scope), strict=True):
+            try:
+                weight += self._node(node, path, place)
+            except SplitError as error:
+                raise error.located(node=path) from None
+            if weight > MAX_STEPS:  # before the next call is looked at, which takes memory
+                problem = f"functions expand to more than {MAX_STEPS} nodes"
+                raise malformed(problem, "call them less", path)
+            self._known.update(node.outputs)
+        for value in scope.outputs:
+            if value not in self._known:
+                fix = "name a value that is there, or add the node that makes it"
+                problem = f"nothing produces the output {show(value.name)}"
+                self._note(malformed(problem, fix), place.path)
+        return weight
+
+    def _node(self, node: ir.Node, path: str, place: _Where) -> int:
+        """Search a node and its bodies; returns how many nodes it runs."""
+        inputs = [None if value in place.absent else value for value in node.inputs]
+        for value in dict.fromkeys(inputs):
+            if value is not None and value not in self._known:
+                self._note(self._not_produced(value, node), path)
+        weight = int((node.domain, node.op_type) != ("", "Constant"))
+        try:
+            attributes = self._attributes(node, path, place)
+            function = None if attributes is None else self._called(node)
+            if function is None and attributes is not None:
+                for error in self._operator_errors(node, inputs, attributes, place.opsets):
+                    self._note(error, path)
+        except SplitError as error:
+            self._note(error, path)
+            function = attributes = None
+        if function is not None and attributes is not None:
+            weight += self._call(function, inputs, attributes, path, place.depth + 1)
+        for label, body in bodies(node):
+            weight += self._scope(body, place.inside(f"{path}.{label}"))
+        return weight
+
+    def _not_produced(self, value: ir.Value, node: ir.Node) -> SplitError:
+        """Return the refusal of a node that reads a value that is not there yet."""
+        name, producer, scope = show(value.name), value.producer(), node.graph
+        if producer is None:
+            fix = "correct the name, or add the node, initializer or input that gives it"
+            return malformed(f"nothing produces its input {name}", fix)
+        around = (graph for _, body in bodies(producer) for graph in scopes_in(body))
+        if any(graph is scope for graph in around):
+            problem = f"its input {name} is what the node around it makes"
+            return malformed(problem, "have it read another value: ONNX has no cycles")
+        if scope not in self._cycles:
+            reads = {each: _read_directly(each) for each in scope or ()}
+            self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
+        problem, fix = f"its input {name} is read before it is produced", "sort the nodes"
+        if any(node in cycle and producer in cycle for cycle in self._cycles[scope]):
+            problem += ", and is made of what the node itself makes"
+            fix = "have it read another value: ONNX has no cycles"
+        return malformed(problem, fix)
+
+    def _attributes(self, node: ir.Node, path: str, place: _Where) -> Attributes | None:
+        """Return the attributes of a node; None where its domain is known to be missing."""
+        if node.domain not in place.opsets:
+            where = (place.path.partition("/")[0], node.domain)
+            if where in self._unimported:
+                return None
+            self._unimported.add(where)
+            problem = f"there is no opset import for the domain {show(node.domain or 'ai.onnx')}"
+            owner = "model" if place.passed is None else "function"
+            raise malformed(problem, f"add it to the opset_import of the {owner}")
+        check_references(node, place.passed, path)
+        return attributes_of(node, place.passed)
+
+    def _called(self, node: ir.Node) -> ir.Function | None:
+        """Return the function that a node calls, or None if it is an operator."""
+        key = called_by(node)
+        function = self._functions.get(key)
+        if function is None and key[:2] in self._names:
+            problem = f"the function {show(node.op_type)} has no overload {show(node.overload)}"
+            raise malformed(problem, "name one that the model defines")
+        if function is None:
+            return None
+        for what, given, declared in (
+            ("inputs", node.inputs, function.inputs),
+            ("outputs", node.outputs, function.outputs),
+        ):
+            if len(given) > len(declared):
+                fix = f"give it at most {len(declared)}, as the {function_label(function)} has"
+                raise malformed(f"the call has {len(given)} {what}", fix)
+        return function
+
+    def _call(
+        self,
+        function: ir.Function,
+        inputs: Sequence[ir.Value | None],
+        attributes: Attributes,
+        path: str,
+        depth: int,
+    ) -> int:
+        """Search a function in one call, unless one like it was met; returns how many nodes run."""
+        for name, attribute in attributes.items():
+            try:
+                check_call(function, {name: attribute}, path)
+            except SplitError as error:
+                self._note(error, path)
+        passed = passed_to(function, attributes)
+        pairs = zip_longest(function.inputs, inputs)
+        absent = frozenset(value for value, given in pairs if given is None)
+        key = (function, absent, call_key(passed))
+        if key not in self._weights:
+            check_specialised(len(self._weights), len(self._functions), path)
+            self._weights[key] = 0  # before it is searched: a function may call itself
+            opsets = domain_opsets(function.opset_imports)
+            place = _Where(function_label(function), opsets, passed, absent, depth)
+            self._weights[key] = self._scope(function, place)
+        return self._weights[key]
+
+    def _operator_errors(
+        self,
+        node: ir.Node,
+        inputs: Sequence[ir.Value | None],
+        attributes: Attributes,
+        opsets: Mapping[str, int],
+    ) -> Iterator[SplitError]:
+        """Yield what is wrong with a node by itself: models repeat theirs, which are remembered."""
+        if is_split(node):
+            known: list[Fact] = [ABSENT if value is None else UNKNOWN for value in inputs]
+            bind(node, opsets.get("", 0), known, attributes)
+            return
+        made = [value.name if self._needs_names else value for value in node.outputs]
+        alike = (
+            *(node.domain, node.op_type, opsets[node.domain]),
+            tuple([(name, int(entry.type)) for name, entry in attributes.items()]),
+            tuple([value is None for value in inputs]),
+            tuple(map(bool, made)),
+        )
+        errors: list[SplitError] = []
+        schema = _schema_in_force(node, opsets[node.domain])
+        if schema is not None and alike not in self._right:
+            opset = opsets[node.domain]
+            errors += wrong_signature(schema, opset, attributes, node.inputs, made)
+        if not errors:
+            self._right.add(alike)
+        yield from errors
+        if schema is None or node.domain != "":
+            return
+        if not errors:
+            yield from wrong_bodies(node, opsets[""], attributes)
+        if node.op_type == "Constant" and held_by(attributes) is None:
+            yield malformed(f"Constant has {len(attributes)} values", "give it exactly one")
+
+
+def _schema_in_force(node: ir.Node, opset: int) -> Any:
+    """Return the schema of a node; None where onnx does not know its domain (TS509 for none)."""
+    newest = defs.onnx_opset_version()
+    refused = partial(SplitError, UNSUPPORTED_NODE)
+    if node.domain == "" and opset > newest:
+        problem = f"the operator {show(node.op_type)} is asked for at opset {opset}"
+        raise refused(problem, f"the installed onnx knows opsets up to {newest}")
+    schema = schema_of(node.op_type, opset, node.domain)
+    if schema is None and node.domain == "":
+        problem = f"there is no operator {show(node.op_type)} at opset {opset}"
+        raise refused(problem, "use an operator of that opset, or import the opset that has it")
+    if schema is not None and schema.deprecated:
+        problem = f"the operator {node.op_type} is deprecated at opset {opset}"
+        raise refused(problem, "use what has taken its place, or import an older opset")
+    return schema
+
+
+def _function_errors(functions: Mapping[Key, ir.Function]) -> Iterator[SplitError]:
+    """Yield the functions that redefine a split, or call themselves.
+
+    Engines disagree on what a redefined operator is.
+    """
+    for (domain, name, _), function in functions.items():
+        if domain == "" and name in FAMILY:
+            problem = f"the function redefines the operator {name}"
+            yield malformed(problem, "give it a domain of its own", function_label(function))
+    calls = {
+        key: dict.fromkeys(called_by(node) for scope in scopes_in(function) for node in scope)
+        for key, function in functions.items()
+    }
+    for first, *others in _cycles(calls):
+        through = ", ".join(function_label(functions[key]) for key in others)
+        problem = f"the function calls itself{f', through the {through}' if through else ''}"
+        fix = "write it as a Loop: ONNX has no recursion"
+        yield malformed(problem, fix, function_label(functions[first]))
+
+
+_K = TypeVar("_K", bound=Hashable)
+
+
+def _cycles(edges: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
+    """Yield cycles without nodes in common; each starts with its first node in the mapping."""
+    left = {node: [each for each in others if each in edges] for node, others in edges.items()}
+    places = {node: index for index, node in enumerate(edges)}
+    while True:
+        try:
+            return TopologicalSorter(left).prepare()
+        except CycleError as error:
+            cycle: list[_K] = error.args[1][:0:-1]  # against the direction of the sorter
+            first = cycle.index(min(cycle, key=places.__getitem__))
+            yield (*cycle[first:], *cycle[:first])
+            gone = set(cycle)
+            left = {
+                node: [each for each in others if each not in gone]
+                for node, others in left.items()
+                if node not in gone
+            }
+
+
+def _read_directly(node: ir.Node) -> Iterator[ir.Node]:
+    """Yield the nodes that a node reads from, not those that its bodies do."""
+    for value in node.inputs:
+        producer = None if value is None else value.producer()
+        if producer is not None:
+            yield producer
