@@ -36,8 +36,8 @@ from tensorsplit.bench.peers import OURS, choose_entries, is_ours
 from tensorsplit.bench.stations import apart, measure
 from tensorsplit.bench.timing import PAUSE, Effort, Measured, Spread, Timed
 from tensorsplit.bench.workloads import WORKLOADS
-from tensorsplit.pages.layout import shortened
 from tensorsplit.pages.markdown import row
+from tensorsplit.pictures.layout import shortened
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "performance.md"

@@ -10,12 +10,14 @@ from tensorsplit.conformance.known import compare, load
 from tensorsplit.conformance.report.rendering import markdown
 from tensorsplit.pages.codes import codes_page
 from tensorsplit.pages.markdown import render_all
+from tensorsplit.pages.page_pictures import pictures
 from tensorsplit.storage.outputs import Outputs
 
 
 def write_pages(folder: Path) -> None:
-    """Write ``errors.md``, and in ``operators`` a page for each version and their index."""
+    """Write ``errors.md``, the folder ``operators`` and the folder ``pictures``."""
     pages = {folder / "operators" / name: text for name, text in render_all().items()}
+    pages |= {folder / "pictures" / name: text for name, text in pictures().items()}
     Outputs(create_dirs=True).write({folder / "errors.md": codes_page(), **pages})
 
 

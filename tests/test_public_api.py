@@ -33,6 +33,7 @@ SIGNATURES: dict[str, str] = {
     ),
     "plan": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
     "infer": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
+    "explain": "(operator, shape=None, split=None, *, num_outputs=None, opset=None, **operands)",
     "join": "(parts, *, axis=0, keepdims=1, like=None, copy=None, out=None)",
     "lengths.at": "(indices, dim)",
     "lengths.balanced": "(dim, parts)",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tensorsplit.model.convert import convert
     from tensorsplit.model.infer.filling import infer_shapes
     from tensorsplit.model.lower import lower
+    from tensorsplit.pages.explained import explain
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ __all__ = [
     "check",
     "convert",
     "diff",
+    "explain",
     "files",
     "infer",
     "infer_shapes",
@@ -80,6 +82,7 @@ _MODULES = {
     "check": "model.check.checker",
     "convert": "model.convert",
     "diff": "core.differences",
+    "explain": "pages.explained",
     "infer": "arrays.prepared",
     "infer_shapes": "model.infer.filling",
     "join": "arrays.joining",

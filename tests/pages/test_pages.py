@@ -14,6 +14,7 @@ from tensorsplit import operators
 from tensorsplit.core.errors import KINDS
 from tensorsplit.pages import markdown, page_of, render_all
 from tensorsplit.pages.content import DECISIONS, decisions_for
+from tensorsplit.pages.page_pictures import pictures
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -22,6 +23,11 @@ def test_the_files_on_disk_are_what_is_generated() -> None:
     folder = DOCS / "operators"
     on_disk = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert on_disk == render_all(), "run python scripts/pages.py docs"
+
+
+def test_the_pictures_on_disk_are_what_is_drawn() -> None:
+    on_disk = {path.name: path.read_text("utf-8") for path in (DOCS / "pictures").iterdir()}
+    assert on_disk == pictures(), "run python scripts/pages.py docs"
 
 
 def test_the_command_writes_them(tmp_path: Path) -> None:

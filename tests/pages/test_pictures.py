@@ -14,9 +14,10 @@ import tensorsplit as ts
 from tensorsplit.core.dimensions import show_dim
 from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.pages.layout import Stretch, extents, stretches
-from tensorsplit.pages.svg import PART_CLASSES, sheet, style, svg
 from tensorsplit.pages.terminal import Picture, lines
+from tensorsplit.pictures.layout import Stretch, extents, stretches
+from tensorsplit.pictures.marks import PART_CLASSES
+from tensorsplit.pictures.svg import sheet, style, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 Plan: TypeAlias = SplitPlan | UncountedPlan
@@ -289,6 +290,70 @@ def test_several_splits_on_one_sheet() -> None:
     places = [group.get("transform", "") for group in root.iter(f"{SVG}g")]
     assert places[0] == "translate(0 0)"
     assert len(set(places)) == 2
+
+
+def bars(document: str, css: str) -> list[tuple[float, float]]:
+    """Where the bars of a class start and end, from left to right."""
+    rects = ElementTree.fromstring(document).iter(f"{SVG}rect")
+    found = [rect for rect in rects if rect.get("class") == css]
+    return [(float(r.attrib["x"]), float(r.attrib["x"]) + float(r.attrib["width"])) for r in found]
+
+
+def refused(*args: Any, **operands: Any) -> str:
+    drawn = ts.explain(*args, **operands)._repr_svg_()
+    assert drawn is not None
+    return drawn
+
+
+def test_what_lies_outside_the_data_is_red() -> None:
+    """[-1, 7] of 6: the first part ends 1 before the data, where the second one starts."""
+    document = refused("openvino.VariadicSplit-1", (6,), axis=0, split_lengths=[-1, 7])
+    ((start, end),) = bars(document, "gap")
+    unit = (end - start) / 6
+    assert bars(document, "p0") == []
+    assert bars(document, "p1") == [pytest.approx((start, end), abs=0.2)]
+    negative, too_long = bars(document, "bad")
+    assert negative == pytest.approx((start - unit, start), abs=0.2)
+    assert too_long == pytest.approx((start - unit, end), abs=0.2)
+    assert "TS306" in document
+
+
+def test_lengths_of_a_count_are_drawn_although_they_are_refused() -> None:
+    """5 into 4 parts of 2: the third one ends behind the data, the last one has length -1."""
+    document = refused("onnx.Split-18", (5,), num_outputs=4)
+    ((start, end),) = bars(document, "gap")
+    unit = (end - start) / 5
+    assert bars(document, "p0") == [pytest.approx((start, start + 2 * unit), abs=0.2)]
+    assert bars(document, "p2") == [pytest.approx((start + 4 * unit, end), abs=0.2)]
+    assert bars(document, "bad")[1] == pytest.approx((end, end + unit), abs=0.2)
+
+
+@pytest.mark.parametrize("operands", [{"split": [2, 3]}, {"num_outputs": 5}])
+def test_what_is_left_over_is_red(operands: dict[str, Any]) -> None:
+    document = refused("onnx.Split-13", (6, 4), **operands)
+    ((start, end),) = bars(document, "gap")
+    assert bars(document, "bad") == [pytest.approx((start + (end - start) * 5 / 6, end), abs=0.2)]
+    assert "left over" in document
+
+
+@pytest.mark.parametrize("shape", [(5,), ("N", 4), (None,), (2**62, 3), (0,)])
+@pytest.mark.parametrize("lengths", [[-3, 2**62], [0] * 2000, [5, 1], [-1]])
+def test_every_refusal_has_a_picture_or_none(shape: tuple[Any, ...], lengths: list[int]) -> None:
+    explained = ts.explain("onnx.Split-18", shape, lengths)
+    document = explained._repr_svg_()
+    if explained.splits[0].refused is not None and not isinstance(shape[0], int):
+        assert document is None
+    else:
+        assert document is not None
+        ElementTree.fromstring(document)
+
+
+def test_a_notebook_shows_plans_and_models() -> None:
+    prepared = ts.plan("onnx.Split-18", (7, 4), num_outputs=3)
+    assert prepared._repr_svg_() == svg(PLANS["rows"])
+    model = ts.explain("examples/uneven.onnx")
+    assert repr(model) == "graph/thirds: onnx.Split-18: axis 0 (7) of (7, 4): 3 parts"
+    assert "graph/thirds" in refused("examples/uneven.onnx")
 
 
 def test_control_characters_are_replaced() -> None:

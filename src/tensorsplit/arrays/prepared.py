@@ -179,6 +179,12 @@ class PreparedSplit(SplitPlan, Prepared):
             )
         return counted(plan_intent(self.intent, shape), unknown)
 
+    def _repr_svg_(self) -> str:
+        """Return the picture that notebooks show."""
+        from tensorsplit.pictures.svg import svg
+
+        return svg(self)
+
     @cached_property
     def views(self) -> Callable[[Any], list[Any] | None]:
         """What splits an array of the planned shape; see `arrays.numpy.viewer`."""

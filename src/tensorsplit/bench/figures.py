@@ -18,7 +18,7 @@ from tensorsplit import native
 from tensorsplit.bench.peers import THREADS, installed, is_ours
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.core.errors import count_of
-from tensorsplit.pages.layout import shortened
+from tensorsplit.pictures.layout import shortened
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,45 +23,25 @@ from tensorsplit.cli.parsing import (
 )
 from tensorsplit.cli.screen import examples, say, show, write
 from tensorsplit.cli.words import OPERATOR, Word
-from tensorsplit.core.dimensions import Shape, show_dim
+from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
     UNKNOWN_OPERATOR,
     UNWRITABLE,
     USAGE,
     SplitError,
-    count_of,
     printable,
 )
-from tensorsplit.core.errors import show as shown
 from tensorsplit.core.records import operator_named, operators, versions_of
-from tensorsplit.core.resolve import Intent
-from tensorsplit.core.resolve import plan as plan_intent
-from tensorsplit.core.rules import Rule
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import RULES
-from tensorsplit.pages.layout import Plan
+from tensorsplit.pages.explained import ExplainedSplit, split_of_intent, splits_of_model
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from tensorsplit.model.graph.nodes import NodeRef
-    from tensorsplit.model.infer.analysis import Facts
 
 _MODELS = (".onnx", ".xml", ".pb")
-_MOST_LENGTHS = 12
 _OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedSplit:
-    """A split to draw, as text and as a plan."""
-
-    operator: str  # the version; only the name of the operator where that is not known
-    given: str = ""  # the operands
-    rule: Rule | None = None
-    plan: Plan | None = None  # None if it is not known before the model runs
-    note: str = ""  # why it is not known, or a remark
-    node: str = ""  # its path in a model
 
 
 def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,8 +96,10 @@ def explain(
         record = operator_named(target, opset)
         intent = bind_values(record, parse_operands(record, written))
         given = ", ".join(f"{name} = {value}" for name, value in written)
-        plan = plan_intent(intent, _one_shape(record, shapes))
-        _draw([ExplainedSplit(record.id, given, intent.rule, plan)], svg)
+        explained = split_of_intent(intent, _one_shape(record, shapes), given)
+        if explained.refused is not None:
+            raise explained.refused
+        _draw([explained], svg)
         return
     path = Path(target)
     is_word = path.name == target != PIPE and path.suffix not in _MODELS
@@ -136,7 +117,7 @@ def explain(
             "give the model alone, or an operator",
             parameter=(written[0][0] if written else "shape" if shapes else "opset"),
         )
-    found = _splits_of_model(target)
+    found = splits_of_model(read_source(target).model)
     if not found and svg is None:
         say(f"{target}: no split nodes")
     else:
@@ -153,60 +134,6 @@ def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:
         operator=record.id,
         parameter="shape",
     )
-
-
-def _splits_of_model(path: str) -> list[ExplainedSplit]:
-    """Return the split nodes of a model, in order, in bodies and functions too.
-
-    Initializers that are also inputs count with the values that they have. A model that can't be
-    read is refused (TS501 to TS504), and a split that is wrong and may run (TS101 to TS308).
-    """
-    from tensorsplit.model.graph.nodes import is_split, walk
-    from tensorsplit.model.infer.analysis import analyse
-
-    model = read_source(path).model
-    facts = analyse(model, {}, strict=True)
-    return [_split_of(ref, facts) for ref in walk(model) if is_split(ref.node)]
-
-
-def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
-    node, split = ref.node, facts.split(ref)
-    linked = [name for name, attribute in node.attributes.items() if attribute.is_ref()]
-    if linked:
-        note = f"Not drawn: each call of the function gives {', '.join(linked)}."
-        return ExplainedSplit(node.op_type, note=note, node=ref.path)
-    if split.errors or split.intent is None:
-        note = f"Not drawn: it never runs, and is wrong: {split.errors[0].problem}."
-        return ExplainedSplit(node.op_type, note=note, node=ref.path)
-    note = f"Not drawn: {split.missing}." if split.missing else ""
-    defaults = [
-        shown(value.name)
-        for value in node.inputs[1:]
-        if value is not None and value.is_graph_input() and value.is_initializer()
-    ]
-    if defaults:
-        default = f"With the default of {', '.join(defaults)}, which can be fed otherwise."
-        note = f"{default} {note}".strip()
-    given = _given(split.intent)
-    return ExplainedSplit(
-        split.intent.operator.id, given, split.intent.rule, split.plan, note, ref.path
-    )
-
-
-def _given(intent: Intent) -> str:
-    """Return the axis and what tells the lengths, as text."""
-    axis = "known at run time" if intent.axis is None else show_dim(intent.axis)
-    words = [f"{intent.operator.axis} = {axis}"]
-    if intent.source is None:
-        if intent.outputs and not intent.operator.is_sequence:
-            words.append(count_of(intent.outputs, "output"))
-    elif intent.given is None:
-        words.append(f"{intent.source} known at run time")
-    else:
-        first = ", ".join(map(show_dim, intent.given[:_MOST_LENGTHS]))
-        more = ", ..." if len(intent.given) > _MOST_LENGTHS else ""
-        words.append(f"{intent.source} = {first}{more}")
-    return ", ".join(words)
 
 
 def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
@@ -233,9 +160,9 @@ def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
 
 
 def _write_svg(explanations: Sequence[ExplainedSplit], target: Path) -> None:
-    from tensorsplit.pages.svg import sheet
+    from tensorsplit.pictures.svg import sheet
 
-    figures = [(each.node or each.operator, each.plan) for each in explanations if each.plan]
+    figures = [(each.node or each.operator, each.drawn) for each in explanations if each.drawn]
     if not figures:
         raise SplitError(
             UNWRITABLE,

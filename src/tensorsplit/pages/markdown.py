@@ -10,6 +10,7 @@ from tensorsplit.core.differences import diff
 from tensorsplit.core.extras import needs
 from tensorsplit.core.records import operators
 from tensorsplit.pages.content import Page, opsets, page_of
+from tensorsplit.pages.page_pictures import operator_picture
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,8 +44,12 @@ def row(*cells: str) -> str:
 
 def render_all() -> dict[str, str]:
     """Return every file of the folder of operator pages, by its name."""
-    pages = {f"{record.id}.md": markdown(page_of(record)) for record in operators.values()}
-    return {INDEX: index(), DIFFERENCES: differences(), **pages}
+    files = {INDEX: index(), DIFFERENCES: differences()}
+    for record in operators.values():
+        page = page_of(record)
+        files[f"{record.id}.md"] = markdown(page)
+        files[f"{record.id}.svg"] = operator_picture(record, page)
+    return files
 
 
 def markdown(page: Page) -> str:

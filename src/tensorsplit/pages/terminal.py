@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tensorsplit.core.dimensions import show_dim
-from tensorsplit.pages.layout import (
+from tensorsplit.pictures.layout import (
     ELLIPSIS,
     Plan,
     Stretch,

@@ -32,9 +32,9 @@ from tensorsplit.core.errors import DOCUMENTATION, printable
 from tensorsplit.core.extras import needs
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.pages.content import DECISIONS
-from tensorsplit.pages.layout import shortened
 from tensorsplit.pages.markdown import environment
-from tensorsplit.pages.svg import style, svg
+from tensorsplit.pictures.layout import shortened
+from tensorsplit.pictures.svg import style, svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment

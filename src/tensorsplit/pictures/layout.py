@@ -1,6 +1,6 @@
 """What every picture of a plan shows: which parts, how long they are drawn, and what they say.
 
-`tensorsplit.pages.terminal` and `tensorsplit.pages.svg` draw it; neither knows any operator.
+`tensorsplit.pages.terminal` and `tensorsplit.pictures.svg` draw it; neither knows any operator.
 """
 
 from __future__ import annotations

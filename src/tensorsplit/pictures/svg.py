@@ -13,10 +13,11 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import accumulate
+from typing import TypeAlias
 
 from tensorsplit.core.dimensions import show_dim
 from tensorsplit.core.errors import printable
-from tensorsplit.pages.layout import (
+from tensorsplit.pictures.layout import (
     ELLIPSIS,
     Plan,
     Stretch,
@@ -32,17 +33,20 @@ from tensorsplit.pages.layout import (
     table_rows,
     to_scale,
 )
+from tensorsplit.pictures.marks import LONGEST_LINE, PAD, PART_CLASSES, WIDTH, label, rect
+from tensorsplit.pictures.refused import (
+    RefusedSplit,
+    describe_refused,
+    refused_figure,
+    refused_heading,
+)
 
-PART_CLASSES = ("p0", "p1", "p2", "p3", "p4", "p5")
-"""The classes of the parts, in turn; text on their colours has a contrast of 7:1 or more."""
+Drawn: TypeAlias = "Plan | RefusedSplit"
 
-_WIDTH = 420  # of a picture in its own units; a browser scales it to the room it has
-_PAD = 16
 _MOST_DRAWN = 10
 _MOST_ROWS = 12
 _MOST_DESCRIBED = 20
 _LONGEST_CAPTION = 40
-_LONGEST_LINE = 54
 _LONGEST_DIM = 10
 _LONGEST_OFFSET = 12
 
@@ -58,13 +62,13 @@ _COLUMN_GAP = 18
 _LONGEST_CELL = 40
 
 
-def svg(plan: Plan, *, name: str = "split", styled: bool = True) -> str:
-    """Draw one plan as an SVG document; see `sheet`."""
+def svg(plan: Drawn, *, name: str = "split", styled: bool = True) -> str:
+    """Draw one split as an SVG document; see `sheet`."""
     return sheet([(plan.operator, plan)], name=name, styled=styled)
 
 
-def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: bool = True) -> str:
-    """Several plans with captions, below each other, as one SVG document without XML declaration.
+def sheet(figures: Sequence[tuple[str, Drawn]], *, name: str = "split", styled: bool = True) -> str:
+    """Draw splits with captions, below each other, as one SVG document without XML declaration.
 
     It may be part of an HTML page: `name` starts its identifiers, one for each picture of a page,
     and `styled` is False where the page has `style` already.
@@ -72,7 +76,7 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
     elements: list[str] = []
     height = 0
     figures = [(printable(caption), plan) for caption, plan in figures]
-    titles = [f"{caption}: {heading(plan)}" for caption, plan in figures]
+    titles = [f"{caption}: {_heading(plan)}" for caption, plan in figures]
     title = titles[0] if len(titles) == 1 else f"{len(titles)} splits"
     for caption, plan in figures:
         figure, depth = _figure(caption, plan)
@@ -80,8 +84,8 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
         height += depth
     name = re.sub(r"[^\w-]", "-", name, flags=re.ASCII)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ts-split" role="img" width="{_WIDTH}"'
-        f' height="{height}" viewBox="0 0 {_WIDTH} {height}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ts-split" role="img" width="{WIDTH}"'
+        f' height="{height}" viewBox="0 0 {WIDTH} {height}"'
         f' aria-labelledby="{name}-title {name}-desc">'
     )
     lines = (
@@ -89,7 +93,7 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
         f'<title id="{name}-title">{escape(title)}</title>',
         f'<desc id="{name}-desc">{escape(" ".join(_description(figures)))}</desc>',
         *([f"<style>{style()}</style>"] if styled else []),
-        f'<rect class="paper" width="{_WIDTH}" height="{height}"/>',
+        f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
         *elements,
         "</svg>",
     )
@@ -99,15 +103,22 @@ def sheet(figures: Sequence[tuple[str, Plan]], *, name: str = "split", styled: b
 @cache
 def style() -> str:
     """Return the style sheet; each rule is limited to the class of the pictures."""
-    text = (files(__package__) / "templates" / "picture.css").read_text(encoding="utf-8")
+    text = (files(__package__) / "picture.css").read_text(encoding="utf-8")
     return re.sub(r"\s*([{};:,])\s*", r"\1", text)
 
 
-def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
+def _heading(drawn: Drawn) -> str:
+    return refused_heading(drawn) if isinstance(drawn, RefusedSplit) else heading(drawn)
+
+
+def _description(figures: Sequence[tuple[str, Drawn]]) -> Iterator[str]:
     """Describe the pictures for screen readers; of a single one, the title already says it."""
     for caption, plan in figures[:_MOST_DESCRIBED]:
         if len(figures) > 1:
-            yield f"{caption}: {heading(plan)}."
+            yield f"{caption}: {_heading(plan)}."
+        if isinstance(plan, RefusedSplit):
+            yield from describe_refused(plan)
+            continue
         for stretch in stretches(plan, _MOST_ROWS):
             if stretch.part is None:
                 yield f"{stretch.label}."
@@ -119,13 +130,18 @@ def _description(figures: Sequence[tuple[str, Plan]]) -> Iterator[str]:
         yield from (f"{remark}." for remark in remarks(plan))
 
 
-def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
+def _figure(caption: str, plan: Drawn) -> tuple[list[str], int]:
     """Draw one picture; return it and its height."""
-    line = heading(plan) if caption == plan.operator else f"{plan.operator}: {heading(plan)}"
+    line = _heading(plan)
+    if caption != plan.operator:
+        line = f"{plan.operator}: {line}"
     if len(caption) > _LONGEST_CAPTION:  # the end of a path says more than its start
         caption = ELLIPSIS + caption[1 - _LONGEST_CAPTION :]
-    elements = [_label(_PAD, 28, caption, "head"), _label(_PAD, 48, shortened(line, _LONGEST_LINE))]
+    elements = [label(PAD, 28, caption, "head"), label(PAD, 48, shortened(line, LONGEST_LINE))]
     y = 62
+    if isinstance(plan, RefusedSplit):
+        bars, y = refused_figure(plan, y - 14)
+        return elements + bars, y + 10
     drawn = stretches(plan, _MOST_DRAWN)
     if drawn:
         frame = _Drawing(plan, drawn, y)
@@ -134,7 +150,7 @@ def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
         elements += [*_grid(frame), *_axes(frame, y + 12), *_offsets(frame)]
         y = frame.parts[1] + 24 if frame.across else frame.blocks[-1][1] + 22
     for remark in remarks(plan):
-        elements.append(_label(_PAD, y + 14, shortened(remark, _LONGEST_LINE), "quiet"))
+        elements.append(label(PAD, y + 14, shortened(remark, LONGEST_LINE), "quiet"))
         y += 18
     if drawn:
         rows = stretches(plan, _MOST_ROWS)
@@ -143,18 +159,7 @@ def _figure(caption: str, plan: Plan) -> tuple[list[str], int]:
     return elements, y + 10
 
 
-# Elements
-
-
-def _rect(corner: tuple[float, float], size: tuple[float, float], css: str) -> str:
-    (x, y), (width, height) = corner, size
-    return f'<rect class="{css}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
-
-
-def _label(x: float, y: float, text: str, css: str = "") -> str:
-    """Return a line of text, escaped; `y` is its base line."""
-    css = f' class="{css}"' if css else ""
-    return f'<text x="{x:g}" y="{y:g}"{css}>{escape(text)}</text>'
+# The tensor and its parts
 
 
 def _fill(stretch: Stretch) -> str:
@@ -165,9 +170,6 @@ def _fill(stretch: Stretch) -> str:
     return f"{colour} empty" if stretch.empty else colour
 
 
-# The tensor and its parts
-
-
 class _Drawing:
     """Where everything is, on the split axis and at a right angle to it (*cross*)."""
 
@@ -176,7 +178,7 @@ class _Drawing:
         self.across = is_across(plan)  # whether the split axis runs from left to right
         gaps = _GAP * (len(run) - 1)
         if self.across:
-            start, room = _PAD, _WIDTH - 2 * _PAD - gaps
+            start, room = PAD, WIDTH - 2 * PAD - gaps
             depth = 28 if other_axis(plan) is None else 52
             self.tensor = (top + 36, top + 36 + depth)  # where it starts and ends, cross
             self.parts = (top + 62 + depth, top + 62 + 2 * depth)  # and the parts taken out of it
@@ -207,7 +209,7 @@ class _Drawing:
     def rect(self, main: Sequence[int], cross: Sequence[int], css: str) -> str:
         """Return a rectangle between two positions on each axis."""
         size = self.point(main[1] - main[0], cross[1] - cross[0])
-        return _rect(self.point(main[0], cross[0]), size, css)
+        return rect(self.point(main[0], cross[0]), size, css)
 
 
 def _part(frame: _Drawing, number: int) -> Iterator[str]:
@@ -224,12 +226,12 @@ def _part(frame: _Drawing, number: int) -> Iterator[str]:
     yield frame.rect(block, frame.parts, _fill(stretch))
     x, y = frame.point(sum(block) / 2, sum(frame.parts) / 2)
     left_out = stretch.part is None
-    yield _label(x, y + 4.5, ELLIPSIS if left_out else stretch.label, "label")
+    yield label(x, y + 4.5, ELLIPSIS if left_out else stretch.label, "label")
     size = stretch.label if left_out else show_dim(stretch.size)
     if not frame.across:
-        yield _label(frame.parts[1] + 8, y + 4.5, shortened(size, _LONGEST_DIM))
+        yield label(frame.parts[1] + 8, y + 4.5, shortened(size, _LONGEST_DIM))
     elif len(size) * _CHAR <= block[1] - block[0] + _GAP:
-        yield _label(x, frame.parts[1] + 15, size, "middle")
+        yield label(x, frame.parts[1] + 15, size, "middle")
 
 
 def _grid(frame: _Drawing) -> Iterator[str]:
@@ -254,12 +256,12 @@ def _axes(frame: _Drawing, y: int) -> Iterator[str]:
     cross = "" if other is None else _axis(frame.plan, other)
     if frame.across:
         names = f"{main} \N{RIGHTWARDS ARROW}"
-        yield _label(_PAD, y, f"{names}   {cross} \N{DOWNWARDS ARROW}" if cross else names, "quiet")
+        yield label(PAD, y, f"{names}   {cross} \N{DOWNWARDS ARROW}" if cross else names, "quiet")
     else:
-        yield _label(frame.tensor[0] - 8, y, f"{main} \N{DOWNWARDS ARROW}", "quiet end")
-        yield _label(frame.tensor[0], y, f"{cross} \N{RIGHTWARDS ARROW}", "quiet")
+        yield label(frame.tensor[0] - 8, y, f"{main} \N{DOWNWARDS ARROW}", "quiet end")
+        yield label(frame.tensor[0], y, f"{cross} \N{RIGHTWARDS ARROW}", "quiet")
     if not frame.exact:
-        yield _label(_WIDTH - _PAD, y, "not to scale", "quiet end")
+        yield label(WIDTH - PAD, y, "not to scale", "quiet end")
 
 
 def _axis(plan: Plan, axis: int) -> str:
@@ -279,9 +281,9 @@ def _offsets(frame: _Drawing) -> Iterator[str]:
     for place, offset in [*fitting(zip(frame.bands, shown, strict=False), last, room), (end, dim)]:
         x, y = frame.point(place, frame.tensor[0] - 6)
         if frame.across:
-            yield _label(x, y, offset, "tick end" if place == end else "tick")
+            yield label(x, y, offset, "tick end" if place == end else "tick")
         else:
-            yield _label(x, y + 4, offset, "tick end")
+            yield label(x, y + 4, offset, "tick end")
 
 
 # The table
@@ -295,10 +297,10 @@ def _table(run: Sequence[Stretch], y: int) -> Iterator[str]:
         stretch = run[number - 1] if number else None
         quiet = stretch is None or stretch.part is None
         if stretch is not None and not quiet:
-            yield _rect((_PAD, y - 10), (11, 11), _fill(stretch))
+            yield rect((PAD, y - 10), (11, 11), _fill(stretch))
         for (x, most), cell in zip(columns, row, strict=True):
             if cell:
-                yield _label(x, y, shortened(cell, most), "quiet" if quiet else "")
+                yield label(x, y, shortened(cell, most), "quiet" if quiet else "")
         y += _ROW
 
 
@@ -306,7 +308,7 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[float, int]]:
     """Return where each column starts, and how many characters it holds; wide ones are cut."""
     columns = list(zip(*rows, strict=True))
     most = [_LONGEST_CELL] * len(columns)
-    room = _WIDTH - 2 * _PAD - len(columns) * _COLUMN_GAP
+    room = WIDTH - 2 * PAD - len(columns) * _COLUMN_GAP
     while True:
         widths = [
             max(_width(shortened(cell, chars)) for cell in column)
@@ -315,7 +317,7 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[float, int]]:
         if sum(widths) <= room:
             break
         most[widths.index(max(widths))] -= 1
-    starts = accumulate((width + _COLUMN_GAP for width in widths), initial=_PAD + _COLUMN_GAP)
+    starts = accumulate((width + _COLUMN_GAP for width in widths), initial=PAD + _COLUMN_GAP)
     return zip(starts, most, strict=False)
 
 
