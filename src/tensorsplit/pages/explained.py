@@ -100,7 +100,7 @@ def explain(
         'TS304'
     """
     if shape is None and not _is_operator(operator):
-        from tensorsplit.model.graph.reading import read_model
+        from tensorsplit.model.reading import read_model
 
         read = read_model(operator, without_weights=True)  # type: ignore[arg-type]  # as above
         return ExplainedSplits(tuple(splits_of_model(read.model)))
