@@ -36,7 +36,7 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
-from tensorsplit.cli.words import CODE, TARGET
+from tensorsplit.cli.words import CODE, TARGET, note_remarks
 from tensorsplit.core.errors import DOCUMENTATION, UNREADABLE_MODEL, SplitError, count_of, printable
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ def check(
         raise click.UsageError("there is no MODEL; give the path of a model or folder, or -")
     paths = list(_files(models))
     _check_fix(fix, wanted, out, paths)
+    note_remarks(wanted)
     reports: dict[str, CheckReport] = {}
     status = 0
     for path in paths:

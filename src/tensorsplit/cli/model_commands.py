@@ -31,7 +31,7 @@ from tensorsplit.cli.screen import (
     show,
 )
 from tensorsplit.cli.verifying import VerificationOptions, verifies
-from tensorsplit.cli.words import ENGINE, TARGET
+from tensorsplit.cli.words import ENGINE, TARGET, note_remarks
 from tensorsplit.core.errors import count_of, printable
 
 if TYPE_CHECKING:
@@ -243,6 +243,7 @@ def lower(
     engine was measured not to run, or to run wrongly, is changed, and that changes no result. Exit
     status: 0 fine; 1 the results differ (--verify); 2 it can't be lowered, or can't be read.
     """
+    note_remarks([target])
     opened, made, report = lowered(read_source(model), target)
     others = [] if verification is None else _engine_of(target)
     verdict, same = _verdict(verification, opened, made, others)

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from tensorsplit.cli.files import outputs
+from tensorsplit.cli.screen import note
 
 
 class Word(StringParamType):
@@ -58,6 +59,16 @@ def operator_names() -> Iterable[str]:
     from tensorsplit.core.records import operators
 
     return dict.fromkeys((*operators, *(record.name for record in operators.values())))
+
+
+def note_remarks(targets: Iterable[str]) -> None:
+    """Say what a user has to know of the profiles of targets, such as another version; each once.
+
+    SplitError as of `tensorsplit.model.profiles.load`.
+    """
+    from tensorsplit.model.profiles import load
+
+    note(*dict.fromkeys(remark for target in targets for remark in load(target).remarks))
 
 
 ENGINE = Word("engine", "engines:ENGINES", aliases="engines:ALIASES")

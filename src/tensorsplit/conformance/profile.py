@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, product
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,13 @@ from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.model import profiles
-from tensorsplit.model.features import features_of, model_features
+from tensorsplit.model.features import Features, features_of, model_features
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.seen import seen
+from tensorsplit.model.profiles import Limitation, Profile
 from tensorsplit.model.reading import open_model
+from tensorsplit.model.view import View
 
 _LONGEST = 160
 _WIDE = {"int64": "i", "uint64": "i", "double": "f"}
@@ -32,85 +36,93 @@ _LEFT_OUT = ("opset",)
 def profile_files(document: Document) -> Iterator[tuple[str, str]]:
     """Return the profile of each engine of a run: ``ENGINE-VERSION.json`` and its text.
 
-    The run must have all cases of this version of the package: what no case shows is taken over
-    from the newest profile there is.
+    The run must have all cases of this version of the package. What the profile before says is
+    tried on them: what none shows otherwise is taken over, and the rest is derived.
     """
     cases = {case.id: case for case in document.cases if case.model_format == "onnx"}
-    seed = document.seed
-    conditions = {
-        case.id: conditions_of(case.build(seed).model) for case in all_cases() if case.id in cases
+    models = {
+        case.id: case.build(document.seed).model for case in all_cases() if case.id in cases
     }
+
+    @cache
+    def seen_by(view: View | None) -> Mapping[str, Sequence[Features]]:
+        return {name: _features(model, view) for name, model in models.items()}
+
     for subject in document.subjects:
         if subject.kind != "engine":
             continue
+        is_known = subject.title in profiles.targets()
+        before = profiles.load(subject.title, subject.version) if is_known else None
+        view = None if before is None else before.view
+        features = seen_by(view)
         observations = [
-            _observation(result, cases[result.case], conditions[result.case])
+            _observation(result, cases[result.case], features[result.case])
             for result in document.results
             if result.subject == subject.name
             and result.verdict != "skipped"
-            and result.case in conditions
+            and result.case in features
         ]
-        findings, unexplained = derive(observations)
+        kept, left = _kept(before, observations, features)
+        findings, unexplained = derive(left)
+        package = next(iter(subject.versions), subject.title)
         content = {
+            **({} if package == subject.title else {"package": package}),
             "measured": _measured(document, subject, observations),
-            **_view(subject),
-            "entries": [*_entries(findings), *_carried(subject, observations, findings)],
+            **({} if view is None else {"view": asdict(view)}),
+            "entries": [*kept, *_entries(findings)],
             "unexplained": [entry.result.case for entry in unexplained],
         }
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        yield f"{subject.name}-{subject.version}.json", text
+        yield f"{subject.title}-{subject.version}.json", text
 
 
 _OF_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
 """What is said of lengths that reach no node behind others that check them."""
 
 
-_PATTERN = ("also", "unless")
-"""What says of an entry which other features have to be there, or must not."""
+def _kept(
+    before: Profile | None,
+    observations: Sequence[Observation],
+    features: Mapping[str, Sequence[Features]],
+) -> tuple[list[dict[str, Any]], list[Observation]]:
+    """Return what is still so of the profile before, and the observations that it leaves open.
 
-
-def _carried(
-    subject: SubjectInfo, observations: Sequence[Observation], findings: Sequence[Explanation]
-) -> Iterator[dict[str, Any]]:
-    """Return what was known of the engine before, where no case contradicts it."""
-    if subject.name not in profiles.targets():
-        return
-    before = profiles.load(subject.name, subject.version)
-    passed = [entry for entry in observations if entry.is_legal and not entry.result.is_deviation]
-    settled = {condition for entry in passed for condition in entry.conditions}
-    found = {finding.condition for finding in findings}
-
-    def is_open(feature: str, operator: str, value: str) -> bool:
-        """Return whether neither a pass nor a finding, if about more, says anything of it."""
-        wider = product([feature], {"", operator}, {"", value})
-        return (feature, operator, value) not in settled and found.isdisjoint(wider)
-
-    for entry in before.entries:
-        left = [
-            operator
-            for operator in entry.operators or ("",)
-            if all(is_open(entry.feature, operator, str(value)) for value in entry.values or ("",))
+    An entry stays where a case shows it, or none could. One about every input, under which a case
+    now passes, is about some.
+    """
+    kept, explained = list[dict[str, Any]](), set[str]()
+    for entry in () if before is None else before.entries:
+        about = [
+            each
+            for each in observations
+            if _could_show(entry, each) and any(map(entry.holds, features[each.result.case]))
         ]
-        if left:
-            named = {"operators": left} if entry.operators else {}
-            listed = {"values": list(entry.values)} if entry.values else {}
-            yield {
-                "feature": entry.feature,
-                "verdict": entry.verdict,
-                "extent": entry.extent,
-                **named,
-                **listed,
-                "note": entry.note,
-                **{name: list(held) for name in _PATTERN if (held := getattr(entry, name))},
-                "carried": f"as {before.name} has it; no case shows otherwise",
-            }
+        failed = [each for each in about if each.result.is_deviation]
+        if about and not failed:
+            continue
+        if entry.extent != "values":  # which hides no other failure
+            explained |= {each.result.case for each in failed}
+        told = {name: value for name, value in asdict(entry).items() if value or name == "feature"}
+        if failed and entry.extent == "all" and len(failed) < len(about):
+            told["extent"] = "some"
+        if failed:
+            told |= {"failed": len(failed), "cases": len(about), "example": failed[0].result.case}
+        else:
+            told["carried"] = f"as {before and before.name} has it; no case shows otherwise"
+        kept.append(told)
+    return kept, [each for each in observations if each.result.case not in explained]
 
 
-def _view(subject: SubjectInfo) -> dict[str, Any]:
-    """Return what was known of the engine's import before; no case measures it."""
-    is_known = subject.name in profiles.targets()
-    view = profiles.load(subject.name, subject.version).view if is_known else None
-    return {} if view is None else {"view": asdict(view)}
+def _could_show(entry: Limitation, observation: Observation) -> bool:
+    """Return whether a case with the features of an entry has inputs of the kind that it is about.
+
+    Rare inputs are those that are illegal, or have a dimension of 0.
+    """
+    if entry.extent == "values":
+        return True
+    if entry.extent == "edge":
+        return observation.is_rare or not observation.is_legal
+    return observation.is_legal and not observation.narrows
 
 
 def _measured(
@@ -129,12 +141,25 @@ def _measured(
     }
 
 
-def conditions_of(data: bytes) -> frozenset[Condition]:
-    """Return the features of a serialised ONNX model."""
+def _features(data: bytes, view: View | None) -> list[Features]:
+    """Return the features of each node of a serialised ONNX model, and those of the model.
+
+    The view is what an engine knows of it at import.
+    """
     model = open_model(onnx.load_from_string(data)).model
     facts = analyse(model)
-    features = [features_of(place, facts) for place in walk(model)]
-    return frozenset(chain.from_iterable(map(_of_features, [*features, model_features(model)])))
+    imported = None if view is None else seen(model, view)
+    of_nodes = (features_of(place, facts, imported) for place in walk(model))
+    return [*filter(None, of_nodes), model_features(model)]
+
+
+def conditions_of(data: bytes) -> frozenset[Condition]:
+    """Return the features of a serialised ONNX model, each as a condition."""
+    return _conditions(_features(data, None))
+
+
+def _conditions(features: Iterable[Features]) -> frozenset[Condition]:
+    return frozenset(chain.from_iterable(map(_of_features, features)))
 
 
 def _of_features(features: Mapping[str, Any]) -> Iterator[Condition]:
@@ -147,10 +172,10 @@ def _of_features(features: Mapping[str, Any]) -> Iterator[Condition]:
                 yield Condition(name, kind, "" if value is True else str(value))
 
 
-def _observation(result: Result, case: CaseInfo, conditions: frozenset[Condition]) -> Observation:
+def _observation(result: Result, case: CaseInfo, features: Iterable[Features]) -> Observation:
     return Observation(
         result,
-        conditions,
+        _conditions(features),
         is_legal=case.expects == "parts",
         is_rare=case.shape_class == "zero-size" or bool(case.cut and 0 in case.cut.shape),
         narrows=case.element_type if _narrows(result, case.element_type) else "",

@@ -42,17 +42,19 @@ _MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own for
 """What stands behind the first four bytes."""
 
 
-def read_json(path: Path, *, what: str, fix: str, parameter: str) -> Any:
+def read_json(
+    path: Path, *, what: str, fix: str, parameter: str, most: int = _MOST_BYTES
+) -> Any:
     """Return the content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:
-        SplitError: TS703 for what can't be read or is not JSON, of 256 MiB at most, in which no
-            name comes twice in an object, and every number is one.
+        SplitError: TS703 for what can't be read or is not JSON, of so many bytes at most, in which
+            no name comes twice in an object, and every number is one.
     """
     try:
-        octets = read_file(path, _MOST_BYTES)
+        octets = read_file(path, most)
         if octets.startswith(_GZIP):
-            octets = _decompressed(octets)
+            octets = _decompressed(octets, most)
         if not octets.strip():
             raise ValueError("it is empty")
         text = octets.decode("utf-8-sig")
@@ -80,11 +82,11 @@ def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number of JSON")
 
 
-def _decompressed(octets: bytes) -> bytes:
+def _decompressed(octets: bytes, most: int) -> bytes:
     expanding = zlib.decompressobj(wbits=31)  # of gzip
-    made = expanding.decompress(octets, _MOST_BYTES)
+    made = expanding.decompress(octets, most)
     if expanding.unconsumed_tail:
-        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+        raise ValueError(f"it has more than {most} bytes")
     if not expanding.eof:
         raise ValueError("it is cut short")
     return made

@@ -12,7 +12,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.model import profiles
 from tensorsplit.model.check.checker import of_features
-from tensorsplit.model.profiles import Limitation, Profile
+from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
 from tests.model.build import (
     FLOAT,
     INT64,
@@ -46,7 +46,7 @@ def codes(made: onnx.ModelProto, target: str | None) -> list[str]:
     ],
 )
 def test_the_severity_follows_from_what_was_measured(
-    verdict: str, extent: str, code: str, severity: str
+    verdict: Verdict, extent: Extent, code: str, severity: str
 ) -> None:
     entry = Limitation("count", verdict, extent, "it was seen")
     profile = Profile("engine", "1.0", {}, (entry, Limitation("other", "wrong", "all", "not here")))

@@ -2,6 +2,8 @@
 
 A file says who measured what, when and how; its entries name features of nodes and models by the
 vocabulary of `tensorsplit.model.features`. What an engine can't do is data here and code nowhere.
+Besides those of this package there are the profiles that ``tensorsplit profile`` has made of what
+is installed, in the user's cache.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -29,15 +32,18 @@ Target: TypeAlias = Literal["onnxruntime", "openvino", "portable"] | str
 
 _SUFFIX = ".json"
 _NAME = re.compile(r"(.+?)-(\d.*)")
+_MOST_BYTES = 1 << 22
 
-VERDICTS = ("refused", "wrong", "crash", "unsupported")
+Verdict: TypeAlias = Literal["refused", "wrong", "crash", "unsupported"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
 out."""
 
 LEFT = frozenset({"version", "if_in_scan"})
 """Features that a node keeps, whatever it is rewritten to."""
 
-EXTENTS = ("all", "some", "uses", "edge", "values")
+Extent: TypeAlias = Literal["all", "some", "uses", "edge", "values"]
+EXTENTS: tuple[str, ...] = get_args(Extent)
 """How much is affected: everything, which alone is an error; ordinary inputs among others; only
 some uses of the operator, such as what reads its result; only inputs that are rare or wrong, such
 as a dimension of 0; only elements of some values, whatever operator moves them."""
@@ -60,8 +66,8 @@ class Limitation:
     """
 
     feature: str
-    verdict: str
-    extent: str
+    verdict: Verdict
+    extent: Extent
     note: str
     operators: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
@@ -90,6 +96,9 @@ class Profile:
         version: The version that was measured; empty for a target.
         measured: Who measured, when and how.
         view: What the engine knows of a model at import; None if it looks at shapes when it runs.
+        package: The distribution whose version it is of; empty for the engine's name.
+        remarks: What a user has to know of how it was chosen, such as that another version is
+            installed.
     """
 
     engine: str
@@ -97,6 +106,8 @@ class Profile:
     measured: Mapping[str, str]
     entries: tuple[Limitation, ...]
     view: View | None = None
+    package: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -128,7 +139,7 @@ def must_go(entry: Limitation) -> bool:
 
 def targets() -> tuple[str, ...]:
     """Return the engines and targets that there are profiles of."""
-    return tuple(sorted({engine for engine, _ in _files()}))
+    return tuple(sorted({engine for engine, _ in (*_files(), *_made_here())}))
 
 
 def load(engine: str, version: str | None = None) -> Profile:
@@ -141,13 +152,18 @@ def load(engine: str, version: str | None = None) -> Profile:
             newer than it is taken, else the oldest. None stands for the version that is
             installed, or for the newest if none is. Of no meaning for a path.
 
+    Returns:
+        The profile. Of one version, what was measured on this machine comes before what the
+        package has. Its `remarks` say where it is of another version than the one in use.
+
     Raises:
         SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
     """
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
     name, at, asked = engine.partition("@")
-    versions = sorted((number for known, number in _files() if known == name), key=_order)
+    made, remarks = _read_here(name)
+    versions = sorted({*made, *(number for known, number in _files() if known == name)}, key=_order)
     if not versions or (at and not (_is_version(asked) and all(versions))):
         near, known = did_you_mean(engine, targets()), ", ".join(targets())
         raise SplitError(
@@ -156,9 +172,56 @@ def load(engine: str, version: str | None = None) -> Profile:
             f"{near}known targets are {known}; @ and a version may follow an engine",
             parameter="target",
         )
-    in_use = asked or version or _installed(name)
+    newest = made.get(versions[-1]) or _read(name, versions[-1])
+    in_use = asked or version or _installed(newest.package or name)
     usable = [number for number in versions if in_use is None or _order(number) <= _order(in_use)]
-    return _read(name, usable[-1] if usable else versions[0])
+    taken = usable[-1] if usable else versions[0]
+    if in_use is not None and taken and _order(in_use) != _order(taken):
+        remarks.append(
+            f"what is said of {name} was measured on {taken}, and not on {in_use}; tensorsplit"
+            f" profile {name} measures the version that is installed"
+        )
+    return replace(made.get(taken) or _read(name, taken), remarks=tuple(remarks))
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of profiles that were made on this machine, which need not exist.
+
+    None where platformdirs is not installed, which comes with the command that makes them.
+    """
+    with suppress(ImportError):
+        from platformdirs import user_cache_path
+
+        return user_cache_path("tensorsplit", appauthor=False) / "profiles"
+    return None
+
+
+def _made_here() -> Mapping[tuple[str, str], Path]:
+    """Return the files in the user's cache, by engine and version."""
+    folder, found = cache_folder(), dict[tuple[str, str], Path]()
+    with suppress(OSError):
+        for path in [] if folder is None else sorted(folder.iterdir()):
+            engine, version = _engine_and_version(path.name)
+            if path.suffix == _SUFFIX and _is_version(version):
+                found[engine, version] = path
+    return found
+
+
+def _read_here(engine: str) -> tuple[dict[str, Profile], list[str]]:
+    """Return what was measured of an engine on this machine, by version, and remarks.
+
+    A file that holds no profile is ignored, with a remark.
+    """
+    found, remarks = dict[str, Profile](), list[str]()
+    for (name, version), path in _made_here().items():
+        if name == engine:
+            try:
+                found[version] = _from_file(path)
+            except SplitError as error:
+                remarks.append(
+                    f"{error.problem}; it is ignored, and tensorsplit profile {engine} replaces it"
+                )
+    return found, remarks
 
 
 def _is_version(text: str) -> bool:
@@ -170,8 +233,11 @@ def _is_version(text: str) -> bool:
 
 
 def _order(version: str) -> Version:
-    """What a version is compared by; what is not one, such as a target's, is the oldest."""
-    return Version(version if _is_version(version) else "0")
+    """What a version is compared by; what is not one, such as a target's, is the oldest.
+
+    How a package was built, such as ``+cpu``, makes no difference.
+    """
+    return Version(Version(version if _is_version(version) else "0").public)
 
 
 def _installed(engine: str) -> str | None:
@@ -205,7 +271,7 @@ def _from_file(path: Path) -> Profile:
         "holds no profile",
         "give a file that tensorsplit conformance --profiles has written",
     )
-    content = read_json(path, what=what, fix=fix, parameter="target")
+    content = read_json(path, what=what, fix=fix, parameter="target", most=_MOST_BYTES)
     try:
         return _profile(*_engine_and_version(path.name), content)
     except (TypeError, msgspec.MsgspecError) as error:
@@ -214,4 +280,6 @@ def _from_file(path: Path) -> Profile:
 
 
 def _profile(engine: str, version: str, content: Any) -> Profile:
-    return msgspec.convert({**content, "engine": engine, "version": version}, Profile)
+    """Return a profile of the content of its file, which does not decide what it is of."""
+    decided = {"engine": engine, "version": version, "remarks": []}
+    return msgspec.convert({**content, **decided}, Profile)

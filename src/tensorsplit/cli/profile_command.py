@@ -1,0 +1,76 @@
+"""``tensorsplit profile``: what the installed version of an engine runs, measured on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from threading import TIMEOUT_MAX
+from typing import Any
+
+import click
+
+from tensorsplit.cli.screen import examples, note, progress_of, say
+from tensorsplit.cli.words import Word
+from tensorsplit.core.errors import USAGE, SplitError, count_of, printable
+from tensorsplit.storage.outputs import Outputs
+
+_SECONDS = 10.0
+
+
+@click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
+@click.argument(
+    "engine",
+    type=Word("engine", "conformance.subjects:SUBJECTS", suffix=".py", aliases="engines:ALIASES"),
+)
+@click.option("--jobs", "-j", type=click.IntRange(1), help="How many processes run at a time.")
+@click.option(
+    "--timeout",
+    "seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(0, TIMEOUT_MAX, min_open=True),
+    default=_SECONDS,
+    show_default=True,
+    help="How long the engine may take for one case.",
+)
+def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
+    """Measure what the installed version of an engine runs, for `check` and `lower`.
+
+    All cases of the conformance suite are run, which takes minutes. The profile is kept in the
+    user's cache, where `--for ENGINE` finds it from then on. ENGINE is one that `tensorsplit
+    conformance` knows, or the path of an adapter (.py).
+    """
+    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.profile import profile_files
+    from tensorsplit.conformance.runner import chosen, run
+    from tensorsplit.model.profiles import cache_folder
+
+    folder, (subject,) = cache_folder(), chosen([engine])
+    if folder is None:
+        raise SplitError(
+            USAGE, "the user's cache is found by platformdirs", "pip install platformdirs"
+        )
+    if subject.traits.kind != "engine":
+        raise SplitError(
+            USAGE, f"{subject.title} rewrites models", "name an engine", parameter="engine"
+        )
+    cases = [case for case in all_cases() if case.model_format in subject.traits.formats]
+    with progress_of("profile", len(cases)) as advance:
+        document = run(
+            [subject], cases, seconds=seconds, jobs=jobs, progress=advance, note=note
+        )
+        ((name, text),) = profile_files(document)
+    writing = Outputs(create_dirs=True)
+    writing.write({folder / name: text})
+    _summarise(json.loads(text), str(folder / name))
+    return 0
+
+
+def _summarise(made: dict[str, Any], path: str) -> None:
+    """Print how many entries of which kind a profile has, and where it is."""
+    extents = Counter(entry["extent"] for entry in made["entries"])
+    kinds = ", ".join(f"{count} {extent}" for extent, count in sorted(extents.items()))
+    total = count_of(sum(extents.values()), "limitation")
+    say(
+        printable(f"{path}: {total}{f' ({kinds})' if kinds else ''}"),
+        f"{count_of(len(made['unexplained']), 'case')} failed that no limitation explains",
+    )
