@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.profile import conditions_of, profile_files
@@ -165,3 +167,47 @@ def test_what_no_case_contradicts_is_taken_over_from_the_profile_before() -> Non
     carried = json.loads(text)["entries"]
     assert [entry["feature"] for entry in carried] == [entry.feature for entry in before.entries]
     assert all("onnxruntime 1.31.1" in entry["carried"] for entry in carried)
+
+
+def rerun(version: str, failing: Iterable[str]) -> dict[str, Any]:
+    """Return the entries of a profile, by feature, after a run in which some cases fail."""
+    chosen = [each for each in all_cases() if each.id.startswith("onnx.Split-18/float/static-r")]
+    named = set(failing)
+    results = tuple(
+        Result(each.id, "onnxruntime", "refused-but-legal" if each.id in named else "pass", "seen")
+        for each in chosen
+    )
+    subject = SubjectInfo("onnxruntime", "engine", {"onnxruntime": version})
+    suite = {"version": "0", "cases": len(chosen), "seed": 0}
+    measured = {"by": "a test", "date": "2026-11-24"}
+    made = Document(suite, measured, (subject,), tuple(each.info for each in chosen), results)
+    ((_, text),) = profile_files(made)
+    return {entry["feature"]: entry for entry in json.loads(text)["entries"]}
+
+
+BLANK = [
+    each.id
+    for each in all_cases()
+    if each.id.startswith("onnx.Split-18/float/static-r") and "count-blank" in each.id
+]
+
+
+def test_what_a_new_version_still_does_stays_with_what_was_said_of_it() -> None:
+    assert len(BLANK) > 1
+    entry = rerun("1.31.2", BLANK)["omitted_lengths"]
+    assert (entry["extent"], entry["failed"], entry["cases"]) == ("all", len(BLANK), len(BLANK))
+    before = profiles.load("onnxruntime@1.31.1").about(
+        {"operator": "Split", "omitted_lengths": True}
+    )
+    assert entry["note"] == next(before).note
+
+
+def test_what_a_new_version_does_right_for_some_inputs_is_about_some() -> None:
+    entry = rerun("1.31.2", BLANK[1:])["omitted_lengths"]
+    assert (entry["extent"], entry["failed"]) == ("some", len(BLANK) - 1)
+
+
+def test_what_a_new_version_does_right_is_said_no_longer() -> None:
+    found = rerun("1.31.2", [])
+    assert "omitted_lengths" not in found
+    assert "vendor_operator" in found  # which no case shows

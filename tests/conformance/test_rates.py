@@ -37,6 +37,14 @@ def test_no_error_is_false_and_nothing_is_missed(engine: str, most_right: float)
     assert found.missed == []
 
 
+@pytest.mark.parametrize("engine", sorted({*profiles.targets()} - {"portable"}))
+def test_no_error_for_any_engine_that_was_measured_is_false(engine: str) -> None:
+    found = rates(published(), subject(engine), every=200)
+    assert found.models > 10
+    assert found.errors
+    assert found.false == []
+
+
 def planted(path: Path, engine: str, entries: list[dict[str, str]]) -> str:
     """Write the profile of an engine with other entries."""
     of_engine = subject(engine)

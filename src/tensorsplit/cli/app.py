@@ -50,6 +50,7 @@ COMMANDS = {
     "lower": ("model_commands", "Rewrite splits and sequences of an ONNX model for an engine."),
     "merge": ("file_merging", "Merge what split made of tensors in files."),
     "ops": ("operator_commands", "List the operator versions, or print the page of one."),
+    "profile": ("profile_command", "Measure what the installed version of an engine runs."),
     "reshard": ("file_merging", "Write the files of other ranks, in one pass."),
     "rule": ("rule_command", "List the codes of errors and findings, or explain one."),
     "run": ("running", "Run a model, compare engines, and show or write its outputs."),

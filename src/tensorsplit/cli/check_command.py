@@ -69,8 +69,8 @@ _STYLES = {
     *("--for", "--target", "targets"),
     type=TARGET,
     multiple=True,
-    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino, or"
-    " portable; may be repeated.",
+    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino,"
+    " portable, or another that was measured; may be repeated.",
 )
 @click.option(
     "--ignore",

@@ -32,7 +32,7 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.words import Word
-from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, count_of
+from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
 
 if TYPE_CHECKING:
@@ -227,18 +227,7 @@ def _chosen(engines: Sequence[str]) -> list[Subject]:
     for name in engines:
         everything = [other for other, adapter in SUBJECTS.items() if adapter.is_installed]
         names += everything if name == ALL else [name]
-    chosen = []
-    for name in dict.fromkeys(names):
-        subject = Subject.of(name)
-        if not subject.traits.is_installed:
-            raise SplitError(
-                ENGINE_MISSING,
-                f"{name} is not installed",
-                f"pip install {' '.join(subject.traits.packages)}",
-                parameter="engine",
-            )
-        chosen.append(subject)
-    return chosen
+    return [Subject.installed(name) for name in dict.fromkeys(names)]
 
 
 def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:

@@ -1,4 +1,4 @@
-"""``tensorsplit profile``: what the installed version of an engine runs, measured on this machine."""
+"""``tensorsplit profile``: what the installed version of an engine runs, measured here."""
 
 from __future__ import annotations
 
@@ -41,26 +41,19 @@ def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
     """
     from tensorsplit.conformance.cases import all_cases
     from tensorsplit.conformance.profile import profile_files
-    from tensorsplit.conformance.runner import chosen, run
+    from tensorsplit.conformance.runner import Subject, run
     from tensorsplit.model.profiles import cache_folder
 
-    folder, (subject,) = cache_folder(), chosen([engine])
-    if folder is None:
-        raise SplitError(
-            USAGE, "the user's cache is found by platformdirs", "pip install platformdirs"
-        )
+    folder, subject = cache_folder(), Subject.installed(engine)
     if subject.traits.kind != "engine":
         raise SplitError(
             USAGE, f"{subject.title} rewrites models", "name an engine", parameter="engine"
         )
     cases = [case for case in all_cases() if case.model_format in subject.traits.formats]
     with progress_of("profile", len(cases)) as advance:
-        document = run(
-            [subject], cases, seconds=seconds, jobs=jobs, progress=advance, note=note
-        )
+        document = run([subject], cases, seconds=seconds, jobs=jobs, progress=advance, note=note)
         ((name, text),) = profile_files(document)
-    writing = Outputs(create_dirs=True)
-    writing.write({folder / name: text})
+    Outputs(create_dirs=True).write({folder / name: text})
     _summarise(json.loads(text), str(folder / name))
     return 0
 

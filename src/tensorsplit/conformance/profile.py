@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from itertools import chain
@@ -18,6 +19,7 @@ from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
+from tensorsplit.core.errors import SplitError
 from tensorsplit.model import profiles
 from tensorsplit.model.features import Features, features_of, model_features
 from tensorsplit.model.graph.nodes import walk
@@ -40,9 +42,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
     tried on them: what none shows otherwise is taken over, and the rest is derived.
     """
     cases = {case.id: case for case in document.cases if case.model_format == "onnx"}
-    models = {
-        case.id: case.build(document.seed).model for case in all_cases() if case.id in cases
-    }
+    models = {case.id: case.build(document.seed).model for case in all_cases() if case.id in cases}
 
     @cache
     def seen_by(view: View | None) -> Mapping[str, Sequence[Features]]:
@@ -51,8 +51,9 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
     for subject in document.subjects:
         if subject.kind != "engine":
             continue
-        is_known = subject.title in profiles.targets()
-        before = profiles.load(subject.title, subject.version) if is_known else None
+        before = None
+        with suppress(SplitError):  # none of it was measured before
+            before = profiles.load(subject.title, subject.version)
         view = None if before is None else before.view
         features = seen_by(view)
         observations = [

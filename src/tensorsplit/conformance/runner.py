@@ -32,7 +32,7 @@ from tensorsplit import __version__
 from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
-from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, show
 from tensorsplit.engines import ALIASES, OURS
 from tensorsplit.engines.process import Death, EngineProcess, Reply
 
@@ -85,6 +85,19 @@ class Subject:
         except msgspec.ValidationError as error:
             raise subjects.missing(source, f"what it says of itself is none: {error}") from None
         return cls(source, subjects.title(name), traits)
+
+    @classmethod
+    def installed(cls, name: str) -> Subject:
+        """Return the subject as `of` does; TS602 if a package that it needs is missing."""
+        subject = cls.of(name)
+        if not subject.traits.is_installed:
+            raise SplitError(
+                ENGINE_MISSING,
+                f"{name} is not installed",
+                f"pip install {' '.join(subject.traits.packages)}",
+                parameter="engine",
+            )
+        return subject
 
     @property
     def info(self) -> SubjectInfo:

@@ -18,7 +18,7 @@ NAME = "tensorsplit"
 
 EXTRAS = {
     "models": ("defusedxml", "ml_dtypes", "msgspec", "onnx", "onnx_ir", "packaging"),
-    "cli": ("click", "rich"),
+    "cli": ("click", "platformdirs", "rich"),
     "files": ("distributed", "fsspec", "safetensors", "zarr"),
     "report": ("jinja2",),
     "onnxruntime": ("onnxruntime",),

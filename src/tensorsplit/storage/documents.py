@@ -42,9 +42,7 @@ _MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own for
 """What stands behind the first four bytes."""
 
 
-def read_json(
-    path: Path, *, what: str, fix: str, parameter: str, most: int = _MOST_BYTES
-) -> Any:
+def read_json(path: Path, *, what: str, fix: str, parameter: str, most: int = _MOST_BYTES) -> Any:
     """Return the content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:

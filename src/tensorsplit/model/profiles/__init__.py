@@ -184,23 +184,21 @@ def load(engine: str, version: str | None = None) -> Profile:
     return replace(made.get(taken) or _read(name, taken), remarks=tuple(remarks))
 
 
-def cache_folder() -> Path | None:
+def cache_folder() -> Path:
     """Return the folder of profiles that were made on this machine, which need not exist.
 
-    None where platformdirs is not installed, which comes with the command that makes them.
+    ImportError where platformdirs is not installed, which comes with the command that makes them.
     """
-    with suppress(ImportError):
-        from platformdirs import user_cache_path
+    from platformdirs import user_cache_path
 
-        return user_cache_path("tensorsplit", appauthor=False) / "profiles"
-    return None
+    return Path(user_cache_path("tensorsplit", appauthor=False)) / "profiles"
 
 
 def _made_here() -> Mapping[tuple[str, str], Path]:
     """Return the files in the user's cache, by engine and version."""
-    folder, found = cache_folder(), dict[tuple[str, str], Path]()
-    with suppress(OSError):
-        for path in [] if folder is None else sorted(folder.iterdir()):
+    found = dict[tuple[str, str], Path]()
+    with suppress(ImportError, OSError):
+        for path in sorted(cache_folder().iterdir()):
             engine, version = _engine_and_version(path.name)
             if path.suffix == _SUFFIX and _is_version(version):
                 found[engine, version] = path
