@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -389,3 +390,119 @@ def test_threads_get_their_own_answers() -> None:
             list(pool.map(work, range(8)))
     finally:
         sys.setswitchinterval(interval)
+
+
+class Own(np.ndarray[Any, Any]):
+    """A class of arrays."""
+
+
+class Other(np.ndarray[Any, Any]):
+    """Another one."""
+
+
+def mapped(folder: Path) -> np.ndarray:
+    array = np.memmap(folder / "x", np.float32, "w+", shape=X.shape)
+    array[...] = X
+    return array
+
+
+KINDS: dict[str, Callable[[Path], Any]] = {
+    "ndarray": lambda _: X,
+    "subclass": lambda _: X.view(Own),
+    "memmap": mapped,
+    "masked": lambda _: np.ma.masked_array(X, X % 3 == 0),
+    "matrix": lambda _: np.asmatrix(X),
+    "records": lambda _: np.rec.array(X.view([("a", "f4"), ("b", "f4")])),
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_arrays_of_every_class_of_numpy_are_found_again(
+    make: Callable[[Path], Any], decided: list[Any], tmp_path: Path
+) -> None:
+    array = make(tmp_path)
+    kept = np.asarray(array) if isinstance(array, np.matrix) else array
+    want = [kept[:2], kept[2:]]
+    for split in ([2, 4], [2, 4], [2, 4]):
+        for parts in (
+            ts.variadic_split(array, 0, split),
+            ts.variadic_split(array[:], 0, split, copy=True),
+        ):
+            assert [type(part) for part in parts] == [type(part) for part in want]
+            assert_same(list(map(np.asarray, parts)), list(map(np.asarray, want)))
+    assert len(decided) == 1
+
+
+def test_arrays_of_two_classes_are_not_the_same(decided: list[Any]) -> None:
+    for _ in range(3):
+        for array in (X, X.view(Own), X.view(Other)):
+            parts = ts.split(array, [2, 4])
+            assert [type(part) for part in parts] == [type(array)] * 2
+            assert_same(list(map(np.asarray, parts)), slices(X, 0, (2, 4)))
+    assert len(decided) == 3
+
+
+class Kind:
+    """An element type of a library, which says that it is any other one."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
+class Standard:
+    """An array of a library that follows the standard, as far as it goes here."""
+
+    asarray = np.asarray
+    ndim = 1
+
+    def __init__(self, dtype: Any, shape: Any = (6,)) -> None:
+        self.dtype, self._shape = dtype, shape
+
+    @property
+    def shape(self) -> Any:
+        if isinstance(self._shape, BaseException):
+            raise self._shape
+        return self._shape
+
+    def __array_namespace__(self) -> Any:
+        return self
+
+    def __getitem__(self, index: tuple[slice, ...]) -> Any:
+        return index[0]
+
+
+def test_element_types_that_say_that_they_are_equal_are_not_taken_for_each_other() -> None:
+    split: Any = ts.split
+    plain, other = Kind("float32"), Kind("int64")
+    for _ in range(3):
+        assert split(Standard(plain), [2, 4], opset=1) == [slice(0, 2), slice(2, 6)]
+        with refused("TS201", "int64"):
+            ts.split(Standard(other), [2, 4], opset=1)
+
+
+def test_arrays_of_another_shape_or_of_none_are_not_taken_for_each_other() -> None:
+    split: Any = ts.split
+    kind = Kind("float32")
+    for _ in range(3):
+        assert split(Standard(kind), num_outputs=2) == [slice(0, 3), slice(3, 6)]
+        assert split(Standard(kind, (8,)), num_outputs=2) == [slice(0, 4), slice(4, 8)]
+        for shape in ((6.0,), (True,), ValueError(), "6"):
+            with pytest.raises(ts.SplitError):
+                ts.split(Standard(kind, shape), num_outputs=3)
+
+
+def test_what_interrupts_an_array_that_is_asked_is_not_overlooked() -> None:
+    array = Standard(Kind("float32"))
+    ts.split(array, [2, 4])
+    array._shape = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        ts.split(array, [2, 4])

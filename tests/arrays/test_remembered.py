@@ -323,3 +323,26 @@ def test_a_decided_call_is_known_by_its_type_shape_and_arguments() -> None:
         for data, given in (*[first] * 4, *[second] * 4, first, second):
             assert_same(cut(data, given), slices(data, 0, given))
     assert len(decided) == len(set(decided)) == len(calls)
+
+
+@pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")
+def test_a_class_lives_as_long_as_calls_that_are_known_by_it() -> None:
+    """By its address, which no other class may get."""
+    plans = native.kernel.Plans()
+
+    def remember() -> weakref.ref[Any]:
+        facts = {"shape": (3,), "dtype": "of no library"}
+        first, second = (type(name, (), facts) for name in ("First", "Second"))
+        plans.add(first(), (), "plan")
+        assert plans.find(first(), ()) == "plan"
+        assert plans.find(second(), ()) is None
+        first.dtype = "of another one"  # type: ignore[attr-defined]
+        assert plans.find(first(), ()) is None
+        return weakref.ref(first)
+
+    held = remember()
+    gc.collect()
+    assert held() is not None
+    plans.clear()
+    gc.collect()
+    assert held() is None

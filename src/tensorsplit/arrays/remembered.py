@@ -94,12 +94,13 @@ def compiled_as(other: Any) -> Callable[[Function], Function]:
 def _exact_key(data: Any, arguments: tuple[Any, ...]) -> Hashable:
     """Return a key that is the same for equal types and values only: True is not 1.
 
-    Of the tensor, the shape and the element type count. A ``TypeError`` means that the call must
-    not be remembered: the array is of a subclass, or an argument may change unseen or is too large.
+    Of the tensor, the class, the shape and the element type count. A ``TypeError`` means that the
+    call must not be remembered: the tensor is none of NumPy, or an argument may change unseen or
+    is too large.
     """
-    if type(data) is not np.ndarray:
+    if not isinstance(data, np.ndarray):
         raise TypeError("no key")
-    return (data.shape, data.dtype, *map(_argument_key, arguments))
+    return (type(data), data.shape, data.dtype, *map(_argument_key, arguments))
 
 
 def _argument_key(value: Any) -> Hashable:

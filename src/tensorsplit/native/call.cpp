@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "arrays.hpp"
 #include "plans.hpp"
 #include "prepared.hpp"
 #include "python.hpp"
+#include "tensors.hpp"
 #include "vectorcall.hpp"
 
 namespace tensorsplit {
@@ -61,6 +63,7 @@ PyObject* find_and_split(const PyCall& call, PyObject* const* arguments, Py_ssiz
                          PyObject* names) {
     PyObject* matched[most_parameters];
     if (!match(call, arguments, count, names, matched)) return nullptr;
+    if (!is_plain_array(matched[0]) && !is_tensor(matched[0])) return nullptr;  // Python splits it
     const Py_ssize_t last = call.parameters - 1;
     Owned plan(find_plan(call.plans, matched[0], matched + 1, last - 2));
     return plan ? split_at_once(plan, matched[0], matched[last - 1], matched[last]) : nullptr;

@@ -24,8 +24,8 @@ constexpr npy_intp longest = 1 << 16;
 // different calls have the same numbers.
 enum Kind : std::int64_t { nothing, integer, items, elements, kinds };
 
-// The numbers that tell a call from all others, and the element type where a number does not say
-// it.
+// The numbers that tell a call from all others, the element type, or its name, where a number does
+// not say it, and a class that a number is the address of, which is of no other one while it lives.
 class Key {
   public:
     void add(std::int64_t number) {
@@ -54,7 +54,7 @@ class Key {
         return std::equal(begin(), end(), numbers.begin(), numbers.end());
     }
 
-    PyArray_Descr* type = nullptr;  // borrowed
+    Owned type{nullptr}, kind{nullptr};
 
   private:
     void grow() {
@@ -71,9 +71,16 @@ class Key {
     std::size_t count_ = 0, room_ = few_.size();
 };
 
+// The names of attributes, as Python has them.
+struct Names {
+    PyObject *dtype, *layout, *shape;
+};
+
+Names names{};
+
 // Types are compared exactly, so that no subclass passes for what it is not: True is no integer
-// here. Each of these functions says whether there is a key for what it was given; none of them
-// runs Python code, which could change an argument in the meantime.
+// here. Each of these functions says whether there is a key for what it was given; none of those
+// for arguments runs Python code, which could change another one in the meantime.
 
 // Integers beyond these have no key.
 constexpr std::int64_t largest = INT64_MAX / kinds - 1;
@@ -175,10 +182,40 @@ bool is_its_number(PyArray_Descr* type) {
     return known == type;
 }
 
+std::int64_t address_of(const void* object) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(object));
+}
+
+void add_type(PyArray_Descr* type, Key& key) {
+    const bool is_told = is_its_number(type);
+    if (!is_told) key.type.take(new_reference(reinterpret_cast<PyObject*>(type)));
+    key.add(is_told ? type->type_num : -1);
+}
+
+// The name is all that is asked of element types which are not of NumPy; each array may have an
+// object of its own.
+bool add_named_type(Owned& type, Key& key) {
+    PyObject *object = type.get(), *name = nullptr;
+    type.keep_during([&] { name = PyObject_Str(object); });
+    key.type.take(name);
+    key.add(-1);
+    return name != nullptr;
+}
+
+bool add_shape(PyObject* shape, Key& key) {
+    if (!PyTuple_Check(shape)) return false;
+    const Py_ssize_t rank = PyTuple_Size(shape);
+    key.add(rank);
+    for (Py_ssize_t i = 0; i < rank; ++i) {
+        std::int64_t number = 0;
+        if (!read_item(PyTuple_GetItem(shape, i), number)) return false;
+        key.add(number);
+    }
+    return true;
+}
+
 void add_numpy(PyArrayObject* array, Key& key) {
-    PyArray_Descr* type = PyArray_DESCR(array);
-    if (!is_its_number(type)) key.type = type;
-    key.add(key.type == nullptr ? type->type_num : -1);
+    add_type(PyArray_DESCR(array), key);
     key.add(PyArray_NDIM(array));
     for (int i = 0; i < PyArray_NDIM(array); ++i) key.add(PyArray_DIM(array, i));
 }
@@ -186,41 +223,68 @@ void add_numpy(PyArrayObject* array, Key& key) {
 bool add_tensor(PyObject* tensor, Key& key) {
     const TensorFacts facts(tensor);
     if (!facts) return false;
-    PyObject* shape = facts.shape.get();
-    const Py_ssize_t rank = PyTuple_Size(shape);
     key.add(-2);
-    for (PyObject* object : {facts.type.get(), facts.layout.get()}) {
-        key.add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(object)));
+    for (PyObject* object : {facts.type.get(), facts.layout.get()}) key.add(address_of(object));
+    return add_shape(facts.shape.get(), key);
+}
+
+// What any other class says of an array may be Python code, during which nothing may be owned.
+bool add_other(PyObject* array, Key& key) {
+    key.add(-3);
+    key.add(address_of(Py_TYPE(array)));
+    {
+        const Owned shape(PyObject_GetAttr(array, names.shape));
+        if (!shape || !add_shape(shape.get(), key)) return false;
     }
-    key.add(rank);
-    for (Py_ssize_t i = 0; i < rank; ++i) {
-        PyObject* length = PyTuple_GetItem(shape, i);
-        std::int64_t number = 0;
-        if (!PyLong_CheckExact(length) || !read_integer(length, number)) return false;
-        key.add(number);
+    PyObject* layout = nullptr;
+    if (is_of_torch(array)) {
+        layout = PyObject_GetAttr(array, names.layout);
+        if (layout == nullptr) return false;
+        Py_DECREF(layout);  // layouts live for ever
     }
+    key.add(address_of(layout));
+    Owned type(PyObject_GetAttr(array, names.dtype));
+    if (!type) return false;
+    if (PyArray_DescrCheck(type.get())) {
+        add_type(reinterpret_cast<PyArray_Descr*>(type.get()), key);
+    } else if (!add_named_type(type, key)) {
+        return false;
+    }
+    key.kind.take(new_reference(reinterpret_cast<PyObject*>(Py_TYPE(array))));
     return true;
 }
 
-bool read_key(PyObject* object, PyObject* const* arguments, Py_ssize_t count, Key& key) {
-    if (is_plain_array(object)) {
-        add_numpy(reinterpret_cast<PyArrayObject*>(object), key);
-    } else if (!is_tensor(object)) {
-        return false;
-    } else if (!add_tensor(object, key)) {
-        PyErr_Clear();
-        return false;
+bool add_data(PyObject* data, Key& key) {
+    if (is_plain_array(data)) {
+        add_numpy(reinterpret_cast<PyArrayObject*>(data), key);
+        return true;
     }
-    return std::all_of(arguments, arguments + count,
-                       [&](PyObject* argument) { return add_argument(argument, key); });
+    if (is_tensor(data) ? add_tensor(data, key) : add_other(data, key)) return true;
+    const bool has_failed = PyErr_Occurred() != nullptr;
+    if (has_failed && PyErr_ExceptionMatches(PyExc_Exception) != 0) PyErr_Clear();
+    return false;  // the function says why, if that matters; but interrupts are not for it
 }
 
-// One call, and what was decided for it; both objects are owned.
+// False with an exception set if an array that was asked was interrupted.
+bool read_key(PyObject* data, PyObject* const* arguments, Py_ssize_t count, Key& key) {
+    const auto add = [&](PyObject* argument) { return add_argument(argument, key); };
+    return add_data(data, key) && std::all_of(arguments, arguments + count, add);
+}
+
+// Whether two element types that no numbers tell, or their names, are the same.
+bool is_same_type(PyObject* a, PyObject* b) {
+    if (PyUnicode_Check(a) || PyUnicode_Check(b)) {
+        return PyUnicode_Check(a) && PyUnicode_Check(b) && PyUnicode_Compare(a, b) == 0;
+    }
+    return PyArray_EquivTypes(reinterpret_cast<PyArray_Descr*>(a),
+                              reinterpret_cast<PyArray_Descr*>(b)) != 0;
+}
+
+// One call, and what was decided for it; the objects are owned.
 struct Entry {
     std::uint64_t hash = 0;
     std::vector<std::int64_t> numbers;
-    PyObject* type = nullptr;
-    PyObject* plan = nullptr;
+    PyObject *type = nullptr, *kind = nullptr, *plan = nullptr;
 };
 
 // A hash table of which nothing is removed alone; at most half of its places are taken. The GIL
@@ -237,7 +301,7 @@ class Table {
     template <class Action>
     int each(Action action) const {
         for (const Entry& entry : places_) {
-            const int result = entry.plan == nullptr ? 0 : action(entry.plan);
+            const int result = entry.plan == nullptr ? 0 : action(entry);
             if (result != 0) return result;
         }
         return 0;
@@ -252,12 +316,10 @@ class Table {
             if (entry.plan == nullptr) return nullptr;
             if (entry.hash != hash || !key.is(entry.numbers)) continue;
             Owned plan(new_reference(entry.plan));
-            if (key.type == nullptr) return plan.release();
+            if (!key.type) return plan.release();
             Owned type(new_reference(entry.type));
             const std::uint64_t changes = changes_;
-            if (PyArray_EquivTypes(reinterpret_cast<PyArray_Descr*>(type.get()), key.type) != 0) {
-                return plan.release();
-            }
+            if (is_same_type(type.get(), key.type.get())) return plan.release();
             if (changes != changes_) return nullptr;  // comparing them ran Python code
         }
     }
@@ -268,7 +330,8 @@ class Table {
         Entry entry;
         entry.hash = key.hash();
         entry.numbers.assign(key.begin(), key.end());
-        if (key.type != nullptr) entry.type = new_reference(reinterpret_cast<PyObject*>(key.type));
+        if (key.type) entry.type = new_reference(key.type.get());
+        if (key.kind) entry.kind = new_reference(key.kind.get());
         entry.plan = new_reference(plan);
         place(std::move(entry));
         ++count_;
@@ -281,8 +344,7 @@ class Table {
         count_ = 0;
         ++changes_;
         for (const Entry& entry : gone) {
-            Py_XDECREF(entry.type);
-            Py_XDECREF(entry.plan);
+            for (PyObject* object : {entry.type, entry.kind, entry.plan}) Py_XDECREF(object);
         }
     }
 
@@ -422,7 +484,10 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     const Memory* memory = reinterpret_cast<PyPlans*>(self)->memory;
     if (memory == nullptr) return 0;
     Py_VISIT(memory->last.plan());
-    return memory->table.each([&](PyObject* plan) { return visit(plan, arg); });
+    return memory->table.each([&](const Entry& entry) {
+        Py_VISIT(entry.kind);
+        return visit(entry.plan, arg);
+    });
 }
 
 int forget(PyObject* self) {
@@ -450,7 +515,9 @@ int read_call(PyObject* const* arguments, Key& key) {
     for (Py_ssize_t i = 0; i < PyTuple_Size(arguments[1]); ++i) {
         each.push_back(PyTuple_GetItem(arguments[1], i));
     }
-    return read_key(arguments[0], each.data(), static_cast<Py_ssize_t>(each.size()), key) ? 1 : 0;
+    const auto count = static_cast<Py_ssize_t>(each.size());
+    if (read_key(arguments[0], each.data(), count, key)) return 1;
+    return PyErr_Occurred() == nullptr ? 0 : -1;
 }
 
 PyObject* find(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
@@ -482,7 +549,7 @@ PyObject* clear(PyObject* self, PyObject*) {
 PyObject* values(PyObject* self, PyObject*) {
     Owned list(PyList_New(0));
     if (!list) return nullptr;
-    const auto append = [&](PyObject* plan) { return PyList_Append(list.get(), plan); };
+    const auto append = [&](const Entry& entry) { return PyList_Append(list.get(), entry.plan); };
     return memory_of(self).table.each(append) < 0 ? nullptr : list.release();
 }
 
@@ -532,8 +599,10 @@ PyObject* find_plan(PyObject* plans, PyObject* data, PyObject* const* arguments,
 }
 
 bool add_plans_type(PyObject* module) {
+    names = {PyUnicode_InternFromString("dtype"), PyUnicode_InternFromString("layout"),
+             PyUnicode_InternFromString("shape")};
     Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    return type && PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
+    return names.shape != nullptr && type && PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
 }
 
 }  // namespace tensorsplit

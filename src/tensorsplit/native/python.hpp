@@ -22,6 +22,11 @@ class Owned {
         object_ = nullptr;
         return object;
     }
+    void take(PyObject* object) {
+        PyObject* old = object_;
+        object_ = object;
+        Py_XDECREF(old);
+    }
     explicit operator bool() const { return object_ != nullptr; }
 
     // Run an action that releases the GIL, or Python code, which does so at any time. If Python

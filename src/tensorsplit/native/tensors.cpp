@@ -255,6 +255,11 @@ bool is_tensor(PyObject* object) {
     return type == torch.tensor || type == torch.parameter;
 }
 
+bool is_of_torch(PyObject* object) {
+    auto* type = reinterpret_cast<PyTypeObject*>(torch.tensor);
+    return type != nullptr && PyObject_TypeCheck(object, type);
+}
+
 TensorFacts::TensorFacts(PyObject* tensor)
     : type(PyObject_GetAttr(tensor, names.dtype)),
       layout(PyObject_GetAttr(tensor, names.layout)),

@@ -14,6 +14,9 @@ namespace tensorsplit {
 // Whether it is a tensor, and of no subclass but Parameter; false before `use_torch`.
 bool is_tensor(PyObject* object);
 
+// Whether it is a tensor of any class.
+bool is_of_torch(PyObject* object);
+
 // What tells tensors apart; types and layouts are objects that live for ever.
 struct TensorFacts {
     explicit TensorFacts(PyObject* tensor);

@@ -34,6 +34,8 @@ class Library:
     """How many random cases are quick enough."""
     splits_anew = True
     """Whether two arrays can be made that know nothing of each other."""
+    is_found_again = True
+    """Whether a call is remembered; not for values of graphs, whose shapes are no tuples."""
 
     def make(self, array: Array) -> Any:
         """An array of the library that holds the same."""
@@ -233,7 +235,7 @@ class OnnxIr(Library):
     """Values of a graph, which is then run as a model."""
 
     element_types = (*CLASSIC, "bfloat16")
-    takes_out = has_lengths = splits_anew = False
+    takes_out = has_lengths = splits_anew = is_found_again = False
     examples = 8
 
     def make(self, array: Array) -> Any:

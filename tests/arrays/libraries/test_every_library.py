@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import tensorsplit as ts
+from tensorsplit import native
+from tensorsplit.arrays import eager as api
 from tests.arrays.libraries.every import LIBRARIES, Library
 from tests.arrays.test_properties import Case, cases
 from tests.oracle import ALLOWED, DTYPES, random_array, same, slices
@@ -65,6 +67,16 @@ def test_every_operator_version(
     data = numbers(4, 5)
     want = slices(data, axis, sizes, keepdims)
     check(library, lambda x: function(x, **operands, copy=copy), data, want)
+
+
+def test_a_call_is_decided_once(library: Library, decided: list[Any]) -> None:
+    if native.kernel is None:
+        pytest.skip("without the kernel, only arrays of NumPy are found again")
+    data = numbers(4, 5)
+    api._split.plans.clear()
+    for _ in range(3):
+        check(library, lambda x: ts.split(x, [1, 4], axis=1), data, slices(data, 1, (1, 4)))
+    assert len(decided) == (1 if library.is_found_again else 3)
 
 
 @pytest.mark.parametrize("name", DTYPES)
