@@ -21,7 +21,7 @@ def offered(*words: str) -> list[str]:
     [
         ("che", ["check"]),
         ("check ", ["FILE"]),
-        ("check m.onnx --for o", ["FILE", "onnxruntime", "openvino"]),
+        ("check m.onnx --for on", ["FILE", "onnx-reference", "onnx2torch", "onnxruntime"]),
         ("check m.onnx --format g", ["github"]),
         ("check --ignore TS82", [f"TS82{number}" for number in range(1, 10)]),
         ("lower --for port", ["FILE", "portable"]),

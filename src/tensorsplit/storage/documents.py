@@ -42,13 +42,14 @@ _MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own for
 """What stands behind the first four bytes."""
 
 
-def read_json(path: Path, *, what: str, fix: str, parameter: str, most: int = _MOST_BYTES) -> Any:
+def read_json(path: Path, *, what: str, fix: str, parameter: str, most: int | None = None) -> Any:
     """Return the content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:
-        SplitError: TS703 for what can't be read or is not JSON, of so many bytes at most, in which
-            no name comes twice in an object, and every number is one.
+        SplitError: TS703 for what can't be read or is not JSON, of so many bytes at most (None:
+            256 MiB), in which no name comes twice in an object, and every number is one.
     """
+    most = _MOST_BYTES if most is None else most
     try:
         octets = read_file(path, most)
         if octets.startswith(_GZIP):
