@@ -68,6 +68,26 @@ def test_no_two_classes_share_a_name() -> None:
     assert not repeated(classes)
 
 
+NO_VERBS = re.compile(
+    r"(An?|And|As|At|Before|Behind|By|Every|For|From|How|In|Is|Its?|Nothing|Of|On|One|Only|Such|That"
+    r"|The|There|These|They|This|What|When|Where|Whether|Which|Who|Why|With)\b"
+)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_the_docstring_of_a_function_begins_with_a_verb(path: Path) -> None:
+    """A property says what it is."""
+    others = [
+        f"{function.name}: {text}"
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        and not any("property" in ast.unparse(each) for each in function.decorator_list)
+        and (text := ast.get_docstring(function))
+        and NO_VERBS.match(text)
+    ]
+    assert not others
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_only_the_records_know_operators_by_name(path: Path) -> None:
     if path.parent.name == "records":

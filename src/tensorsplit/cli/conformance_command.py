@@ -289,7 +289,7 @@ def _shown(
 
 
 def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str], str | None]:
-    """Makes the reproduction of a case with a subject, where both are known here.
+    """Return the reproduction of a case with a subject, where both are known here.
 
     The engines are named as they were given, as some may be paths of adapters.
     """

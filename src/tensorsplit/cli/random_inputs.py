@@ -167,7 +167,7 @@ class ModelInputs:
 
 
 def _members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
-    """Return inputs as members of an archive that `read_feeds` takes."""
+    """Yield inputs as members of an archive that `read_feeds` takes."""
     for name, value in feeds.items():
         if isinstance(value, (list, tuple)):
             yield from _members({f"{name}[{place}]": item for place, item in enumerate(value)})

@@ -114,7 +114,7 @@ def show(*renderables: RenderableType, folds: bool = True) -> None:
 
 
 def rendered(*renderables: RenderableType, soft_wrap: bool = False, **console: Any) -> str:
-    """Rich renderables as text, for standard output if the console has no other file."""
+    """Return Rich renderables as text, for standard output if the console has no other file."""
     from rich.console import Console
 
     made = Console(highlight=False, markup=False, emoji=False, **console)

@@ -60,7 +60,7 @@ class Stopping:
         sys.unraisablehook = self._hook
 
     def end(self) -> None:
-        """Only note signals from now on."""
+        """Note signals from now on, and do nothing else."""
         self._heard = _NEVER
 
     def _stop(self, number: int, _: FrameType | None) -> None:

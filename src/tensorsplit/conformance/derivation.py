@@ -182,7 +182,7 @@ def _narrowing(observations: Sequence[Observation]) -> Iterator[Explanation]:
 
 
 def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
-    """Return what runs although the values that arrive are illegal."""
+    """Yield what runs although the values that arrive are illegal."""
     illegal = [entry for entry in observations if not entry.is_legal]
     for condition, entries in sorted(_under(illegal).items()):
         if (

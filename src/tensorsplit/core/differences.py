@@ -140,6 +140,6 @@ def _aspects(record: Operator) -> dict[tuple[str, str], str]:
 
 
 def _by_size(element_type: str) -> tuple[str, int]:
-    """Sorts int8 before int16."""
+    """Return a key that sorts int8 before int16."""
     digits = re.search("[0-9]+", element_type)
     return re.sub("[0-9]+", "", element_type, count=1), int(digits.group()) if digits else 0

@@ -142,7 +142,7 @@ def check_required(operator: Operator, known: Known) -> None:
 
 
 def whole_lengths(values: tuple[int | float, ...], parameter: str | None) -> tuple[int, ...]:
-    """Floats as integers, where they are whole (D12)."""
+    """Return floats as integers, where they are whole (D12)."""
     for value in values:
         if isinstance(value, float) and not value.is_integer():
             raise SplitError(

@@ -114,7 +114,7 @@ def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
 
 @lru_cache(maxsize=1024)
 def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> tuple[Dim, ...] | Chunks:
-    """Expressions take a thousand times as long as numbers, and a model repeats the same few."""
+    """Return the lengths of expressions, which are remembered: a model repeats the same few."""
     return apply(rule, dim, given)
 
 

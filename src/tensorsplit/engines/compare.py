@@ -318,7 +318,7 @@ def _differ(expected: Array, found: Array) -> Array:
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
-    """Types of other packages, such as bfloat16 and int4, are of kind V or f, whatever they are."""
+    """Return whether a type is of floats; those of other packages may be of kind V or f."""
     return dtype.kind in "fcV" and "int" not in dtype.name
 
 

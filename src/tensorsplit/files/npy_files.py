@@ -181,7 +181,7 @@ class NpySource:
         self.tensors = {name: _tensor(name, each.header) for name, each in arrays.items()}
 
     def carries(self, _target: str) -> bool:
-        """Only what is split is written."""
+        """Return False: only what is split is written."""
         return False
 
     def writing(self, changes: Sequence[Recast], target: str, _layout: FileLayout) -> DenseWriting:

@@ -125,7 +125,7 @@ def chosen_rules(
     names: Sequence[str] | None,
     ranks: int | None = None,
 ) -> RuleSet:
-    """Rules from a file, or one that splits every tensor alike; TS703 for both at once.
+    """Return rules from a file, or one that splits every tensor alike; TS703 for both at once.
 
     A number of ranks stands in the place of what rules from a file say.
     """

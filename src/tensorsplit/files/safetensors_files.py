@@ -224,7 +224,7 @@ def _header(path: Path) -> Header:
 
 
 def _other_files(folder: Path, read: Iterable[Path]) -> Iterator[tuple[str, int]]:
-    """Path and size of what else a folder holds; ValueError for what can't be carried over."""
+    """Yield path and size of what else a folder holds; ValueError for what can't be kept."""
     known = {path.name for path in read}
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not is_draft(name)]
@@ -399,7 +399,7 @@ def _bits(dtype: str) -> int:
 
 
 def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
-    """Yield lists of tensors of at most so many bytes; one that is larger is alone."""
+    """Return lists of tensors of at most so many bytes; one that is larger is alone."""
     shards: list[list[_Placed]] = [[]]
     size = 0
     for each in tensors:

@@ -336,7 +336,7 @@ class _Cut:
         )
 
     def spans(self, chunk: tuple[int, ...]) -> Iterator[tuple[int, int, int, int]]:
-        """Return the elements on the axis that a chunk is made of.
+        """Yield the elements on the axis that a chunk is made of.
 
         Gives the source, where they begin in there, where in the chunk, and how many there are;
         these are all in one chunk of the source.

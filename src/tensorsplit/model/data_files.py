@@ -36,7 +36,7 @@ def find_data(location: str, folder: Path | None, parameter: str | None = None) 
 
 
 def read_data(path: Path, offset: int, size: int, parameter: str | None = None) -> bytes:
-    """Bytes of a file that `find_data` found; TS504 if they are no longer there."""
+    """Return bytes of a file that `find_data` found; TS504 if they are no longer there."""
     try:
         with path.open("rb") as file:
             file.seek(offset)

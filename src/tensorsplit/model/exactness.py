@@ -171,7 +171,7 @@ class _Levels:
     def _rounds(
         self, body: ir.Graph, carried: list[Level], scanned: list[Level], *, heads: int = 0
     ) -> list[Level]:
-        """What a loop gives: what is carried is as it is after any number of rounds."""
+        """Return what a loop gives: what is carried is as it is after any number of rounds."""
         while True:
             ends = self._body(body, [*[Level.MOVED] * heads, *carried, *scanned])
             goes_on, ends = (ends[:1], ends[1:]) if heads else ([], ends)

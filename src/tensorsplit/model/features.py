@@ -126,7 +126,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 
 
 def seen_feature(name: str, value: Any) -> str:
-    """What is seen of a node or model with a feature, such as ``uses num_outputs``."""
+    """Return what is seen of a node or model with a feature, such as ``uses num_outputs``."""
     return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(value)
 
 
@@ -187,7 +187,7 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
 
 
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
-    """The features of a split layer; ONNX's Split is such a layer too, once OpenVINO read it."""
+    """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it."""
     node = ref.node
     if not is_vendor_split(node):
         return {}
@@ -201,7 +201,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
 
 
 def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Features:
-    """The features of a model as a whole without some functions: what of `MODEL_FEATURES` holds."""
+    """Return the features of a model without some functions: what of `MODEL_FEATURES` holds."""
     functions = [each for each in model.functions.values() if each not in without]
     graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
     owners: list[Scope] = [graph, *functions]
@@ -273,7 +273,7 @@ def _of_uses(node: ir.Node) -> Iterator[tuple[str, Any]]:
 
 
 def _has_external_lengths(ref: NodeRef, plan: SplitPlan | UncountedPlan | None) -> bool:
-    """Whether what infers shapes has to read the lengths of a node, and they are external data."""
+    """Return whether shape inference has to read lengths of a node that are external data."""
     held = passed_from(ref.input(1))
     if held is None or held.is_graph_input() or not isinstance(tensor_of(held), ir.ExternalTensor):
         return False
@@ -286,7 +286,7 @@ def split_length(plan: SplitPlan | UncountedPlan | None) -> Dim:
 
 
 def known_lengths(intent: Intent) -> tuple[int, ...] | None:
-    """What the length rule is given, if all of it is numbers; expressions are run-time values."""
+    """Return the operand of the length rule if all of it is numbers, without expressions."""
     given = intent.given
     return given if given is not None and all(map(is_known, given)) else None
 
@@ -332,7 +332,7 @@ def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, Any]]:
 def _of_import(
     intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, seen: Facts
 ) -> Iterator[tuple[str, Any]]:
-    """What an engine has to know at import and does not."""
+    """Yield what an engine has to know at import and does not."""
     dim = _dimension(intent, node, seen)
     if intent.rule is ceil and not is_known(dim):
         sizes = made.sizes if isinstance(made, SplitPlan) else ()

@@ -261,7 +261,7 @@ class _Attempt:
         return self.dims[label]
 
     def _fact(self, entry: DeclaredInput) -> Fact:
-        """What is known of an input, with names for its open dimensions."""
+        """Return what is known of an input, with names for its open dimensions."""
         shape, dims = entry.shape or (), list[Dim]()
         bounds = entry.ranges or ((0, None),) * len(shape)
         for axis, (dim, (low, high)) in enumerate(zip(shape, bounds, strict=True)):
@@ -280,7 +280,7 @@ class _Attempt:
         return SequenceFact(kind, tuple(dims), count)
 
     def _dimension(self, text: str, start: int, allowed: range) -> Dim:
-        """What stands for a name, or for an expression of names that stand elsewhere alone."""
+        """Return what stands for a name, or an expression of names that stand elsewhere alone."""
 
         def renamed(found: re.Match[str]) -> str:
             return str(self._dimension(found[0], OPEN_DIMENSION, range(_LARGE)))
@@ -373,7 +373,7 @@ class _Attempt:
         return problem
 
     def _feeds(self, values: Values | None) -> dict[str, Any]:
-        """What is given, and what is known of the rest: with names, or with numbers for them."""
+        """Return what is given, and what is known of the rest: with names, or numbers for them."""
         feeds: dict[str, Any] = dict(self.given)
         for entry in self.wanted:
             fact = self.facts[entry.name]
@@ -411,7 +411,7 @@ class _Requirement:
         return self._seen[key]
 
     def numbers(self, values: Values) -> set[int]:
-        """Small numbers, those in what is known of the inputs, and sums and products of lists."""
+        """Return small numbers, those known of the inputs, and sums and products of lists."""
         count = len(self.ref.node.outputs)
         found = {*_ALWAYS, count, 2 * count}
         for dims in _lists(self.inputs):
@@ -420,7 +420,7 @@ class _Requirement:
         return found
 
     def candidates(self, name: str, values: Values) -> list[int]:
-        """Numbers for a name, those too that make something equal to another number."""
+        """Return numbers for a name, those too that make something equal to another number."""
         numbers, now = self.numbers(values), values[name]
         found = {-1, 0, *numbers}
         for dim in chain(*_lists(self.inputs)):
@@ -433,7 +433,7 @@ class _Requirement:
     def shares(
         self, names: Sequence[str], values: Values, rng: np.random.Generator
     ) -> Iterator[dict[str, int]]:
-        """Elements of one list that sum to a number, or are below one."""
+        """Yield elements of one list that sum to a number, or are below one."""
         for elements in (tensor_of(fact).values or () for fact in self.inputs):
             free = sorted(frozenset(names).intersection(chain(*map(_names_in, elements))))
             rest = sum(_number(dim, {**values, **dict.fromkeys(free, 0)}) or 0 for dim in elements)
@@ -444,7 +444,7 @@ class _Requirement:
 
 
 def _requirements(model: ir.Model, facts: Facts, names: Iterable[str]) -> list[_Requirement]:
-    """What the nodes of a model require of the names in the facts; alike ones only once."""
+    """Return what the nodes of a model require of the names in the facts, each once."""
     open_names, found = set(names), dict[Any, _Requirement]()
     for ref in walk(model):
         inputs = [facts.of(value) for value in ref.node.inputs]
@@ -463,7 +463,7 @@ def _requirements(model: ir.Model, facts: Facts, names: Iterable[str]) -> list[_
 
 
 def _refusal(ref: NodeRef, inputs: list[Fact]) -> SplitError | None:
-    """Why a node is refused on what is known of its inputs, by our rules or onnx's inference."""
+    """Return why a node is refused on what is known of its inputs, by our rules or onnx's."""
     try:
         if is_split(ref.node):
             return next(iter(split_of(ref.node, ref.opset, inputs).errors), None)
@@ -491,7 +491,7 @@ def _search(
     allowed: Mapping[str, range],
     rng: np.random.Generator,
 ) -> dict[str, int]:
-    """Numbers that meet requirements, as near to those of the start as is found.
+    """Return numbers that meet requirements, as near to those of the start as is found.
 
     One broken requirement after the other is mended by that change which breaks the least else; a
     name that was changed before is changed last.
@@ -581,7 +581,7 @@ def _substituted(fact: Fact, values: Values) -> Fact:
 
 
 def _range_of(ref: NodeRef, inputs: Sequence[Fact]) -> tuple[int, range]:
-    """The input of a node whose elements must lie in a range, if any, and the range if known."""
+    """Return the input of a node whose elements must lie in a range, and the range, if known."""
     shape, name = tensor_of(inputs[0] if inputs else None).shape or (), ref.op_type
     axis = ref.node.attributes.get("axis")
     if name in ("Resize", "Upsample"):  # by which dimensions are multiplied
@@ -597,7 +597,7 @@ def _range_of(ref: NodeRef, inputs: Sequence[Fact]) -> tuple[int, range]:
 
 
 def _ranges(model: ir.Model, facts: Facts) -> dict[str, range]:
-    """By input of the graph the numbers that fit where its elements are indices, axes or factors.
+    """Return, by input of the graph, numbers that fit where its elements are indices or factors.
 
     What is calculated from 0 and 1 is small as well.
 

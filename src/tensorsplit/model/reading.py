@@ -159,7 +159,7 @@ class OnnxModel:
     def back(
         self, changed: bool, typed: Collection[ir.Value] | None = None
     ) -> ModelProto | ir.Model:
-        """The model as the kind that came in: onnx-ir for onnx-ir, else as `proto`, or a copy.
+        """Return the model as the kind that came in: onnx-ir, else as `proto`, or a copy.
 
         A message is whole.
         """
@@ -212,12 +212,12 @@ class OnnxModel:
             self.weights.write(made, file)
 
     def external_tensors(self, message: ModelProto) -> list[TensorProto]:
-        """The tensors of this message, or of one made of it, whose data is in other files."""
+        """Return the tensors of this message, or one made of it, whose data is in other files."""
         held = self.weights
         return [each for each in tensors_outside(message) if held is None or each not in held]
 
     def _can_be_written(self) -> bool:
-        """Whether the model that was read can, without changes; onnx-ir raises of many kinds."""
+        """Return whether the model that was read can be written; onnx-ir raises many kinds."""
         try:
             write_message(replace(self).model, self.original)
         except Exception:  # noqa: BLE001 - then it is the model's
@@ -232,7 +232,7 @@ def _contradiction(problem: str, error: Exception) -> SplitError:
 
 
 def _is_own(error: Exception) -> bool:
-    """Whether an error comes from code of this package, and not of onnx-ir, which it calls."""
+    """Return whether an error comes from code of this package, not from onnx-ir, which it calls."""
     names = [
         frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
     ]
@@ -293,7 +293,7 @@ def _read_path(source: str | os.PathLike[str], *, without_weights: bool) -> Onnx
 
 
 def parse_model(octets: bytes, name: str) -> ModelProto:
-    """The message in the bytes of a file; TS501 says what they look like, if that is known."""
+    """Return the message in the bytes of a file; TS501 says what they look like, if known."""
     if not octets:
         raise _unreadable(name, "it is empty", _WHOLE)
     found = likeness(octets)
@@ -371,7 +371,7 @@ def declared_input(value: ValueInfoProto, has_default: bool) -> DeclaredInput:
 
 
 def _dim(dim: Any) -> int | str | None:
-    """Exporters write -1, too, for a dimension that is not fixed."""
+    """Return a declared dimension; exporters write -1, too, for one that is not fixed."""
     if dim.HasField("dim_value"):
         return int(dim.dim_value) if dim.dim_value >= 0 else None
     return dim.dim_param or None

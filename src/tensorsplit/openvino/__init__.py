@@ -14,7 +14,7 @@ __all__ = ["extensions", "split", "variadic_split"]
 
 
 def extensions() -> list[Any]:
-    """Extensions with which OpenVINO's own ONNX import reads the splits that it refuses.
+    """Return extensions with which OpenVINO's own ONNX import reads the splits that it refuses.
 
     Among them uneven ``num_outputs`` on a dynamic axis, ``SplitToSequence`` on a dynamic axis with
     ``SequenceAt`` and ``SequenceLength``, and ``VariadicSplit`` of the domain

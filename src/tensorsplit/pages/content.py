@@ -185,7 +185,7 @@ def _lengths(record: Operator) -> Iterator[LengthSource]:
 
 
 def _examples(record: Operator) -> Iterator[Example]:
-    """Return one example for each way of giving the lengths, and one for giving none."""
+    """Yield one example for each way of giving the lengths, and one for giving none."""
     cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
     if record.absent is not None:
         cases.append((record.absent, "num_outputs"))
@@ -221,7 +221,7 @@ def decisions_for(record: Operator) -> tuple[Decision, ...]:
 
 
 def _decisions(record: Operator) -> Iterator[Note]:
-    """Return the decisions that concern a version; D7 only where a rule has a remainder."""
+    """Yield the decisions that concern a version; D7 only where a rule has a remainder."""
     unused = () if _uses(remainder)(record) else (REMAINDER,)
     for decision in decisions_for(record):
         codes = tuple(kind.code for kind in decision.refusals if kind not in unused)

@@ -166,7 +166,7 @@ def _another(split: Stated) -> Any:
 
 
 def _by_input(name: str, splits: tuple[Stated, ...], rule: str, **rest: Any) -> tuple[Wording, ...]:
-    """Yield the same split with each kind of input; an overridable one is kept, and overridden."""
+    """Return the same split with each kind of input; an overridable one is kept, and overridden."""
     rest = {"operand": "int64", **rest}
     several = tuple(
         s for s in splits if s.dim and (not isinstance(s.said, tuple) or len(s.said) > 1)

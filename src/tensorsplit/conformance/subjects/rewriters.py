@@ -95,7 +95,7 @@ def slim(model: bytes, target_opset: int) -> bytes:
 
 
 def simplify(model: bytes, target_opset: int) -> bytes:
-    """Onnxsim (onnx-simplifier)."""
+    """Simplify by onnxsim (onnx-simplifier)."""
     import onnxsim
 
     del target_opset

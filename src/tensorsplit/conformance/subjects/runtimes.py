@@ -39,7 +39,7 @@ def run_numpy(
 def run_tvm(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
-    """Apache TVM: its ONNX frontend for Relax, compiled by LLVM for the CPU."""
+    """Run a model by Apache TVM: its ONNX frontend for Relax, compiled by LLVM for the CPU."""
     import tvm
     from tvm import relax
     from tvm.relax.frontend.onnx import from_onnx

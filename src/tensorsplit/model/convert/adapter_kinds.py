@@ -20,7 +20,7 @@ What the step's schemas change besides is brought in line, or refused, after it.
 
 
 def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[VersionStep, Adapter]:
-    """Adapters by step, of rows of operators, the newer version, and adapters up and down."""
+    """Return adapters by step, from rows of operators, newer version, adapters up and down."""
     return {
         VersionStep(name, boundary, is_up): adapter
         for names, boundary, up, down in rows

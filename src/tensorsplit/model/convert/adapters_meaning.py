@@ -297,7 +297,7 @@ def _cast_to(node: NodeConversion) -> ir.DataType:
 
 
 def _cast_plain(node: NodeConversion) -> None:
-    """Rounding and saturation concern the narrowest floats only."""
+    """Remove what only concerns the narrowest floats: rounding and saturation."""
     to = _cast_to(node) if node.op_type == "Cast" else node.dtype(1)
     for name in ("saturate", "round_mode"):
         if to is not None and not to.name.startswith("FLOAT8"):

@@ -135,7 +135,7 @@ def _clip_up(node: NodeConversion) -> None:
 
 
 def _clip_down(node: NodeConversion) -> None:
-    """Limits that are known only at run time become a Max and a Min."""
+    """Replace limits that are known only at run time by a Max and a Min."""
     limits = ((1, "min", "Max"), (2, "max", "Min"))
     if any(node.known(index) is None and node.input(index) is not None for index, *_ in limits):
         if node.conversion.target < _FIRST_WITH_BROADCAST_MAX:
@@ -179,7 +179,7 @@ def _pad_down(node: NodeConversion) -> None:
 
 
 def _pad_all_axes(node: NodeConversion) -> None:
-    """Pads of some axes become pads of all of them."""
+    """Replace pads of some axes by pads of all of them."""
     if node.input(3) is None:
         return
     rank = node.needed_rank()
@@ -237,7 +237,7 @@ def _topk_ascending(node: NodeConversion) -> None:
 
 
 def _dropout_down(node: NodeConversion) -> None:
-    """Outside training the result is the data, whatever the ratio."""
+    """Replace Dropout by its data, which it gives outside training whatever the ratio."""
     if node.input(2) is not None and node.needed(2, "training_mode").any():
         raise node.refusal(f"it is in training mode, not expressible at opset {node.opset}")
     node.take("seed")

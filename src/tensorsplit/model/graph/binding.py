@@ -45,7 +45,7 @@ def bind(
     inputs: Listed[Known] | None = None,
     attributes: Attributes | None = None,
 ) -> Intent:
-    """What a split node asks for, as far as it can be told without its data.
+    """Return what a split node asks for, as far as it can be told without its data.
 
     Args:
         node: The node.
@@ -100,7 +100,7 @@ _bind_once = lru_cache(maxsize=256)(resolve.bind)
 
 
 def _declared(value: ir.Value) -> Known:
-    """What is known of an input: its value if constant, else its declared type."""
+    """Return what is known of an input: its value if constant, else its declared type."""
     known = constant(value)
     return declared(value) if known is None else known
 

@@ -99,7 +99,7 @@ class Edits:
             change_inputs(node, inputs)
 
     def stand_in(self, pairs: Sequence[tuple[ir.Value, ir.Value]]) -> None:
-        """As `replace`, and have the new values take over the names and what is declared."""
+        """Do as `replace`, and have the new values take over the names and what is declared."""
         for old, new in pairs:
             new.name, old.name = old.name or new.name, None
             new.type, new.doc_string = old.type or new.type, old.doc_string or new.doc_string
@@ -109,7 +109,7 @@ class Edits:
         self.replace(pairs)
 
     def _listed(self, graph: ir.Graph, value: ir.Value) -> list[int]:
-        """Where a graph lists a value as its output; looked up again if others changed the list."""
+        """Return where a graph lists a value as output; look it up again if the list changed."""
         outputs = graph.outputs
         found = self._positions.get(graph, {}).pop(value, [])
         if not found or any(i >= len(outputs) or outputs[i] is not value for i in found):

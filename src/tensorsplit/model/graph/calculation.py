@@ -114,7 +114,7 @@ class Calculation(Maker[ir.Value]):
         return output
 
     def constant_list(self, values: Iterable[int]) -> ir.Value:
-        """Integers as int64 of rank 1.
+        """Return integers as int64 of rank 1.
 
         None at all is a slice of nothing: OpenVINO's import takes an empty constant for a scalar.
         """
@@ -176,7 +176,7 @@ class Calculation(Maker[ir.Value]):
         return value(self.op("Reshape", [self.int64(held, dtype), self.make(1)]))
 
     def int64(self, held: ir.Value, dtype: ir.DataType | None) -> ir.Value:
-        """Integers of any type as int64."""
+        """Return integers of any type as int64."""
         if dtype == ir.DataType.INT64:
             return held
         return self.op("Cast", [held], {"to": int(ir.DataType.INT64)})
@@ -224,7 +224,7 @@ class Calculation(Maker[ir.Value]):
         by_index: bool = False,
         are_checked: bool = False,
     ) -> list[ir.Value]:
-        """As `parts`, one Slice for each; every one stops the model if the lengths do not fit.
+        """Do as `parts`, with a Slice for each, which stops the model if the lengths do not fit.
 
         `are_checked` says whether the nodes that calculate the lengths do so already.
 
@@ -272,11 +272,11 @@ class Calculation(Maker[ir.Value]):
         return self.op("Range", [self.scalar(number) for number in (start, end, step)])
 
     def take(self, data: ir.Value, index: Number, axis: int) -> ir.Value:
-        """What stands at a position, without the axis."""
+        """Return what stands at a position, without the axis."""
         return self.op("Gather", [data, self.scalar(index)], {"axis": axis})
 
     def concat(self, values: Sequence[ir.Value], axis: int) -> ir.Value:
-        """Tensors one behind the other; a single one is given back as it is."""
+        """Return tensors one after the other; a single one is given back as it is."""
         return values[0] if len(values) == 1 else self.op("Concat", values, {"axis": axis})
 
     def moved(self, data: ir.Value, rank: int, start: int, end: int) -> ir.Value:
@@ -362,7 +362,7 @@ class Calculation(Maker[ir.Value]):
 
 
 def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> SplitError:
-    """What is said of parts that are Slice nodes where these take no bounds as inputs.
+    """Return what is said of parts that are Slice nodes without bounds as inputs.
 
     The lengths are given, or follow from the dimension, which is not known either.
     """

@@ -90,7 +90,7 @@ def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Att
 
 
 def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
-    """What tells the calls of a function with different attributes apart."""
+    """Return what tells the calls of a function with different attributes apart."""
     return tuple(
         (name, b"" if is_open(held) else ir.serde.serialize_attribute(held).SerializeToString())
         for name, held in sorted(passed.items(), key=itemgetter(0))
@@ -194,7 +194,7 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
 def _wanted(
     model: ir.Model, functions: Mapping[Key, ir.Function], needs: Callable[[NodeRef], bool]
 ) -> set[Key]:
-    """The functions of which a node has to know its attributes, or passes them on to such a one."""
+    """Return the functions whose nodes have to know attributes, or pass them on to such a one."""
     wanted: set[Key] = set()
     callers: dict[Key, set[Key]] = {}
     for ref in walk(model):

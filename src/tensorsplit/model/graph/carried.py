@@ -113,7 +113,7 @@ def _all_nodes(*graphs: GraphProto) -> Iterator[NodeProto]:
 
 
 def _used_names(training: TrainingInfoProto) -> Iterator[str]:
-    """The names of values in training, but for those that it gives new values: no constants."""
+    """Return the names of values in training that it gives no new values: no constants."""
     bound = {entry.key for entry in _bindings(training)}
     graphs = (training.initialization, training.algorithm)
     values = (entry.value for entry in _bindings(training))
@@ -176,7 +176,7 @@ def _may_lose(node: NodeProto) -> bool:
 
 
 def _mark(node: NodeProto) -> tuple[str, ...]:
-    """What a node that was not replaced still has; the outputs of a graph's nodes differ."""
+    """Return what a node that was not replaced still has; outputs of a graph's nodes differ."""
     return node.op_type, node.name, *filter(None, node.output)
 
 

@@ -85,24 +85,24 @@ ABSENT = Other(is_absent=True)
 
 
 def tensor_of(fact: Fact | None) -> Tensor:
-    """What is known of a tensor; nothing of a value of another kind."""
+    """Return what is known of a tensor; nothing of a value of another kind."""
     return fact if isinstance(fact, Tensor) else Tensor()
 
 
 def without_elements(fact: Fact) -> Fact:
-    """What is known of a value but for its elements."""
+    """Return what is known of a value but for its elements."""
     if isinstance(fact, Tensor) and fact.values is not None:
         return replace(fact, values=None)
     return fact
 
 
 def declared(value: ir.Value) -> Fact:
-    """What the model says of a value."""
+    """Return what the model says of a value."""
     return fact_of(value.type, value.shape)
 
 
 def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
-    """What a type and a shape say; exporters write -1, too, for a dimension that is not fixed."""
+    """Return what a type and a shape say; exporters write -1, too, for an open dimension."""
     dims = None
     if kind is None and shape is None:
         return UNKNOWN
@@ -138,7 +138,7 @@ def of_parts(
 
 
 def join(left: Fact, right: Fact) -> Fact:
-    """What holds of a value that is either of two."""
+    """Return what holds of a value that is either of two."""
     if left == right:
         return left
     if isinstance(left, Tensor) and isinstance(right, Tensor):
@@ -158,14 +158,14 @@ def join(left: Fact, right: Fact) -> Fact:
 
 
 def kind_only(fact: Fact) -> Fact:
-    """What is known of a value without its shape and its elements."""
+    """Return what is known of a value without its shape and its elements."""
     if isinstance(fact, Tensor):
         return Tensor(fact.element_type)
     return Sequence(fact.element_type) if isinstance(fact, Sequence) else replace(fact, shape=None)
 
 
 def merge_declared(found: Fact, declared: Fact) -> Fact:
-    """What was found, and where no number was found what the model declares."""
+    """Return what was found, and where no number was found what the model declares."""
     if declared is UNKNOWN:
         return found
     if isinstance(found, Tensor) and isinstance(declared, Tensor):
@@ -189,7 +189,7 @@ def _fill(found: Shape | None, declared: Shape | None) -> Shape | None:
 
 
 def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
-    """What holds of a shape that is either of two: dimensions that differ are not known."""
+    """Return what holds of a shape that is either of two: unequal dimensions are not known."""
     if left is None or right is None or len(left) != len(right):
         return None
     return tuple(_same(a, b) for a, b in zip(left, right, strict=True))

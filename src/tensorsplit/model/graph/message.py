@@ -95,7 +95,7 @@ class NodeList:
 
 
 def node_lists(model: ModelProto) -> Iterator[NodeList]:
-    """The main graph and functions, each before the bodies in it: the order of `nodes.scopes`.
+    """Yield the main graph and functions, each before the bodies in it, as `nodes.scopes` does.
 
     Of opset imports that contradict each other the first holds. Bodies nested too deep are refused
     (TS502).
@@ -149,7 +149,7 @@ def graphs(model: ModelProto) -> Iterator[GraphProto]:
 
 
 def tensors_outside(model: ModelProto) -> Iterator[TensorProto]:
-    """Every tensor with external data, wherever it stands; it may be replaced in the model."""
+    """Yield every tensor with external data, wherever it stands; it may be replaced."""
     for listed in node_lists(model):
         yield from _outside(listed)
 
@@ -173,7 +173,7 @@ def _held(attribute: AttributeProto) -> Iterator[TensorProto | SparseTensorProto
 
 
 def message_opsets(model: ModelProto) -> dict[str, int]:
-    """As `nodes.model_opsets`; of imports that contradict each other the first holds."""
+    """Do as `nodes.model_opsets`; of imports that contradict each other the first holds."""
     if not model.opset_import and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         return {"": 1}
     return _opsets(model.opset_import)
@@ -234,7 +234,7 @@ def _names(graph: GraphProto | FunctionProto) -> set[str]:
 
 
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
-    """What to change in a graph of a copy, of which onnx-ir would drop or refuse something.
+    """Yield what to change in a graph of a copy, of which onnx-ir would drop or refuse a part.
 
     Sparse constants become placeholders.
     """
@@ -285,7 +285,7 @@ def _fill_sparse(
 
 
 def sparse_value(node: NodeProto) -> SparseTensorProto | None:
-    """What a Constant node holds, if it is sparse."""
+    """Return what a Constant node holds, if it is sparse."""
     if node.op_type != "Constant" or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
@@ -299,7 +299,7 @@ def _placeholder(sparse: SparseTensorProto) -> TensorProto:
 
 
 def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
-    """The outputs of a body that are values of the graphs around it, which onnx-ir can't hold."""
+    """Return the outputs of a body that are values of graphs around it; onnx-ir can't hold them."""
     if listed.outer is None or isinstance(listed.graph, FunctionProto):
         return []
     own = _names(listed.graph)
@@ -311,7 +311,7 @@ def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
 
 
 def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]) -> ModelProto:
-    """A copy of a message with the types that some values of the model read from it have now."""
+    """Return a copy of a message with the types that values of the model read from it have now."""
     made = copied(original)
     described: dict[Scope | None, tuple[GraphProto, Mapping[str, list[ValueInfoProto]]]] = {}
     for listed, scope in zip(node_lists(made), scopes(model), strict=True):
@@ -333,7 +333,7 @@ def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]
 
 
 def _type_key(value: ir.Value) -> tuple[int, tuple[int | ir.SymbolicDim, ...]] | None:
-    """What values of the same type have in common; None for one that is out of the ordinary."""
+    """Return what values of the same type have in common; None for an unusual one."""
     kind, shape = value.type, value.shape
     if type(kind) is not ir.TensorType or kind.denotation or shape is None:
         return None

@@ -129,7 +129,7 @@ def change_inputs(
 
 
 def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRef]:
-    """Every node of a model: the main graph's in order, each before its bodies, then functions'.
+    """Yield every node: the main graph's in order, each before its bodies, then functions'.
 
     Nodes may be replaced while this runs, but not those that come later. What the pass does is told
     to progress hooks.
@@ -156,7 +156,7 @@ def used_nodes(refs: Iterable[NodeRef]) -> set[ir.Node]:
 
 
 def walk_function(function: ir.Function) -> Iterator[NodeRef]:
-    """As `walk`, the nodes of one function."""
+    """Do as `walk`, for the nodes of one function."""
     opsets = domain_opsets(function.opset_imports)
     yield from _walk(function, function_label(function), opsets, function)
 
@@ -226,7 +226,7 @@ def malformed(
 
 
 def own_fault(problem: str, error: Exception) -> SplitError:
-    """The refusal of what this package fails at, and which is not a fault of the model (TS512)."""
+    """Return the refusal of what this package fails at: not a fault of the model (TS512)."""
     reason = f"{type(error).__name__}: {show(str(error))}"
     return SplitError(NO_ADAPTER, f"{problem} ({reason})", "please report it, with the model")
 
@@ -248,7 +248,7 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
 
 
 def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
-    """The path of each node of a graph or function; nodes of one name are told apart by index."""
+    """Return the path of each node of a graph or function; equal names are told apart by index."""
     paths = [node_path(parent, node, index) for index, node in enumerate(nodes)]
     if len(set(paths)) == len(paths):
         return paths
@@ -257,7 +257,7 @@ def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
 
 
 def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
-    """What messages call a node: its parent's path with its name, or its operator and index.
+    """Return what messages call a node: its parent's path with its name, or operator and index.
 
     The layer of an OpenVINO IR has a path of its own.
     """
@@ -271,13 +271,13 @@ def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
 
 
 def function_label(function: ir.Function | FunctionProto) -> str:
-    """Such as ``function custom::F``, or ``function custom::F:overload``."""
+    """Return a label such as ``function custom::F``, or ``function custom::F:overload``."""
     overload = f":{short_name(function.overload)}" if function.overload else ""
     return f"function {short_name(function.domain)}::{short_name(function.name)}{overload}"
 
 
 def domain_name(domain: str) -> str:
-    """The domain; ONNX's own is ``""``, which imports and functions may also call ``ai.onnx``.
+    """Return the domain; ONNX's own is ``""``, which models may also call ``ai.onnx``.
 
     onnx-ir does the same for nodes.
     """
@@ -285,12 +285,12 @@ def domain_name(domain: str) -> str:
 
 
 def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
-    """The opset of each domain; ONNX's own is ``""``, also where it is imported as ``ai.onnx``."""
+    """Return the opset of each domain; ONNX's own is ``""``, imported as ``ai.onnx`` or not."""
     return {domain_name(domain): version for domain, version in imports.items()}
 
 
 def model_opsets(model: ir.Model) -> dict[str, int]:
-    """The opset of each domain in the main graph; models before IR version 3 are at opset 1."""
+    """Return the opset of each domain in the main graph; 1 for models before IR version 3."""
     if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
         return {"": 1}
     return domain_opsets(model.opset_imports)
@@ -312,7 +312,7 @@ def is_vendor_split(node: ir.Node) -> bool:
 
 
 def record_of(node: ir.Node, opset: int) -> Operator:
-    """The operator version of a split node at an opset of ONNX's own domain (TS101 for none)."""
+    """Return the operator version of a split node at an opset of ONNX's own (TS101 for none)."""
     if is_vendor_split(node):
         version = node.metadata_props.get(LAYER_VERSION, VENDOR_SPLIT.since_version)
         return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{version}"]
@@ -372,7 +372,7 @@ _HELD = {
 
 
 def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
-    """What a Constant node with these attributes holds; None if that is not exactly one value."""
+    """Return what a Constant node with these attributes holds; None if that is not one value."""
     if len(attributes) != 1:
         return None
     ((name, attribute),) = attributes.items()

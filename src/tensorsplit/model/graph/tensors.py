@@ -34,13 +34,13 @@ def element_type_of(data_type: int) -> ir.DataType | None:
 
 
 def element_name(data_type: int) -> str | None:
-    """As `element_type_of`, in the package's words."""
+    """Do as `element_type_of`, in the package's words."""
     found = element_type_of(data_type)
     return None if found is None else found.name.lower()
 
 
 def read_tensor(tensor: ir.TensorProtocol, name: str = "") -> Array:
-    """The elements of a tensor of a model; messages call it by the name given, or by its own.
+    """Return the elements of a tensor of a model; messages use the name given, or its own.
 
     External data is looked for in the folder that the tensor names.
 
@@ -59,13 +59,13 @@ def read_tensor(tensor: ir.TensorProtocol, name: str = "") -> Array:
 
 
 def folder_of(tensor: ir.TensorProtocol) -> Path | None:
-    """Where the external data of a tensor is looked for; None if there is no such place."""
+    """Return the folder of the external data of a tensor; None if there is no such place."""
     folder = os.fspath(tensor.base_dir) if isinstance(tensor, ir.ExternalTensor) else ""
     return Path(folder) if folder else None
 
 
 def array_of(tensor: TensorProto, folder: Path | None, name: str = "") -> Array:
-    """As `read_tensor`, of a tensor in a message."""
+    """Do as `read_tensor`, for a tensor in a message."""
     name = name or tensor.name
     shape = _checked_shape(name, tensor)
     if tensor.HasField("segment"):
@@ -134,7 +134,7 @@ class SparseTensor(ir.LazyTensor):
 
 
 def inlined(tensor: TensorProto, folder: Path | None) -> TensorProto:
-    """A copy of a tensor with external data that holds the data itself; see `read_tensor`."""
+    """Return a copy of a tensor with external data that holds the data; see `read_tensor`."""
     shape = _checked_shape(tensor.name, tensor)
     data = _read_external(tensor.name, tensor, folder, shape)
     return TensorProto(name=tensor.name, dims=shape, data_type=tensor.data_type, raw_data=data)
@@ -247,7 +247,7 @@ def _read_external(
 def _find_external(
     name: str, tensor: TensorProto, folder: Path | None, shape: tuple[int, ...]
 ) -> tuple[Path, int, int]:
-    """The file of a tensor's external data, where in it the data begins, and how long it is."""
+    """Return the file of a tensor's external data, where the data begins, and how long it is."""
     size = _byte_count(name, tensor, shape)
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")

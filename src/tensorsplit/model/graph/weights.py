@@ -95,7 +95,7 @@ class FileWeights:
         return [rest.SerializeToString(), *_field(_RAW_DATA, [found])]
 
     def _range(self, tensor: TensorProto) -> range | None:
-        """Where in the file the data of a tensor is; None if it is not one of these weights."""
+        """Return where in the file a tensor's data is; None if it is not one of these weights."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
         place = entries.get("offset", ""), entries.get("length", "")
         if entries.get("location") != self.path.name or place not in self.places:
@@ -172,7 +172,7 @@ class _Parser:
         return _header(_INITIALIZER, tensor.ByteSize()) + bytes(tensor.SerializeToString())
 
     def _fields(self, end: int, number: int, replace: Callable[[int], bytes]) -> bytes:
-        """What is up to a position; each large field of a number is replaced."""
+        """Return what is up to a position; each large field of a number is replaced."""
         made, file = bytearray(), self._file
         while (start := file.tell()) < end:
             key = self._varint()
@@ -210,7 +210,7 @@ def _field(number: int, parts: list[bytes | range]) -> list[bytes | range]:
 
 
 def _header(number: int, length: int) -> bytes:
-    """What is before the content of a field."""
+    """Return what is before the content of a field."""
     made = bytearray([number << 3 | _BYTES])
     while length > 0x7F:
         made.append(length & 0x7F | 0x80)

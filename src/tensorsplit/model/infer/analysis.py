@@ -113,18 +113,18 @@ class Facts:
         return value in self._known
 
     def of(self, value: ir.Value | None) -> Fact:
-        """What is known of a value; of one that was not met, what the model declares."""
+        """Return what is known of a value; of one that was not met, what the model declares."""
         if value is None:
             return UNKNOWN
         known = self._known.get(value)
         return declared(value) if known is None else known
 
     def tensor(self, value: ir.Value | None) -> Tensor:
-        """What is known of a tensor; nothing of a value of another kind."""
+        """Return what is known of a tensor; nothing of a value of another kind."""
         return tensor_of(self.of(value))
 
     def split(self, ref: NodeRef) -> KnownSplit:
-        """What is known of a split node; of one in a function, in all calls together."""
+        """Return what is known of a split node; of one in a function, in all calls together."""
         found = self._splits.get(ref.node)
         if found is None:
             found = split_of(ref.node, ref.opset, [self.of(value) for value in ref.node.inputs])
@@ -365,7 +365,7 @@ class Analysis:
     def known_split(
         self, node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
     ) -> KnownSplit:
-        """What is known of a split node; models repeat theirs, and right ones are kept."""
+        """Return what is known of a split node; models repeat theirs, and right ones are kept."""
         alike = alike_of(node, opset, inputs, attributes)
         found = self._alike.get(alike)
         if found is None:
@@ -435,7 +435,7 @@ class Analysis:
 
 
 def _only_typed(split: KnownSplit, node: ir.Node, inputs: list[Fact]) -> list[Fact]:
-    """The outputs of a split that is refused, which may stand in a branch that never runs."""
+    """Return the outputs of a refused split, which may stand in a branch that never runs."""
     data = inputs[0] if inputs else UNKNOWN
     if not isinstance(data, Tensor) or split.operator is None or split.operator.is_sequence:
         return []
@@ -447,7 +447,7 @@ def _of_initializer(value: ir.Value, opset: int) -> Fact:
 
 
 def fact_of_fed(value: ir.Value, fed: Any, opset: int | None) -> Fact:
-    """What is known of a value that is fed; of one that may be absent only what is declared.
+    """Return what is known of a fed value; of one that may be absent only what is declared.
 
     Its elements are left out where the opset is None.
     """

@@ -84,7 +84,7 @@ def _rounds(
     context: Context,
     both: Callable[[Fact, Fact], Fact] = join,
 ) -> tuple[list[Fact], list[Fact]]:
-    """What is known of what a loop carries in any round, and of what each round gives besides.
+    """Return what is known of what a loop carries in any round, and of what each round gives.
 
     What is carried has the same elements in the first round only.
 
@@ -186,13 +186,13 @@ def _axes(node: ir.Node, name: str, count: int) -> Listed[int]:
 
 
 def _without_axes(facts: list[Fact], axes: Listed[int]) -> tuple[list[Fact], Dim]:
-    """One slice of each of what a Scan runs along, and how many there are."""
+    """Return one slice of each of what a Scan runs along, and how many there are."""
     pairs = [_without_axis(fact, axis) for fact, axis in zip(facts, axes, strict=True)]
     return [fact for fact, _ in pairs], next((dim for _, dim in pairs if dim is not None), None)
 
 
 def _without_axis(fact: Fact, axis: int) -> tuple[Fact, Dim]:
-    """One slice of what a Scan runs along, and how many there are."""
+    """Return one slice of what a Scan runs along, and how many there are."""
     if not isinstance(fact, Tensor):
         return UNKNOWN, None
     if not fact.shape or not -len(fact.shape) <= axis < len(fact.shape):
@@ -203,7 +203,7 @@ def _without_axis(fact: Fact, axis: int) -> tuple[Fact, Dim]:
 
 
 def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
-    """What the outputs of all rounds are together."""
+    """Return what the outputs of all rounds are together."""
     if not isinstance(fact, Tensor):
         return UNKNOWN
     if fact.shape is None:

@@ -147,7 +147,7 @@ class _ProgramReader:
         return self._places[value]
 
     def _read_by(self, value: ir.Value) -> tuple[ir.Value | None, ...]:
-        """What the node of a value reads; nothing where the value is not calculated here."""
+        """Return what the node of a value reads; nothing where the value is not calculated here."""
         node = value.producer()
         if value in self._places or node is None or not self._is_calculated(value, node):
             return ()
@@ -185,7 +185,7 @@ class _ProgramReader:
         return len(self.steps) - 1
 
     def _shape_of(self, value: ir.Value, node: ir.Node) -> Operation:
-        """The shape of a tensor; a dimension that is sure to be the one that is split is that."""
+        """Return the shape of a tensor; a dimension sure to be the one split is that one."""
         of = node.inputs[0]
         shape = self._shape if of is self._data else self._facts.tensor(of).shape
         if shape is None or any(held.is_ref() for held in node.attributes.values()):
@@ -235,7 +235,7 @@ def _plain(held: ir.Attr) -> Any:
 def program_of(
     values: tuple[ir.Value, ...], data: ir.Value, axis: int, facts: Facts
 ) -> Program | None:
-    """The nodes that lead to values for a split of data; None where they can't be calculated."""
+    """Return the nodes that lead to values for a split; None if they can't be calculated."""
     try:
         reader = _ProgramReader(data, axis, facts)
         results = tuple(map(reader.read, values))
@@ -362,7 +362,7 @@ def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None
 
 
 def _between(bounds: list[list[int]]) -> list[int]:
-    """The lengths of parts with these starts and ends; none where they do not follow each other."""
+    """Return the lengths of parts with these starts and ends; none unless one follows the other."""
     numbers = list(chain.from_iterable(bounds))
     starts, ends = numbers[::2], numbers[1::2]
     if len(numbers) != len(bounds) or starts != [0, *ends[:-1]]:
@@ -400,7 +400,7 @@ _ROUNDS = 6
 
 
 def _samples(program: Program, count: int) -> Iterator[list[Any]]:
-    """Values of the variables: dimensions, and lists that fit them and that do not."""
+    """Yield values of the variables: dimensions, and lists that fit them and that do not."""
     constants = _constants(program)
     dims = [program.dim] if program.dim is not None else _dimensions(constants, count)
     if len(program.variables) == 1:
@@ -431,7 +431,7 @@ def _constants(program: Program) -> list[int]:
 
 
 def _dimensions(constants: list[int], count: int) -> list[int]:
-    """Dimensions: small ones, those around the constants, and some large ones."""
+    """Return dimensions: small ones, those around the constants, and some large ones."""
     found = dict.fromkeys(range(2 * min(count, _MANY_PARTS) + 3))
     for number in chain(constants, (count, 2 * count, 5 * count)):
         found |= dict.fromkeys((number - 1, number, number + 1))
@@ -441,7 +441,7 @@ def _dimensions(constants: list[int], count: int) -> list[int]:
 
 
 def _of_variable(kind: Any, dim: int, count: int, constants: list[int]) -> Iterator[Any]:
-    """Values for a variable beside a dimension."""
+    """Yield values for a variable beside a dimension."""
     numbers = [0, 1, 2, 3, 7, dim, dim - 1, dim + 1, dim // 2, *constants[:8], *_LARGE[-3:]]
     if kind == "dimension":
         yield from (number for number in numbers if number >= 0)
@@ -454,7 +454,7 @@ def _of_variable(kind: Any, dim: int, count: int, constants: list[int]) -> Itera
 
 
 def _lists(dim: int, count: int) -> Iterator[list[int]]:
-    """Lists of lengths: of some that fit a dimension, with a wrong sum, below 0 and too large."""
+    """Yield lists of lengths: some that fit a dimension, with a wrong sum, below 0, too large."""
     if count == 0:
         yield []
         return
@@ -532,7 +532,7 @@ def _sliced(inputs: Inputs, attributes: Attributes) -> Array:
 
 
 def _reshaped(inputs: Inputs, attributes: Attributes) -> Array:
-    """Only of no element to some every engine refuses."""
+    """Return the value of a Reshape, which every engine refuses from no element to some."""
     data, shape = inputs
     wanted = tuple(shape.tolist())
     if attributes.get("allowzero") or 0 in wanted:
@@ -544,7 +544,7 @@ def _reshaped(inputs: Inputs, attributes: Attributes) -> Array:
 
 
 def _chosen(inputs: Inputs, _: Attributes) -> Array:
-    """Of no element and several every engine refuses; so does a guard that lost its Reshape."""
+    """Return the value of a choice, which every engine refuses of no element and several."""
     largest = max(inputs, key=np.size)
     if largest.size > 1 and any(not each.size for each in inputs):
         raise _StopsError(largest)

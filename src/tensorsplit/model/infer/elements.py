@@ -56,7 +56,7 @@ class Node:
     opset: int
 
     def tensor(self, index: int) -> Tensor:
-        """What is known of an input; nothing of one that is absent, or of another kind."""
+        """Return what is known of an input; nothing of one that is absent, or of another kind."""
         return tensor_of(self.inputs[index] if index < len(self.inputs) else None)
 
     def shape(self, index: int) -> Elements:
@@ -74,7 +74,7 @@ class Node:
     def operand(
         self, name: str, index: int, since: int, default: Elements | None = None
     ) -> Elements:
-        """The elements of an input that is an attribute before an opset; or if it is absent."""
+        """Return the elements of an input that is an attribute before an opset, or a default."""
         if self.opset < since:
             given = self.attribute(name, default)
             return tuple(_known(given))
@@ -107,7 +107,7 @@ def one_of(elements: Elements) -> Dim:
 
 
 def elements_of(fact: Tensor) -> Elements | None:
-    """The elements of a small tensor of rank 0 or 1, each None where nothing is known of it."""
+    """Return the elements of a small tensor of rank 0 or 1, each None where it is not known."""
     if fact.values is not None or fact.shape is None or len(fact.shape) > 1:
         return fact.values
     count = fact.shape[0] if fact.shape else 1
@@ -125,7 +125,7 @@ def constant_array(fact: Fact | None) -> np.ndarray[Any, Any] | None:
 
 
 def computed(node: Node, output: Tensor) -> Elements | None:
-    """The elements of the first output of a node of ONNX's own; None where none of them is known.
+    """Return the elements of the first output of a node of ONNX's own; None if none is known.
 
     Args:
         node: The node.
@@ -220,7 +220,7 @@ _NUMBERS = (int, Fraction)
 def _of_two(
     of_numbers: Callable[[Any, Any], Any], of_dimensions: Callable[[Dim, Dim], Dim]
 ) -> Callable[[Dim, Dim], Dim]:
-    """A rule of two dimensions where either may be a fraction, which only goes with numbers."""
+    """Return a rule of two dimensions where either may be a fraction, which needs numbers."""
 
     def rule(left: Dim, right: Dim) -> Dim:
         if not isinstance(left, Fraction) and not isinstance(right, Fraction):
@@ -245,7 +245,7 @@ def _product(left: Dim, right: Dim) -> Dim:
 
 
 def _quotient(left: Dim, right: Dim) -> Dim:
-    """Division without rounding, by a number."""
+    """Divide without rounding, by a number."""
     if isinstance(right, Fraction):
         return _quotient(_product(left, right.denominator), right.numerator)
     if left is None or right == 0 or not isinstance(right, int):
@@ -256,7 +256,7 @@ def _quotient(left: Dim, right: Dim) -> Dim:
 
 
 def _divide(node: Node, output: Tensor) -> list[Dim]:
-    """Division of integers truncates in ONNX."""
+    """Divide integers as ONNX does, which truncates."""
     is_whole = output.element_type not in _FLOATS
     rule = (lambda left, right: _whole(_quotient(left, right))) if is_whole else _quotient
     return _elementwise(rule, node, output)
@@ -297,7 +297,7 @@ def _ceiling(entry: Dim) -> Dim:
 
 
 def _sign(left: Dim, right: Dim) -> int | None:
-    """-1, 0 or 1 as the left one is always less, equal or greater; None where that depends."""
+    """Return -1, 0 or 1 as the left one is always less, equal or greater; None if that depends."""
     difference = _difference(left, right)
     if isinstance(difference, _NUMBERS):
         return int(difference > 0) - int(difference < 0)
@@ -343,7 +343,7 @@ def _absolute(entry: Dim) -> Dim:
 def _reduce(
     rule: Callable[[Dim, Dim], Dim], start: Elements, node: Node, output: Tensor
 ) -> Elements:
-    """One element of all; an output of one element has all axes reduced."""
+    """Reduce all elements to one; an output of one element has all axes reduced."""
     entries = (*start, *map(_exact, node.elements(0)))
     axes = node.attribute("axes") or elements_of(node.tensor(1))
     is_whole = axes or not node.attribute("noop_with_empty_axes", 0)

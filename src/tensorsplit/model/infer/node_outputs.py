@@ -50,7 +50,7 @@ def infer_outputs(
     opsets: Mapping[str, int],
     attributes: Attributes | None = None,
 ) -> list[Fact]:
-    """A fact for each output of a node other than a split; nothing is known where onnx refuses.
+    """Return a fact for each output of a node that is not a split; unknown where onnx refuses.
 
     Bodies that the node may have are left out.
 
@@ -71,7 +71,7 @@ def infer_outputs(
 
 
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
-    """Why onnx's inference refuses a node on what is known of its inputs; empty if it does not.
+    """Return why onnx's inference refuses a node on what is known of its inputs; else nothing.
 
     Two plain mistakes that it lets pass are refused as well.
     """
@@ -129,7 +129,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | None:
-    """What onnx is asked of a node; None where it can't be asked."""
+    """Return what onnx is asked of a node; None where it can't be asked."""
     attributes = []
     for entry in held.values():
         if is_open(entry):
@@ -171,7 +171,7 @@ _PLAIN_TYPES = frozenset(
 
 @lru_cache(maxsize=4096)
 def _inferred(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> tuple[Fact, ...]:
-    """What follows of the outputs of a node; models repeat theirs."""
+    """Return what follows of the outputs of a node; models repeat theirs."""
     proto, inputs, imported = asked.message(), asked.inputs, dict(opsets)
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
     with suppress(Exception):  # onnx's inference and its reference raise of many kinds
@@ -241,7 +241,7 @@ def _ask(
 
 
 def _is_short(shape: Shape | None) -> bool:
-    """Whether onnx may follow the elements of a tensor: it lists them, however many they are."""
+    """Return whether onnx may follow the elements of a tensor, all of which it lists."""
     longest = max(filter(is_known, shape or ()), default=0)
     return shape is None or len(shape) > 1 or longest <= LARGEST_CONSTANT
 
@@ -328,7 +328,7 @@ def _tensor_proto(kind: ir.DataType, shape: Shape | None) -> onnx.TypeProto:
 
 
 def _names(inputs: tuple[Fact | None, ...]) -> dict[str, Dim]:
-    """The dimensions and elements that are not numbers, by the names that onnx gets for them."""
+    """Return the dimensions and elements that are not numbers, by the names that onnx gets."""
     found: dict[str, Dim] = {}
     for fact in inputs:
         dims: Shape | None = None
@@ -341,7 +341,7 @@ def _names(inputs: tuple[Fact | None, ...]) -> dict[str, Dim]:
 
 
 def _fact(proto: onnx.TypeProto | None, names: Mapping[str, Dim]) -> Fact:
-    """What onnx says of an output; the names that it invents say nothing."""
+    """Return what onnx says of an output; the names that it invents say nothing."""
     if proto is None:
         return UNKNOWN
     kind = ir.serde.deserialize_type_proto_for_type(proto)
@@ -358,7 +358,7 @@ def _renamed(shape: Shape | None, names: Mapping[str, Dim]) -> Shape | None:
 
 
 def _followed(node: Node, output: Fact) -> Fact:
-    """An output with the dimensions that onnx leaves open, or infers wrong, where they follow."""
+    """Return an output with dimensions that onnx leaves open, or infers wrong, if they follow."""
     if not isinstance(output, Tensor):
         return output
     if node.proto.op_type in ALONE:
@@ -393,7 +393,7 @@ def _may_be_operand(name: str, shape: tuple[int, ...], opset: int) -> bool:
 
 
 def of_constant(tensor: ir.TensorProtocol, opset: int) -> Tensor:
-    """What is known of a constant; its elements only if it may be an operand of something."""
+    """Return what is known of a constant; its elements only if it may be an operand."""
     shape, values = tuple(tensor.shape.numpy()), None
     if _may_be_operand(tensor.dtype.name.lower(), shape, opset):
         with suppress(SplitError):  # checks refuse one that can't be read

@@ -86,7 +86,7 @@ class _Import(Analysis):
         return [_open_on(fact, axis) for fact in found]
 
     def _seen(self, node: ir.Node, fact: Fact) -> Fact:
-        """What the engine knows of an output of a node for which this is known."""
+        """Return what the engine knows of an output of a node for which this is known."""
         if node.domain != "":
             return fact
         inputs = [self.facts.of(value) for value in node.inputs]
@@ -106,7 +106,7 @@ class _Import(Analysis):
 
 
 def _in_numbers(fact: Fact) -> Fact:
-    """What a declaration says without names."""
+    """Return what a declaration says without names."""
     if isinstance(fact, Sequence):
         return replace(fact, part=_numbers(fact.part))
     return replace(fact, shape=_numbers(fact.shape))
@@ -117,7 +117,7 @@ def _numbers(shape: Shape | None) -> Shape | None:
 
 
 def _open_on(fact: Fact, axis: int) -> Fact:
-    """What is known of a tensor, or of those of a sequence, but for their length on an axis."""
+    """Return what is known of a tensor, or those of a sequence, but for the length on an axis."""
 
     def opened(shape: Shape | None) -> Shape | None:
         if not shape or not -len(shape) <= axis < len(shape):

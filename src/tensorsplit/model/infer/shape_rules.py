@@ -59,7 +59,7 @@ def _concat(node: Node) -> Shape:
 
 
 def _told(left: Dim, right: Dim) -> Dim:
-    """What two say of the same dimension."""
+    """Return what two say of the same dimension."""
     return right if left is None or is_known(right) else left
 
 
@@ -240,7 +240,7 @@ def _resize(node: Node) -> Shape:
 
 
 def _scaled(dim: Dim, scale: Dim) -> Dim:
-    """A dimension times a float, rounded down; only where no rounding of floats has a say."""
+    """Return a dimension times a float, rounded down, only where no rounding of floats matters."""
     if not isinstance(scale, (int, float)) or scale <= 0:
         return None
     dividend, divisor = float(scale).as_integer_ratio()
@@ -272,7 +272,7 @@ def _window(node: Node, weights_at: int | None) -> Shape:
 
 
 def _has_last(node: Node, spare: Dim, window: _Window) -> bool | None:
-    """Whether one more window reaches beyond the end, if it starts before; None if not known.
+    """Return whether one more window reaches beyond the end, if it starts before; None if unknown.
 
     One that starts beyond the data is left out since opset 22, and by onnxruntime before.
     """
@@ -286,7 +286,7 @@ def _has_last(node: Node, spare: Dim, window: _Window) -> bool | None:
 
 
 def _transposed(node: Node) -> Shape:
-    """The shape after a transposed convolution; not known where padding has to be negative."""
+    """Return the shape after a transposed convolution; unknown where padding would be negative."""
     data, weights, padding = node.shape(0), node.shape(1), node.attribute("auto_pad", "NOTSET")
     sides, windows = data[2:], _windows(node, weights[2:])
     extra = node.attribute("output_padding") or (0,) * len(sides)
@@ -305,7 +305,7 @@ def _transposed(node: Node) -> Shape:
 
 
 def _windows(node: Node, sides: Shape) -> Iterator[_Window]:
-    """The window on each axis: its reach, its stride, and the padding before and after the data.
+    """Return the window on each axis: its reach, its stride, the padding before and after.
 
     The kernel has the sides that the weights have, if the node does not give them.
     """
@@ -332,7 +332,7 @@ def _top_k(node: Node) -> Shape:
 
 
 def _fourier(node: Node) -> Shape:
-    """The shape after DFT; half the frequencies of a real signal are enough, and give it again."""
+    """Return the shape after DFT; half the frequencies of a real signal are enough."""
     made = list(node.shape(0))
     is_half, is_inverse = node.attribute("onesided", 0), node.attribute("inverse", 0)
     if is_half or node.has(1):

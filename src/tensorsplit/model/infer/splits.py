@@ -83,7 +83,7 @@ class KnownSplit:
 def alike_of(
     node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
 ) -> Hashable | None:
-    """What a split node has in common with those of which the same is known, if it is right.
+    """Return what a split node has in common with those of which the same is known, if right.
 
     None where attributes are not known. The arguments are those of `split_of`.
     """
@@ -94,7 +94,7 @@ def alike_of(
 def split_of(
     node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes | None = None
 ) -> KnownSplit:
-    """What is known of a split node, with arguments as for `binding.bind`."""
+    """Return what is known of a split node, with arguments as for `binding.bind`."""
     found = KnownSplit()
     operator = found.operator = found.attempt(lambda: record_of(node, opset))
     if operator is None:
@@ -188,7 +188,7 @@ def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) ->
 
 
 def fact_text(fact: Fact) -> str:
-    """What is known of a value, for a message."""
+    """Return what is known of a value, for a message."""
     if isinstance(fact, Other):
         return f"of type {fact.type}"
     kind, shape = "a tensor", fact.shape if isinstance(fact, Tensor) else fact.part

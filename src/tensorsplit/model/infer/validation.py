@@ -39,7 +39,7 @@ class Validator:
         self._decided = lru_cache(maxsize=_REMEMBERED)(self._of_elements)
 
     def check(self, feeds: Mapping[str, Any], computed: Mapping[str, Any] | None = None) -> Facts:
-        """As `validate`.
+        """Do as `validate`.
 
         Args:
             feeds: What will be fed, as `check_feeds` returns it.
@@ -139,7 +139,7 @@ def validate(
 
 
 def _lasting(model: ir.Model, feeds: Mapping[str, Any], nodes: set[ir.Node]) -> Facts:
-    """What holds whatever is fed to the inputs that are fed, in whatever shape."""
+    """Return what holds whatever is fed to the inputs that are fed, in whatever shape."""
     types: dict[str, Fact] = {}
     for value in model.graph.inputs:
         if value.name and value.name in feeds:
@@ -175,7 +175,7 @@ def values_needed(facts: Facts, *, whole: bool = False) -> list[ir.Value]:
 
 
 def _concerned(model: ir.Model) -> set[ir.Node]:
-    """The nodes of the main graph that have to do with splits or sequences, and what they need."""
+    """Return the nodes of the main graph that concern splits or sequences, with what they need."""
     called = functions_of(model)
     checked = (
         node
@@ -186,7 +186,7 @@ def _concerned(model: ir.Model) -> set[ir.Node]:
 
 
 def _needed(model: ir.Model, nodes: Iterable[ir.Node]) -> set[ir.Node]:
-    """Nodes of the main graph, with those that they need."""
+    """Return nodes of the main graph, with those that they need."""
     pending, found = list(nodes), set[ir.Node]()
     while pending:
         node = pending.pop()
@@ -198,7 +198,7 @@ def _needed(model: ir.Model, nodes: Iterable[ir.Node]) -> set[ir.Node]:
 
 
 def is_checked(node: ir.Node) -> bool:
-    """Whether a node itself is one that is checked: a split, or one that takes a position."""
+    """Return whether a node itself is checked: a split, or one that takes a position."""
     if is_split(node):
         return True
     return node.op_type in POSITIONS and node.domain == ""
@@ -229,7 +229,7 @@ def _all(node: ir.Node) -> Iterator[ir.Node]:
 
 
 def _reads(node: ir.Node) -> Iterator[ir.Value | None]:
-    """What a node reads, in its bodies too."""
+    """Yield what a node reads, in its bodies too."""
     for inner in _all(node):
         yield from inner.inputs
         for _, body in bodies(inner):

@@ -73,7 +73,7 @@ class Layout:
         return shape
 
     def tensors(self, fact: Sequence) -> tuple[Tensor, ...]:
-        """What is known of the tensors that hold a sequence."""
+        """Return what is known of the tensors that hold a sequence."""
         shape = None if fact.part is None else tuple(self.around(fact.part, None))
         held = Tensor(fact.element_type, shape)
         if self.dropped:
@@ -82,7 +82,7 @@ class Layout:
         return held, Tensor(ir.DataType.INT64, beside)
 
     def fits(self, part: Shape, data: Shape | None) -> bool:
-        """Whether parts of which this is known are sure to go into one tensor, with data there."""
+        """Return whether parts of which this is known are sure to go into one tensor, with data."""
         shape = self.around(part, 0)
         there = shape if data is None else data
         return len(there) == len(shape) and all(
@@ -112,7 +112,7 @@ class PackedParts:
     def of(
         cls, point: InsertionPoint, data: ir.Value, layout: Layout, lengths: Numbers
     ) -> PackedParts:
-        """The parts of a tensor that was put together; the lengths are a table if it is flat."""
+        """Return the parts of a tensor put together; the lengths are a table if it is flat."""
         dim: Number = dimension(data, layout.along)
         if layout.is_flat:
             return FlatParts(point, data, layout, dim, calculated(point, lengths))
@@ -146,7 +146,7 @@ class PackedParts:
         return self.point.lowering.takes_by_index(self.data)
 
     def part(self, index: int) -> ir.Value:
-        """One of the parts where their sizes are known."""
+        """Return one of the parts where their sizes are known."""
         return self.at(self.point, index) if self.layout.dropped else self._parts[index]
 
     @cached_property
@@ -180,11 +180,11 @@ class PackedParts:
         return self._slice(make, start, end)
 
     def before(self, make: Calculation, place: Number) -> Piece:
-        """What comes before a position."""
+        """Return what comes before a position."""
         return self._slice(make, 0, self._start(place)), head(self.beside, place)
 
     def behind(self, make: Calculation, place: Number) -> Piece:
-        """What comes from a position on."""
+        """Return what comes from a position on."""
         return self._slice(make, self._start(place), self._end), tail(self.beside, place)
 
     def not_empty(self, point: InsertionPoint) -> PackedParts:
@@ -197,7 +197,7 @@ class PackedParts:
         return make.slice(self.data, start, end, self.layout.along, by_index=self.by_index)
 
     def _bounds(self, place: Number) -> tuple[Number, Number]:
-        """Where a part starts and ends; the end of the last chunk may lie behind the data's.
+        """Return where a part starts and ends; the last chunk's end may lie after the data's.
 
         The length of a single part is not looked up in a list of one: it would not depend on the
         position for OpenVINO, which then leaves out that the position may be out of range.
@@ -213,7 +213,7 @@ class PackedParts:
         return start, start + step
 
     def _start(self, place: Number) -> Number:
-        """Where the part at a position starts, or where the data ends for one behind the last."""
+        """Return where the part at a position starts, or the data's end for one after the last."""
         if isinstance(self.sizes, Chunks):
             return minimum(place * self.sizes.size, self._end)
         return total(head(self.lengths, place))
@@ -313,7 +313,7 @@ def calculated(make: Calculation, number: Number) -> Number:
 
 
 def resized(known: Tensor, axis: int, size: int | None) -> Tensor:
-    """What is known of a tensor with another length on an axis."""
+    """Return what is known of a tensor with another length on an axis."""
     if known.shape is None:
         return Tensor(known.element_type)
     shape = list(known.shape)
@@ -342,7 +342,7 @@ class LoweredSequence:
         return cls(fact, parts, packed)
 
     def tensor(self, index: int) -> ir.Value:
-        """One tensor of a sequence of a known number of them."""
+        """Return one tensor of a sequence of a known number of them."""
         assert self.parts is not None  # noqa: S101 - the caller looked
         part = self.parts[index]
         return part if isinstance(part, ir.Value) else part()

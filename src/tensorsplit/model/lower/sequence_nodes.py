@@ -54,7 +54,7 @@ class SequenceNode:
         self.point = InsertionPoint(lowering, stem, ref.scope, ref.node, origin=ref.node)
 
     def sequence(self, held: ir.Value | None) -> LoweredSequence:
-        """What stands for a sequence (TS513 if nothing does)."""
+        """Return what stands for a sequence (TS513 if nothing does)."""
         if held is None or held not in self.sequences:
             raise refusal("a sequence comes from an operator that can't be lowered")
         return self.sequences[held]
@@ -65,7 +65,7 @@ class SequenceNode:
         return self.sequence(self.ref.input(0))
 
     def packed(self, fact: Sequence) -> PackedParts:
-        """The first input in one tensor, laid out as what is known of the sequence asks for."""
+        """Return the first input in one tensor, laid out as the sequence needs it."""
         return self.given.in_layout(layout_for(fact, [self.given]), self.point)
 
     @property
@@ -109,14 +109,14 @@ class SequenceNode:
         return position(index, count, count - 1 + behind)
 
     def known_position(self, behind: int = 0) -> int | None:
-        """As `position`, but None unless it is known, and how many tensors there are."""
+        """Do as `position`, but return None unless it is known, and how many tensors there are."""
         parts = self.given.parts
         known = parts is not None and not isinstance(self._index, Formula)
         return self.position(len(parts or ()), behind) if known else None
 
 
 def _split(step: SequenceNode) -> Result:
-    """SplitToSequence."""
+    """Lower SplitToSequence."""
     lowering, point = step.lowering, step.point
     intent, data, axis, dim = asked_for(lowering, step.ref)
     if intent.rule is None:
@@ -155,7 +155,7 @@ def _length(step: SequenceNode) -> Result:
 
 
 def _construct(step: SequenceNode) -> Result:
-    """SequenceConstruct, and SequenceEmpty, which has no inputs."""
+    """Lower SequenceConstruct, and SequenceEmpty, which has no inputs."""
     return LoweredSequence(step.fact, tuple(held for held in step.node.inputs if held is not None))
 
 
@@ -199,7 +199,7 @@ def _repacked(step: SequenceNode, packed: PackedParts, pieces: list[Piece]) -> L
 
 
 def _concat(step: SequenceNode) -> Result:
-    """ConcatFromSequence."""
+    """Lower ConcatFromSequence."""
     sequence, make = step.given, step.point
     axis = step.node.attributes.get_int("axis", 0)
     new_axis = bool(step.node.attributes.get_int("new_axis", 0))

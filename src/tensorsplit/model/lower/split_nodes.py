@@ -56,7 +56,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
 
 
 def _is_written(node: ir.Node, attributes: Mapping[str, Any]) -> bool:
-    """Whether a node has these attributes already, no input but the data, and named outputs."""
+    """Return whether a node has these attributes already, only the data as input, named outputs."""
     held = {name: _plain(each.value) for name, each in node.attributes.items()}
     is_named = all(value.name for value in node.outputs)
     return is_named and {"axis": 0} | held == attributes and len(node.inputs) == 1
@@ -70,7 +70,7 @@ _NAMES = {"Split": "Split with explicit lengths", "Gather": "Gather", "Slice": "
 
 
 def _attribute(intent: Intent) -> dict[str, list[int]] | None:
-    """Lengths that can be an attribute; None where they depend on the dimension."""
+    """Return lengths that can be an attribute; None where they depend on the dimension."""
     given = known_lengths(intent)
     if given is None or intent.rule not in (explicit, remainder) or min(given, default=0) < 0:
         return None
@@ -78,7 +78,7 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
 
 
 def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, Number]:
-    """What a split node asks for, with its data, the axis (from the front if known), the length."""
+    """Return what a split asks for, its data, the axis (from the front if known), the length."""
     data, intent = ref.input(0), lowering.facts.split(ref).asked
     assert data is not None  # noqa: S101 - `bind` looked
     axis, shape = intent.axis, lowering.facts.tensor(data).shape
@@ -95,7 +95,7 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
 def sizes_of(
     lowering: Lowering, ref: NodeRef, make: Calculation, intent: Intent, dim: Number
 ) -> Numbers | Chunks:
-    """What the rule makes of the dimension, and of lengths that may be known at run time only."""
+    """Return the rule's lengths of a dimension, for operands known at run time only as well."""
     given: Numbers | None = known_lengths(intent)
     if given is not None:
         known = part_sizes(intent, dim if is_known(dim) else None)

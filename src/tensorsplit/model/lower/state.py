@@ -110,7 +110,7 @@ class Lowering:
         self.reasons = self._sequences_to_lower()
 
     def _sequences_to_lower(self) -> dict[ir.Value, Limitation]:
-        """The sequences that meet in a node, or inside and outside of a body, go together."""
+        """Return the sequences to lower; those that meet in a node or at a body go together."""
         together: defaultdict[ir.Value, list[ir.Value]] = defaultdict(list)
         wanted: list[tuple[ir.Value, Limitation]] = []
         for node in self.refs:
@@ -134,7 +134,7 @@ class Lowering:
         return reasons
 
     def limitation(self, feature: str) -> Limitation | None:
-        """What the target can't do of a feature."""
+        """Return what the target can't do of a feature."""
         return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
     def reason(self, node: ir.Node) -> Limitation | None:
@@ -166,7 +166,7 @@ class Lowering:
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, reason))
 
     def takes_by_index(self, held: ir.Value) -> bool:
-        """Whether the target was measured not to split tensors of the value's element type."""
+        """Return whether the target was measured not to split the value's element type."""
         element_type = self.facts.tensor(held).element_type
         if element_type is None:
             return False
@@ -181,7 +181,7 @@ class Lowering:
         return dimension(held, axis)
 
     def sequence(self, held: ir.Value) -> Sequence:
-        """What is known of a sequence."""
+        """Return what is known of a sequence."""
         fact = self.facts.of(held)
         return fact if isinstance(fact, Sequence) else Sequence()
 
@@ -200,7 +200,7 @@ def _own_opset(model: ir.Model) -> int:
 
 
 def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
-    """What a body takes in and gives out is the same as outside of it."""
+    """Yield pairs of values that are the same, inside of a body and outside of it."""
     carried = len(node.inputs) - 2
     for _, body in bodies(node):
         if node.op_type == "If":
@@ -246,7 +246,7 @@ class InsertionPoint(Calculation):
     def split(
         self, data: ir.Value, axis: int, dim: Number, lengths: Numbers, count: int
     ) -> list[ir.Value]:
-        """As `parts`, in the way that the target was measured to do right."""
+        """Do as `parts`, in the way that the target was measured to do right."""
         by_index = self.lowering.takes_by_index(data)
         if by_index and self.opset < _FIRST_WITH_INDICES:
             problem = f"opset {self.opset} has no integers to take elements by"
@@ -255,7 +255,7 @@ class InsertionPoint(Calculation):
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
     def passed_on(self, held: ir.Value) -> ir.Value:
-        """The same as a value of its own, for an output; not all targets can pass strings on."""
+        """Return the same as a new value, for an output; some targets can't pass strings on."""
         if not self.lowering.takes_by_index(held):
             return self.op("Identity", [held])
         if self.lowering.facts.tensor(held).shape == ():

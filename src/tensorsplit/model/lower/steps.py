@@ -62,7 +62,7 @@ from tensorsplit.model.validity.node_errors import wrong_types
 
 @collector_paused()
 def lower_graph(opened: OnnxModel, target: str) -> LoweringReport:
-    """As `lower`, but in place; after a refusal the onnx-ir model may be half changed."""
+    """Do as `lower`, but in place; after a refusal the onnx-ir model may be half changed."""
     profile = load(target)
     report = LoweringReport(profile.name)
     try:
@@ -76,7 +76,7 @@ def lower_graph(opened: OnnxModel, target: str) -> LoweringReport:
 
 
 def _first_wrong(opened: OnnxModel) -> SplitError | None:
-    """The first thing that makes a model malformed, if anything does; it may be half lowered."""
+    """Return the first error of a model, if there is one; the model may be half lowered."""
     with suppress(Exception):  # what fails here too is not a fault of the model
         read = replace(opened)
         for wrong in model_errors(read.model):
@@ -197,7 +197,7 @@ class Passage:
         return cls(step, fact, layout, layout.tensors(fact))
 
     def given(self, held: ir.Value, point: InsertionPoint) -> list[ir.Value]:
-        """What is handed in or out for a value."""
+        """Return what is handed in or out for a value."""
         if self.fact is None:
             return [held] * len(self.tensors)
         sequence = replace(self.step.sequence(held), fact=self.fact)
@@ -206,7 +206,7 @@ class Passage:
         return sequence.in_layout(self.layout, point).tensors()
 
     def values(self, old: ir.Value) -> list[ir.Value]:
-        """New values for it on the other side."""
+        """Return new values for it on the other side."""
         names, facts = self.step.lowering.names, self.step.lowering.facts
         made = []
         for fact in self.tensors:
@@ -316,7 +316,7 @@ def _passes(end: ir.Value, start: ir.Value) -> bool:
 def _given_out(
     step: SequenceNode, passages: list[Passage], body: ir.Graph, ends: Values[ir.Value]
 ) -> list[ir.Value]:
-    """What a body gives out; what stands for a sequence is made in it, and for one output only."""
+    """Return what a body gives out; a sequence's stand-in is made in it, for one output only."""
     point, given = InsertionPoint(step.lowering, step.point.stem, body), dict.fromkeys(body.outputs)
     outputs = []
     for passage, end in zip(passages, ends, strict=True):

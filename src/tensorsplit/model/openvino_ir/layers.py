@@ -146,7 +146,7 @@ def in_running_order(layers: Iterable[Layer]) -> list[Layer]:
 
 
 def whole(text: str | None, what: str, path: str) -> int:
-    """A number >= 0 as IR files write it, of ASCII digits and at most 64 bits; else TS502."""
+    """Return a number >= 0 as IR files write it: ASCII digits, at most 64 bits; else TS502."""
     digits = text.strip() if text else ""
     is_number = len(digits) < 20 and digits.isascii() and digits.isdigit()
     if is_number and (number := int(digits)) < _LARGEST:
@@ -156,7 +156,7 @@ def whole(text: str | None, what: str, path: str) -> int:
 
 
 def listed_names(text: str) -> tuple[str, ...]:
-    """The names in a list separated by commas, in which a comma of a name has a backslash."""
+    """Return the names in a list separated by commas; a comma of a name has a backslash."""
     names = (name.replace("\\,", ",") for name in _COMMA.split(text)) if text else ()
     return tuple(name for name in names if name)
 
@@ -197,7 +197,7 @@ def _ports(item: Element | None, path: str) -> dict[int, Port]:
 def _edges(
     graph: Element, layers: Mapping[int, Layer], prefix: str
 ) -> dict[tuple[int, int], Source]:
-    """What feeds each input port, by layer and port id."""
+    """Return what feeds each input port, by layer and port id."""
     found: dict[tuple[int, int], Source] = {}
     edges = graph.find("edges")
     for edge in edges.findall("edge") if edges is not None else ():

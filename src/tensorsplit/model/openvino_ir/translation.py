@@ -119,7 +119,7 @@ def _input(layer: Layer) -> DeclaredInput:
 
 
 def _element_type(layer: Layer) -> str | None:
-    """OpenVINO's name of the type that a Parameter or Const declares; None if it may be any."""
+    """Return OpenVINO's name of the type that a Parameter or Const declares; None if any may be."""
     name = layer.attributes.get("element_type")
     if name in _OF_NO_TYPE:
         return None
@@ -142,7 +142,7 @@ def _ranges(layer: Layer) -> tuple[Range, ...] | None:
 
 
 def _range(text: str, layer: Layer) -> Range:
-    """One of ``?``, ``-1``, ``3``, ``1..8``, ``1..`` and ``..8``."""
+    """Read one of ``?``, ``-1``, ``3``, ``1..8``, ``1..`` and ``..8``."""
     if text in {"?", "-1"}:
         return 0, None
     match = _DIMENSION.fullmatch(text)
@@ -160,7 +160,7 @@ def _range(text: str, layer: Layer) -> Range:
 
 
 def _output_names(layers: Sequence[Layer]) -> tuple[str, ...]:
-    """What each Result is called, in the order of the file; every name once.
+    """Return what each Result is called, in the order of the file; every name once.
 
     A Result is called by its own tensor name, else by one of the port that feeds it, else as its
     layer, else as the producing layer and the position of the output.
@@ -200,7 +200,7 @@ class _Writer:
         outputs: Iterable[str],
         depth: int = 0,
     ) -> GraphProto:
-        """A graph, from its Parameters as inputs and the names of its Results in their order."""
+        """Return a graph with its Parameters as inputs and the names of its Results in order."""
         graph = GraphProto(name=name, input=inputs.values())
         names = {Source(layer, *layer.outputs): entry.name for layer, entry in inputs.items()}
         owners = {entry.name: layer for layer, entry in inputs.items()}
@@ -275,7 +275,7 @@ class _Writer:
     def _add_constant(
         self, graph: GraphProto, layer: Layer, name: str, *, is_operand: bool
     ) -> None:
-        """A Const as an initializer, or as a node for OpenVINO alone if ONNX can't hold it."""
+        """Add a Const as an initializer, or as a node for OpenVINO alone if ONNX can't hold it."""
         element_type, shape, offset, size = _declared_constant(layer)
         self._check_weights(layer, offset, size)
         number = data_type(ELEMENT_TYPES[element_type])
@@ -320,7 +320,7 @@ def _of_type(type: str, layers: Iterable[Layer]) -> list[Layer]:
 
 
 def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
-    """OpenVINO's name of a constant's type, its shape, and where its data is and how long."""
+    """Return OpenVINO's name of a constant's type, its shape, its data's place and length."""
     element_type, ranges = _element_type(layer), _ranges(layer)
     if element_type is None or ranges is None or any(low != high for low, high in ranges):
         problem = "a constant has no fixed shape or element type"
@@ -349,7 +349,7 @@ def _byte_count(element_type: str, shape: tuple[int, ...]) -> int:
 
 
 def _strings(data: bytes, shape: tuple[int, ...], layer: Layer) -> list[bytes]:
-    """A count, the offset of each string and of the end (32-bit each), then the characters."""
+    """Read a count, the offset of each string and of the end (32-bit each), then the characters."""
     number = prod(shape)
     head = 4 * (number + 2)
     held = struct.unpack_from(f"<{number + 2}i", data) if len(data) >= head else ()
@@ -399,7 +399,7 @@ def _operands(layer: Layer, record: Operator) -> dict[str, Any]:
 
 
 def _passed_on(layer: Layer) -> dict[str, Any]:
-    """The attributes of a layer for OpenVINO alone: integers where they look so, else text."""
+    """Return a layer's attributes for OpenVINO alone: integers where they look so, else text."""
     return {
         name: int(text) if _INTEGER.fullmatch(text.strip()) else text
         for name, text in layer.attributes.items()
@@ -407,7 +407,7 @@ def _passed_on(layer: Layer) -> dict[str, Any]:
 
 
 def _of_port(name: str, source: Source) -> ValueInfoProto:
-    """A value, as the file describes the port that gives it; a split gives the type of its data."""
+    """Return a value as the file describes its port; a split gives the type of its data."""
     layer, port = source.layer, source.layer.outputs[source.port]
     if layer.type == "Parameter":
         entry = _input(layer)
@@ -426,12 +426,12 @@ def _of_precision(text: str) -> str | None:
 
 
 def _described(name: str, element_type: str | None, shape: Shape | None) -> ValueInfoProto:
-    """What is declared of a value; nothing is said of an unknown type of unknown rank."""
+    """Return what is declared of a value; nothing for an unknown type of unknown rank."""
     if element_type is None and shape is None:
         return ValueInfoProto(name=name)
     return helper.make_tensor_value_info(name, data_type(element_type), shape)
 
 
 def data_type(element_type: str | None) -> int:
-    """ONNX's number of an element type; undefined for those that ONNX lacks."""
+    """Return ONNX's number of an element type; undefined for those that ONNX lacks."""
     return _TYPES.get((element_type or "undefined").upper(), TensorProto.UNDEFINED)

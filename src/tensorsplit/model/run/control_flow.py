@@ -27,13 +27,13 @@ _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
 
 def _run_if(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
-    """If: the outputs of the branch that the condition selects."""
+    """Run an If: return the outputs of the branch that the condition selects."""
     chosen = "then_branch" if _flag(inputs[0]) else "else_branch"
     return run(step.blocks[chosen], [])
 
 
 def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
-    """Loop: the last values of what is carried, then what was collected.
+    """Run a Loop: return the last values of what is carried, then what was collected.
 
     Without the input `cond` the body's condition is ignored, as the standard's table says.
     """
@@ -59,7 +59,7 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
 
 
 def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
-    """Scan: the last states, then what was collected, along the axes and in the directions given.
+    """Run a Scan: return the last states, then what was collected, along its axes and directions.
 
     At opset 8 there is a batch axis, and an optional first input with the length of each row.
     """
@@ -80,7 +80,7 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
 
 
 def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
-    """SequenceMap: the body on each sample; tensors among the inputs are the same for each."""
+    """Run a SequenceMap: the body on each sample, with tensors that are the same for each."""
     body = step.blocks["body"]
     first = inputs[0]
     if not isinstance(first, list):
@@ -97,7 +97,7 @@ def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
 def _scan_batch(
     step: Step, states: list[Any], scanned: list[Any], lengths: Any, run: RunBody
 ) -> list[Any]:
-    """Scan-8: each row of the batch by itself; elements beyond a row's length are zero."""
+    """Run a Scan-8: each row of the batch by itself; elements beyond a row's length are zero."""
     body = step.blocks["body"]
     back = _flags(step, "directions", len(scanned))
     sizes = {value.shape[:2] for value in scanned}
@@ -138,7 +138,7 @@ def _scan(
 
 
 def _columns(rows: list[list[Any]], count: int) -> list[list[Any]]:
-    """What the iterations give, by output."""
+    """Return what the iterations give, by output."""
     return [[row[k] for row in rows] for k in range(count)]
 
 
@@ -157,7 +157,7 @@ def _stacked(
     axes: Sequence[int] | None = None,
     back: Sequence[bool] | None = None,
 ) -> list[Array]:
-    """What the iterations give, each output as one tensor with a new axis, by default the first."""
+    """Return each output of the iterations as one tensor with a new axis, by default the first."""
     none = [0] * len(declared)
     return [
         _stack(parts[::-1] if backward else parts, value, axis)
@@ -168,7 +168,7 @@ def _stacked(
 
 
 def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
-    """What was collected, as one tensor with a new axis.
+    """Return what was collected, as one tensor with a new axis.
 
     Where nothing was, the body's declaration gives the element type and the other dimensions;
     those that it leaves open are 0.

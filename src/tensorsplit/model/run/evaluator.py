@@ -36,7 +36,7 @@ class CompiledModel:
         self.validator = Validator(model.model)
 
     def close(self) -> None:
-        """There is nothing that the collector does not see to."""
+        """Do nothing: the collector sees to everything."""
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model on what `check_feeds` takes.
@@ -79,7 +79,7 @@ class _Frame:
     parent: _Frame | None = None
 
     def value(self, value: ir.Value) -> Any:
-        """What a value is: tensors as arrays, sequences as lists, an empty optional as None."""
+        """Return a value as tensors in arrays, sequences in lists, an empty optional as None."""
         frame: _Frame | None = self
         while frame is not None:
             if value in frame.values:

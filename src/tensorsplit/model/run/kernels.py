@@ -28,7 +28,7 @@ def unsqueeze(data: Any, *, axes: Sequence[int], **_: Any) -> list[Any]:
 
 
 def slice_(data: Any, *operands: Any, **attributes: Any) -> list[Any]:
-    """Slice: bounds and steps are attributes before opset 10."""
+    """Slice data; bounds and steps are attributes before opset 10."""
     given = [*operands, None, None, None, None]
     if not operands:
         given = [attributes.get(name) for name in ("starts", "ends", "axes", "steps")]
@@ -42,7 +42,7 @@ def slice_(data: Any, *operands: Any, **attributes: Any) -> list[Any]:
 
 
 def tile(data: Any, tiles: Any, axis: Any, **_: Any) -> list[Any]:
-    """Tile-1: repeat the data along one axis; both operands are numbers of the data's own type."""
+    """Repeat data along one axis (Tile-1); both operands are numbers of the data's own type."""
     repeats = np.ones(data.ndim, np.int64)
     repeats[int(axis.item())] = int(tiles.item())
     return [np.tile(data, repeats)]
@@ -149,7 +149,7 @@ def transposed_pads(
 
 
 def max_pool(data: Any, *, storage_order: int = 0, **given: Any) -> list[Any]:
-    """MaxPool, and where its elements are in the data as one list."""
+    """Return the MaxPool, and where its elements are in the data as one list."""
     windows = _windows(data, **given)
     lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else -np.inf
     candidates = np.where(windows.in_data, windows.values, lowest).astype(data.dtype)
@@ -168,13 +168,13 @@ def max_pool(data: Any, *, storage_order: int = 0, **given: Any) -> list[Any]:
 
 
 def _taken(array: Any, at: Any) -> Any:
-    """One element of each window; those of the planes may all be alike."""
+    """Return one element of each window; those of the planes may all be alike."""
     every = np.broadcast_to(array, (*at.shape, array.shape[-1]))
     return np.take_along_axis(every, at[..., None], -1)[..., 0]
 
 
 def average_pool(data: Any, *, count_include_pad: int = 0, **given: Any) -> list[Any]:
-    """AveragePool; padding counts only if that is asked for."""
+    """Return the AveragePool; padding counts only if that is asked for."""
     windows = _windows(data, **given)
     count = (windows.in_padded if count_include_pad else windows.in_data).sum(-1)
     total = windows.values.sum(-1, dtype=np.float32 if data.itemsize < 4 else None)
@@ -182,12 +182,12 @@ def average_pool(data: Any, *, count_include_pad: int = 0, **given: Any) -> list
 
 
 def lp_pool(data: Any, *, p: float = 2, **given: Any) -> list[Any]:
-    """LpPool: the p-norm of each window."""
+    """Return the LpPool: the p-norm of each window."""
     return [_norm(_windows(data, **given).values, p, -1).astype(data.dtype)]
 
 
 def global_lp_pool(data: Any, *, p: float = 2, **_: Any) -> list[Any]:
-    """GlobalLpPool: the p-norm of each plane."""
+    """Return the GlobalLpPool: the p-norm of each plane."""
     norm = _norm(data, p, tuple(range(2, data.ndim)), keepdims=True)
     return [norm.astype(data.dtype)]
 
@@ -197,7 +197,7 @@ def _norm(data: Any, p: float, axes: Any, *, keepdims: bool = False) -> Any:
 
 
 def lp_normalization(data: Any, *, p: float = 2, axis: int = -1, **_: Any) -> list[Any]:
-    """LpNormalization; what has norm 0 stays 0."""
+    """Return the LpNormalization; what has norm 0 stays 0."""
     norm = _norm(data, p, axis, keepdims=True)
     return [np.where(norm == 0, 0, data / norm).astype(data.dtype)]
 
@@ -211,7 +211,7 @@ def local_response_normalization(
     bias: float = 1.0,
     **_: Any,
 ) -> list[Any]:
-    """LRN: each channel by the squares of a region of channels around it."""
+    """Normalize each channel by the squares of a region of channels around it (LRN)."""
     before, after = math.floor((size - 1) / 2), math.ceil((size - 1) / 2)
     total = np.empty_like(data)
     for channel in range(data.shape[1]):
@@ -221,18 +221,18 @@ def local_response_normalization(
 
 
 def mean(first: Any, *others: Any, **_: Any) -> list[Any]:
-    """Mean of tensors that are broadcast."""
+    """Return the mean of tensors that are broadcast."""
     total = sum(others, first)
     return [np.asarray(total / (1 + len(others))).astype(first.dtype)]
 
 
 def softsign(data: Any, **_: Any) -> list[Any]:
-    """Softsign."""
+    """Return the Softsign of each element."""
     return [np.asarray(data / (1 + np.abs(data)))]
 
 
 def unique(data: Any, *, axis: int | None = None, sorted: int = 1, **_: Any) -> list[Any]:
-    """Unique, sorted or in the order in which elements first occur."""
+    """Return the Unique elements, sorted or in the order in which they first occur."""
     found, first, back, counts = np.unique(
         data, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )

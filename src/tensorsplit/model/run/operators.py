@@ -54,7 +54,7 @@ def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
-    """What runs a node, again and again."""
+    """Return what runs a node, again and again."""
     if step.domain == "" and step.op_type in _SEQUENCES:
         implementation = _SEQUENCES[step.op_type]
         return lambda inputs: [implementation(*inputs)]
@@ -89,7 +89,7 @@ class _Call(NamedTuple):
         return any(value.name for value in self.step.node.outputs[1:])
 
     def given(self, *inputs: Any, **attributes: Any) -> _Call:
-        """The call with these inputs, if there are any, and with these attributes as well."""
+        """Return the call with these inputs, if there are any, and these attributes as well."""
         made = {name: ir.convenience.convert_attribute(name, v) for name, v in attributes.items()}
         return self._replace(inputs=inputs or self.inputs, attributes={**self.attributes, **made})
 
@@ -106,7 +106,7 @@ class _Call(NamedTuple):
 def _implementation(
     step: Step, attributes: Mapping[str, ir.Attr], opsets: Mapping[str, int], op_type: str
 ) -> Callable[[Sequence[Any]], list[Any]]:
-    """What onnx's evaluator makes of the node alone, with names of our own.
+    """Return what onnx's evaluator makes of the node alone, with names of our own.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
@@ -143,7 +143,7 @@ def _implementation(
     given = {name: getattr(implementation, name) for name in implementation.attributes_names_}
 
     def run_directly(inputs: Sequence[Any]) -> list[Any]:
-        """As `OpRun.run`, without what that finds out each time."""
+        """Do as `OpRun.run`, without what that finds out each time."""
         found = implementation._run(*inputs, **given)  # noqa: SLF001 - what classes define
         if type(found) is not tuple or not all(type(value) is np.ndarray for value in found):
             found = implementation._check_and_fix_outputs(found)  # noqa: SLF001 - as `run` does
@@ -188,13 +188,13 @@ def _unsupported(_call: _Call) -> list[Any]:
 
 
 def _flattened(call: _Call) -> list[Any]:
-    """Before opset 13 Softmax and its kin take the axes before theirs as rows of a matrix."""
+    """Return Softmax and its kin before opset 13, which take the axes before theirs as rows."""
     (result,) = call.given(*_matrix(call), axis=1).run()
     return [result.reshape(call.inputs[0].shape)]
 
 
 def _aligned(call: _Call) -> list[Any]:
-    """Before opset 7 the second operand is broadcast only if asked for, from an axis on."""
+    """Return an operator before opset 7, which broadcasts its second operand only if asked."""
     left, right = call.inputs
     start = call.attribute("axis", left.ndim - right.ndim)
     if "axis" in call.attributes and start < 0:
@@ -212,7 +212,7 @@ def _aligned(call: _Call) -> list[Any]:
 
 
 def _per_channel(call: _Call) -> list[Any]:
-    """Before opset 7 the slope of PRelu is one number, or one for each channel (axis 1)."""
+    """Return PRelu before opset 7, whose slope is one number, or one for each channel (axis 1)."""
     data, slope = call.inputs
     if slope.size != 1 and data.ndim > 1:
         if slope.shape != (data.shape[1],):
@@ -223,7 +223,7 @@ def _per_channel(call: _Call) -> list[Any]:
 
 
 def _normalized(call: _Call) -> list[Any]:
-    """From opset 7 to 13 BatchNormalization with one output uses the mean and variance given."""
+    """Return BatchNormalization of opsets 7 to 13, which with one output uses the given mean."""
     if call.step.opset < 7:
         return call.run()
     if call.names_more or not call.attribute("spatial", 1):
@@ -233,7 +233,7 @@ def _normalized(call: _Call) -> list[Any]:
 
 
 def _joined(call: _Call) -> list[Any]:
-    """Large tensors are joined in memory that an earlier run has left; it needs no fresh pages."""
+    """Join large tensors in memory that an earlier run has left; it needs no fresh pages."""
     if call.step.opset < 4 and "axis" not in call.attributes:
         call = call.given(axis=1)
     first, axis = call.inputs[0], call.attribute("axis")
@@ -266,7 +266,7 @@ def _join(parts: Sequence[Any], axis: int, out: Any) -> None:
 
 
 def _reshaped(call: _Call) -> list[Any]:
-    """Before opset 5 the new shape is an attribute; 0 keeps a dimension."""
+    """Reshape before opset 5, where the new shape is an attribute; 0 keeps a dimension."""
     if "shape" not in call.attributes:
         return _unsupported(call)
     data = call.inputs[0]
@@ -274,7 +274,7 @@ def _reshaped(call: _Call) -> list[Any]:
 
 
 def _cast(call: _Call) -> list[Any]:
-    """Before opset 6 the element type is written out."""
+    """Cast before opset 6, where the element type is written out."""
     name = call.attribute("to", "").upper()
     if name not in TensorProto.DataType.keys():  # noqa: SIM118 - no mapping, though it has keys
         return _unsupported(call)
@@ -282,13 +282,13 @@ def _cast(call: _Call) -> list[Any]:
 
 
 def _not_dropped(call: _Call) -> list[Any]:
-    """Before opset 7 Dropout drops at random unless it is told that this is a test."""
+    """Run Dropout before opset 7, which drops at random unless it is told that this is a test."""
     is_random = call.names_more or not call.attribute("is_test")
     return _unsupported(call) if is_random else [call.inputs[0]]
 
 
 def _multiplied(call: _Call) -> list[Any]:
-    """Before opset 7 the third operand of Gemm is broadcast only if asked for.
+    """Run Gemm before opset 7, whose third operand is broadcast only if asked for.
 
     Where it need not be, it is asked for too: the reference forgets beta otherwise.
     """
@@ -302,7 +302,7 @@ def _multiplied(call: _Call) -> list[Any]:
 
 
 def _sampled(call: _Call) -> list[Any]:
-    """Before opset 20 two of the modes have other names; the reference can't take no points."""
+    """Run GridSample before opset 20, two modes of which have other names, on no points too."""
     data, grid = call.inputs
     shape = *data.shape[:2], *grid.shape[1:-1]
     if 0 in shape:
@@ -315,7 +315,7 @@ def _sampled(call: _Call) -> list[Any]:
 
 
 def _gathered(call: _Call) -> list[Any]:
-    """GatherElements takes fewer indices than data, which the reference refuses."""
+    """Run GatherElements with fewer indices than data, which the reference refuses."""
     data, indices = call.inputs
     axis, shape = call.attribute("axis", 0), list(indices.shape)
     fits = data.ndim == indices.ndim and -data.ndim <= axis < data.ndim
@@ -410,7 +410,7 @@ def _suppressed(call: _Call) -> list[Any]:
 
 
 def _upsampled(call: _Call) -> list[Any]:
-    """Upsample and Resize-10 count from the first element, and take the one before."""
+    """Run Upsample and Resize-10, which count from the first element and take the one before."""
     data, *rest = call.inputs
     if rest:
         scales = rest[0]
@@ -476,7 +476,7 @@ def _quantized_product(call: _Call) -> list[Any]:
 
 
 def _quantized_convolution(call: _Call) -> list[Any]:
-    """As a product."""
+    """Run a quantised convolution as a product."""
     data, scale, zero, weights, weight_scale, weight_zero, out_scale, out_zero, *bias = call.inputs
     (found,) = call.given(data, weights, zero, weight_zero).run(op_type="ConvInteger")
     along = (-1, *[1] * (data.ndim - 2))
@@ -543,19 +543,19 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
 
 
 def _sequence_at(sequence: Any, position: Any) -> Any:
-    """SequenceAt: the tensor at a position; negative positions count from the back."""
+    """Return the tensor at a position (SequenceAt); negative positions count from the back."""
     return _tensors(sequence)[_position(position, len(sequence), len(sequence) - 1)]
 
 
 def _sequence_erase(sequence: Any, position: Any = None) -> Any:
-    """SequenceErase: the sequence without the tensor at a position, by default the last."""
+    """Return a sequence without the tensor at a position (SequenceErase), by default the last."""
     last = len(_tensors(sequence)) - 1
     place = _position(np.array(last) if position is None else position, len(sequence), last)
     return sequence[:place] + sequence[place + 1 :]
 
 
 def _sequence_insert(sequence: Any, tensor: Any, position: Any = None) -> Any:
-    """SequenceInsert: the sequence with a tensor before a position, by default at the end."""
+    """Return a sequence with a tensor before a position (SequenceInsert), by default at the end."""
     if not isinstance(tensor, np.ndarray):
         raise node_failed("what is to be inserted is not a tensor", "give a tensor")
     if _tensors(sequence) and element_type(sequence[0]) != element_type(tensor):
@@ -569,7 +569,7 @@ def _sequence_insert(sequence: Any, tensor: Any, position: Any = None) -> Any:
 
 
 def _optional_get_element(value: Any) -> Any:
-    """OptionalGetElement: what the optional holds."""
+    """Return what the optional holds (OptionalGetElement)."""
     if value is None:
         raise node_failed("the optional is empty", "ask OptionalHasElement first")
     return value

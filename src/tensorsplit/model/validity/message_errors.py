@@ -59,7 +59,7 @@ def check_text(model: ModelProto) -> None:
 
 
 def _texts(model: ModelProto) -> list[object]:
-    """The names in a model; those of a node and of numbers in it are listed here, to be quick."""
+    """Return the names in a model; those of a node and of numbers are listed here, to be quick."""
     waiting: list[Any] = [model]
     texts: list[object] = []
     while waiting:

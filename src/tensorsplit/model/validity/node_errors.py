@@ -26,7 +26,7 @@ def wrong_signature(
     inputs: Sequence[object],
     outputs: Sequence[object],
 ) -> Iterator[SplitError]:
-    """What is wrong with the inputs and outputs that a node has, and with its attributes (TS502).
+    """Yield what is wrong with the inputs, outputs and attributes of a node (TS502).
 
     Args:
         schema: The ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations.
@@ -109,7 +109,7 @@ def _signature(schema: Any) -> _Signature:
 
 
 def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[SplitError]:
-    """Where the bodies of If, Loop, Scan or SequenceMap don't take and give what the node does.
+    """Yield where the bodies of If, Loop, Scan or SequenceMap don't take and give what it does.
 
     Args:
         node: A node of ONNX's own domain that has what its schema requires.
@@ -173,7 +173,7 @@ _PER_END = ("axes", "directions")
 def wrong_operands(
     node: ir.Node, schema: Any, where: str, fact_of: FactOf, before: Any = None
 ) -> Iterator[str]:
-    """What is wrong with the operands whose type a schema does not take.
+    """Yield what is wrong with the operands whose type a schema does not take.
 
     Args:
         node: The node.
@@ -232,7 +232,7 @@ def _written(kind: Any) -> str | None:
 
 
 def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitError]:
-    """What contradicts the types that a node takes, that its bodies pass on, or that are declared.
+    """Yield what contradicts types: those a node takes, its bodies pass on, or that are declared.
 
     Args:
         ref: A node other than a split, with as many operands as it has to have.
@@ -280,7 +280,7 @@ _KINDS: Mapping[type[Fact], str] = {Tensor: "tensor(", SequenceFact: "seq("}
 
 
 def _passed(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[tuple[str, Fact, Fact]]:
-    """What a node passes to its bodies and gets from them: what it is, what it has to be, and is.
+    """Yield what a node passes to its bodies and gets from them: what it is, has to be, and is.
 
     What is carried keeps its type, and what is collected is a tensor.
     """
