@@ -75,7 +75,11 @@ def report_untranslated(app: Sphinx, doctree: nodes.document) -> None:
     page = app.env.current_document.docname
     if app.config.language == "en" or not page.startswith(TRANSLATED):
         return
-    texts = [node for node in doctree.findall(nodes.Element) if "translated" in node]
+    texts = [
+        node
+        for node in doctree.findall(nodes.Element)
+        if "translated" in node and not isinstance(node, nodes.image)  # Sphinx never marks these
+    ]
     for node in texts or [doctree]:
         caption = node.get("caption")  # of a toctree: translated, but not marked
         if not node.get("translated") and caption == node.get("rawcaption"):
