@@ -193,7 +193,7 @@ def test_arrays_of_a_group(tmp_path: Path) -> None:
     with refused("TS302"):  # without names, all of them are split
         ts.files.split(source, tmp_path / "three", [4, 6])
     for missing in ("d", "deep", "", "../g.zarr/a"):
-        with refused("TS703" if missing in ("deep", "") else "TS705"):
+        with refused("TS705" if missing == "d" else "TS703"):
             ts.files.split(source, tmp_path / "four", [4, 6], array=missing)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.zarr", "one", "two"]
 
@@ -434,7 +434,7 @@ def test_chunks_that_take_more_memory_than_there_is(tmp_path: Path) -> None:
     made(tmp_path / "x.zarr")
     with (tmp_path / "x.zarr" / "c" / "0" / "0" / "0").open("r+b") as file:
         file.truncate(1 << 33)
-    with refused("TS705", "it takes 8589934592 bytes"):
+    with refused("TS705", "it takes more than the 50331648 bytes"):
         ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [1, 9])
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
 

@@ -355,6 +355,12 @@ OTHER_RANKS = _kind(
     "lengths for another number of ranks",
     "A rule gives the length of each rank, and is asked for more ranks, or fewer.",
 )
+LARGE_METADATA = _kind(
+    "TS716",
+    "the metadata of a store is too large",
+    "A zarr store holds more arrays and groups, or its documents more bytes or values, than are"
+    " read in bounded memory. Attributes are for what describes an array, not for data.",
+)
 
 
 class SplitError(ValueError):

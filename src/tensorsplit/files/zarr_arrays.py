@@ -1,35 +1,27 @@
-"""Arrays in zarr stores: found, described, and their chunks read and written one at a time.
+"""Arrays in zarr stores: their chunks read and written one at a time.
 
-What a store holds is not trusted: no link out of it is followed, nothing but regular files is
-read, no code in it is run, and no chunk is decoded to more than its size.
+What a store holds is not trusted: no code in it is run, and no chunk is decoded to more than its
+size.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import stat
-import warnings
 import zlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import zarr
-from zarr.abc.store import Store
 from zarr.core.array_spec import ArrayConfig
 from zarr.core.buffer import default_buffer_prototype
-from zarr.core.chunk_grids import RegularChunkGrid
 from zarr.core.metadata import ArrayV2Metadata
 from zarr.core.sync import sync
-from zarr.errors import ZarrUserWarning
-from zarr.storage import FsspecStore, LocalStore, StorePath
+from zarr.storage import StorePath
 
-from tensorsplit.core.dimensions import MAX_DIM
-from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show, show_path
+from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.files.byte_copies import (
     ByteRange,
     Bytes,
@@ -38,134 +30,27 @@ from tensorsplit.files.byte_copies import (
     sync_files,
     unverified,
 )
-from tensorsplit.files.sources import local_path, refusing, refusing_writes
-from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, runs_code
+from tensorsplit.files.sources import refusing
+from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values
+from tensorsplit.files.zarr_nodes import find
+from tensorsplit.files.zarr_stores import (
+    Allowance,
+    BeyondAllowanceError,
+    GuardedStore,
+    join,
+    read_values,
+    size_of,
+    store_at,
+    write_value,
+)
 
 if TYPE_CHECKING:
-    from zarr.abc.store import ByteRequest
-    from zarr.core.buffer import Buffer, BufferPrototype
+    from zarr.core.buffer import Buffer
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-Found: TypeAlias = "zarr.Array[Any] | zarr.Group"
 
-CONSOLIDATED = ".zmetadata"
-"""What repeats, in version 2, all that describes what a group holds."""
-
-DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", CONSOLIDATED)
-"""What describes arrays and groups, by name."""
-
-_LARGEST_DOCUMENT = 64 << 20
 _UNFINISHED = ".partial"
 """How zarr calls files until they are whole."""
-
-
-def store_at(url: str, *, read_only: bool = True) -> Store:
-    """Return the store at a path or URL."""
-    path = local_path(url)
-    if path is None:
-        return FsspecStore.from_url(url, read_only=read_only)
-    return GuardedStore(path, read_only=read_only)
-
-
-class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
-    """A folder out of which no link is followed."""
-
-    async def get(
-        self,
-        key: str,
-        prototype: BufferPrototype | None = None,
-        byte_range: ByteRequest | None = None,
-    ) -> Buffer | None:
-        """Return the value of a key, as of any store."""
-        if self.size(key) is None:
-            return None
-        return await super().get(key, prototype, byte_range)
-
-    def size(self, key: str) -> int | None:
-        """Return the bytes of a value; None if it is not there, TS705 if it may not be read."""
-        path = self.root / key
-        _check_inside(str(path.parent), str(self.root))
-        try:
-            found = path.lstat()
-            if stat.S_ISLNK(found.st_mode):
-                _check_inside(str(path), str(self.root))
-                found = path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not stat.S_ISREG(found.st_mode):
-            raise _unreadable(str(path), "it is no regular file")
-        return int(found.st_size)
-
-
-@lru_cache(maxsize=1024)
-def _check_inside(path: str, root: str) -> None:
-    """Refuse (TS705) a path that leads out of a folder."""
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise _unreadable(path, "it leads out of the store")
-
-
-def size_of(store: Store, key: str) -> int | None:
-    """Return the bytes of a value in a store; None if it is not there."""
-    if isinstance(store, GuardedStore):
-        return store.size(key)
-    try:
-        return int(sync(store.getsize(key)))
-    except FileNotFoundError:
-        return None
-
-
-def write_value(store: Store, key: str, value: Buffer) -> None:
-    """Store a value; TS702 at a URL, OSError in a folder."""
-    is_local = isinstance(store, GuardedStore)
-    with contextlib.nullcontext() if is_local else refusing_writes(join(str(store), key)):
-        sync(store.set(key, value))
-
-
-def find(url: str, path: str = "") -> Found:
-    """Return the array or group at a path in a store, validated by zarr (TS705)."""
-    with refusing(join(url, path)), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ZarrUserWarning)
-        store = store_at(url)
-        for name in DOCUMENTS:
-            if (size_of(store, join(path, name)) or 0) > _LARGEST_DOCUMENT:
-                raise ValueError(f"its {name} is larger than {_LARGEST_DOCUMENT} bytes")
-        try:
-            found = zarr.open(store=store, path=path, mode="r", use_consolidated=False)
-        except FileNotFoundError:
-            raise ValueError("there is no zarr array or group") from None
-        if isinstance(found, zarr.Array):
-            _check(found.metadata)
-        return found
-
-
-def _check(metadata: Metadata) -> None:
-    """Raise a ValueError for arrays that zarr reads, and that are not split."""
-    if not all(0 <= dim <= MAX_DIM for dim in metadata.shape):
-        raise ValueError(f"its shape is {show(metadata.shape)}")
-    if (
-        not isinstance(metadata.chunk_grid, RegularChunkGrid)
-        or 0 in metadata.chunk_grid.chunk_shape
-    ):
-        raise ValueError("its chunks are not of one shape")
-    if getattr(metadata, "storage_transformers", ()):
-        raise ValueError("its chunks are stored in a way that is not known")
-    if runs_code(metadata):
-        raise ValueError("its elements are pickled objects, which are never read")
-
-
-def documents_of(url: str, path: str) -> dict[str, bytes]:
-    """Return the stored documents that describe an array, by name."""
-    store, found = store_at(url), {}
-    for name in DOCUMENTS:
-        value = sync(store.get(join(path, name), default_buffer_prototype()))
-        if value is not None:
-            found[name] = value.to_bytes()
-    return found
-
-
-def join(*parts: str) -> str:
-    """Return a path in a store, or the URL of one."""
-    return "/".join(each.rstrip("/") for each in parts if each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +68,6 @@ class ArrayPlace:
     digest: str
 
 
-def digest_of(documents: dict[str, bytes]) -> str:
-    """Return a digest that differs for other documents."""
-    return sha256(repr(sorted(documents.items())).encode()).hexdigest()
-
-
 @lru_cache(maxsize=16)
 def open_array(place: ArrayPlace, memory: int) -> StoredArray:
     """Return the array at a place (TS705), to be read.
@@ -195,10 +75,7 @@ def open_array(place: ArrayPlace, memory: int) -> StoredArray:
     A chunk of elements that have no fixed size may decode to so much memory.
     """
     found = find(place.url, place.path)
-    if (
-        isinstance(found, zarr.Group)
-        or digest_of(documents_of(place.url, place.path)) != place.digest
-    ):
+    if found.metadata is None or found.digest != place.digest:
         raise _unreadable(join(place.url, place.path), "it is another one than when it was planned")
     return StoredArray(place.url, place.path, found.metadata, memory)
 
@@ -251,10 +128,12 @@ class StoredArray:
     def load(self, chunk: tuple[int, ...]) -> Buffer | None:
         """Read a chunk as it is stored; None if it is missing, TS705 if it is too large."""
         with refusing(self._place(chunk)):
-            size = self.size(chunk)
-            if size is not None and size > self._most:
-                raise ValueError(f"it takes {size} bytes, and a task has {self._most} for it")
-            return sync(self._store.get(self.key(chunk), default_buffer_prototype()))
+            try:
+                (data,) = read_values(self._store, [self.key(chunk)], Allowance(self._most))
+            except BeyondAllowanceError:
+                problem = f"it takes more than the {self._most} bytes that a task has for it"
+                raise ValueError(problem) from None
+            return None if data is None else default_buffer_prototype().buffer.from_bytes(data)
 
     def save(self, chunk: tuple[int, ...], data: Buffer) -> None:
         """Store a chunk that is encoded."""

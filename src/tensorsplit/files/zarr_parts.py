@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import zarr
 from zarr.core.buffer import default_buffer_prototype
-from zarr.errors import ZarrUserWarning
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import (
@@ -37,24 +36,25 @@ from tensorsplit.core.errors import (
 from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
-from tensorsplit.files.sources import local_path, refusing
+from tensorsplit.files.sources import local_path
 from tensorsplit.files.zarr_arrays import (
-    CONSOLIDATED,
-    DOCUMENTS,
     Array,
     ArrayPlace,
-    Found,
     StoredArray,
     complete,
-    digest_of,
-    documents_of,
-    find,
-    join,
     open_array,
     open_part,
-    store_at,
-    write_value,
 )
+from tensorsplit.files.zarr_nodes import (
+    CONSOLIDATED,
+    DOCUMENTS,
+    Bounds,
+    Node,
+    find,
+    is_name,
+    members,
+)
+from tensorsplit.files.zarr_stores import join, store_at, write_value
 
 if TYPE_CHECKING:
     from zarr.abc.store import Store
@@ -105,15 +105,15 @@ class ZarrSource:
         is_group = is_store and not self.tensors.is_folder
         for change in changes:
             found = [self._stored(each.name) for each in change.stored]
-            array, place, documents = found[0]
-            for tensor, (_, _, other) in zip(change.stored, found, strict=True):
-                self._check_alike(change.before.tensor.name, tensor.name, documents, other)
+            array, place = found[0]
+            for tensor, (other, _) in zip(change.stored[1:], found[1:], strict=True):
+                self._check_alike(change.before.tensor.name, tensor.name, array, other)
             folder = place.path.rpartition("/")[0]
-            cuts = _cuts(change, array, tuple(each for _, each, _ in found))
+            cuts = _cuts(change, array, tuple(each for _, each in found))
             for output, cut in zip(change.after.outputs, cuts, strict=True):
                 name = "" if is_store else output.name.removeprefix(f"{folder}/") + _STORE
                 name = output.name if is_group else name
-                parts.append(_NewArray(name, cut, documents, array))
+                parts.append(_NewArray(name, cut, array))
         groups = self.tensors.groups() if is_group else {}
         if is_group:
             _add_groups(parts, groups)
@@ -132,17 +132,14 @@ class ZarrSource:
             )
         return ZarrWriting(parts, groups)
 
-    def _stored(self, name: str) -> tuple[zarr.Array[Any], ArrayPlace, Mapping[str, bytes]]:
-        """Return an array, where it is, and what describes it."""
-        array, url = self.tensors.array(name), self.tensors.url_of(name)
-        documents = documents_of(url, array.path)
-        return array, ArrayPlace(url, array.path, digest_of(documents)), documents
+    def _stored(self, name: str) -> tuple[Node, ArrayPlace]:
+        """Return an array, and where it is."""
+        array, url = self.tensors.node(name), self.tensors.url_of(name)
+        return array, ArrayPlace(url, array.path, array.digest)
 
-    def _check_alike(
-        self, whole: str, name: str, first: Mapping[str, bytes], other: Mapping[str, bytes]
-    ) -> None:
+    def _check_alike(self, whole: str, name: str, first: Node, other: Node) -> None:
         """Refuse (TS713) parts of a whole that are stored differently; note other attributes."""
-        (one, attributes), (two, others) = _of_documents(first), _of_documents(other)
+        (one, attributes), (two, others) = map(_of_documents, (first.documents, other.documents))
         if one != two:
             keys = [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
             problem = f"tensor {short_name(whole)}: {short_name(name)} is stored differently from"
@@ -207,15 +204,15 @@ class _Arrays(Mapping[str, StoredTensor]):
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._found: dict[str, zarr.Array[Any]] = {}
+        self._found: dict[str, Node] = {}
         self._urls: dict[str, str] = {}
-        self._root: zarr.Group | None = None
-        path = local_path(url)
+        self._root: Node | None = None
+        path, bounds = local_path(url), Bounds()
         self.is_folder = path is not None and _is_folder(path)
         stores = [url] if path is None or not self.is_folder else sorted(map(str, _stores(path)))
         for store in stores:
-            found = find(store)
-            if isinstance(found, zarr.Array):
+            found = find(store, bounds=bounds)
+            if found.metadata is not None:
                 name = store.rpartition("/")[2].removesuffix(_STORE)
                 self._found[name], self._urls[name] = found, store
             elif not self.is_folder:
@@ -225,25 +222,26 @@ class _Arrays(Mapping[str, StoredTensor]):
         """Return the store that an array is in."""
         return self._urls.get(name, self._url)
 
-    def array(self, name: str) -> zarr.Array[Any]:
+    def node(self, name: str) -> Node:
         """Return the array of a name (KeyError)."""
         if name not in self._found:
-            found = find(self._url, name) if self._root is not None and name else None
-            if not isinstance(found, zarr.Array):
+            if self._root is None or not all(map(is_name, name.split("/"))):
+                raise KeyError(name)
+            found = find(self._url, name)
+            if found.metadata is None:
                 raise KeyError(name)
             self._found[name] = found
         return self._found[name]
 
     def __getitem__(self, name: str) -> StoredTensor:
-        array = self.array(name)
-        element = element_type(np.empty(0, array.dtype))
-        nbytes = prod(array.shape) * array.dtype.itemsize
-        return StoredTensor(name, array.shape, element, nbytes)
+        node = self.node(name)
+        element, shape = element_type(np.empty(0, node.dtype)), tuple(node.array.shape)
+        return StoredTensor(name, shape, element, prod(shape) * node.dtype.itemsize)
 
     def __iter__(self) -> Iterator[str]:
         if self._root is None:
             return iter(self._found)
-        found = {path for path, each in self._members if isinstance(each, zarr.Array)}
+        found = {each.path: each for each in self._members if each.metadata is not None}
         if lost := self._found.keys() - found:
             raise SplitError(
                 UNREADABLE_TENSORS,
@@ -251,6 +249,7 @@ class _Arrays(Mapping[str, StoredTensor]):
                 "name arrays, and a folder for their parts",
                 parameter="source",
             )
+        self._found |= found
         return iter(sorted(found))
 
     def __len__(self) -> int:
@@ -260,16 +259,13 @@ class _Arrays(Mapping[str, StoredTensor]):
         """Return the documents of the groups, by their paths."""
         if self._root is None:
             return {}
-        paths = [path for path, each in self._members if isinstance(each, zarr.Group)]
-        return {path: documents_of(self._url, path) for path in ("", *paths)}
+        groups = (each for each in self._members if each.metadata is None)
+        return {each.path: each.documents for each in (self._root, *groups)}
 
     @cached_property
-    def _members(self) -> Sequence[tuple[str, Found]]:
+    def _members(self) -> Sequence[Node]:
         """The arrays and groups of the group that the store is; listing takes time at a URL."""
-        if self._root is None:
-            return ()
-        with refusing(self._url):
-            return list(self._root.members(max_depth=None, use_consolidated_for_children=False))
+        return () if self._root is None else members(self._url)
 
 
 def _is_folder(path: Path) -> bool:
@@ -370,9 +366,9 @@ class _Cut:
         return (source, self.origin(chunk, read)) if is_same else None
 
 
-def _cuts(change: Recast, array: zarr.Array[Any], places: tuple[ArrayPlace, ...]) -> list[_Cut]:
+def _cuts(change: Recast, array: Node, places: tuple[ArrayPlace, ...]) -> list[_Cut]:
     """Return what each new array of a change is made of (TS310 where the axis is dropped)."""
-    plan, chunks = change.before.plan or change.after.plan, array.shards or array.chunks
+    plan, chunks = change.before.plan or change.after.plan, array.stored
     if plan is None:
         return [_Cut(places, (), 0, (), each.shape, chunks) for each in change.after.outputs]
     if not plan.keepdims:
@@ -418,8 +414,12 @@ class _NewArray:
 
     name: str
     cut: _Cut
-    documents: Mapping[str, bytes]
-    like: zarr.Array[Any]
+    like: Node
+
+    @property
+    def documents(self) -> Mapping[str, bytes]:
+        """What describes it, but for its shape."""
+        return self.like.documents
 
     @property
     def itemsize(self) -> int:
@@ -431,7 +431,7 @@ class _NewArray:
         """The names that it has at the top of the draft."""
         if self.name:
             return {self.name.partition("/")[0]}
-        keys = (self.like.metadata.encode_chunk_key(each) for each in np.ndindex(*self.cut.grid))
+        keys = (self.like.array.encode_chunk_key(each) for each in np.ndindex(*self.cut.grid))
         return {key.partition("/")[0] for key in keys} | self.documents.keys()
 
     @property
@@ -529,7 +529,7 @@ def _describe_group(store: Store, path: str, documents: Mapping[str, bytes]) -> 
         _set(store, join(path, name), json.dumps(described, indent=2).encode())
     if is_consolidated:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ZarrUserWarning)
+            warnings.simplefilter("ignore")
             zarr.consolidate_metadata(store, path=path)
 
 

@@ -1,0 +1,221 @@
+"""The arrays and groups of a zarr store, and the documents that describe them.
+
+Documents may hold anything, so how much of them is read, parsed and kept has bounds (TS716).
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from zarr.core.chunk_grids import RegularChunkGrid
+from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
+
+from tensorsplit.core.dimensions import MAX_DIM
+from tensorsplit.core.errors import LARGE_METADATA, SplitError, show, show_path
+from tensorsplit.files.sources import refusing
+from tensorsplit.files.zarr_codecs import Metadata, runs_code
+from tensorsplit.files.zarr_stores import (
+    Allowance,
+    BeyondAllowanceError,
+    folders_in,
+    join,
+    read_values,
+    size_of,
+    store_at,
+)
+
+CONSOLIDATED = ".zmetadata"
+"""What repeats, in version 2, all that describes what a group holds."""
+
+_READ = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+DOCUMENTS = (*_READ, CONSOLIDATED)
+"""What describes arrays and groups, by name."""
+
+_MOST_BYTES = 10 << 20
+_MOST_VALUES = 1 << 18
+_MOST_NODES = 1 << 12
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An array or a group.
+
+    Attributes:
+        path: Its path in the store.
+        documents: What describes it, by name; of that which only repeats others, nothing but that
+            it is there.
+        metadata: What describes an array, but for its attributes; None for a group.
+    """
+
+    path: str
+    documents: Mapping[str, bytes]
+    metadata: Metadata | None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type of an array."""
+        made: np.dtype[Any] = self.array.dtype.to_native_dtype()
+        return made
+
+    @property
+    def array(self) -> Metadata:
+        """What describes an array."""
+        assert self.metadata is not None  # noqa: S101 - for the type checker
+        return self.metadata
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """The shape of what is stored under one key: a chunk, or a shard."""
+        return tuple(self.array.shards or self.array.chunks)
+
+    @property
+    def digest(self) -> str:
+        """A digest that differs for other documents."""
+        return sha256(repr(sorted(self.documents.items())).encode()).hexdigest()
+
+
+def is_name(name: str) -> bool:
+    """Return whether something in a folder can be called so."""
+    return name not in ("", ".", "..") and "/" not in name
+
+
+def find(url: str, path: str = "", bounds: Bounds | None = None) -> Node:
+    """Return the array or group at a path in a store (TS705, TS716)."""
+    reader = _Reader(url, bounds)
+    reader.count()
+    (found,) = reader.nodes([path])
+    if found is None:
+        with refusing(join(url, path)):
+            raise ValueError("there is no zarr array or group")
+    return found
+
+
+def members(url: str) -> list[Node]:
+    """Return all arrays and groups of the group at a URL, but for itself (TS705, TS716)."""
+    reader = _Reader(url)
+    found: list[Node] = []
+    groups = [""]
+    while groups:
+        group = groups.pop()
+        paths = reader.folders(group)
+        for start in range(0, len(paths), _AT_ONCE):
+            found_here = reader.nodes(paths[start : start + _AT_ONCE])
+            nodes = [each for each in found_here if each is not None]
+            found += nodes
+            groups += [each.path for each in nodes if each.metadata is None]
+    return found
+
+
+@dataclass
+class Bounds:
+    """What was read so far of a source, of which no more than that is kept in memory."""
+
+    allowance: Allowance = field(default_factory=lambda: Allowance(_MOST_BYTES))
+    values: int = 0
+    nodes: int = 0
+
+
+class _Reader:
+    """Reads documents of a store, as long as they are not too many or too large."""
+
+    def __init__(self, url: str, bounds: Bounds | None = None) -> None:
+        self._url, self._bounds = url, bounds or Bounds()
+        with refusing(url):
+            self._store = store_at(url)
+
+    def folders(self, path: str) -> list[str]:
+        """Return the paths in a folder that may be those of arrays and groups."""
+        found = []
+        with refusing(join(self._url, path)):
+            try:
+                for name in folders_in(self._store, path):
+                    if name in DOCUMENTS or not is_name(name):
+                        continue
+                    found.append(join(path, name))
+                    self.count()
+            except BeyondAllowanceError:
+                raise self._beyond("lists more than can be gone through") from None
+        return found
+
+    def count(self) -> None:
+        """Count an array, a group, or what may be one."""
+        self._bounds.nodes += 1
+        if self._bounds.nodes > _MOST_NODES:
+            raise self._beyond(f"holds more than {_MOST_NODES} arrays and groups")
+
+    def nodes(self, paths: Sequence[str]) -> list[Node | None]:
+        """Return what is at each path; None for nothing."""
+        with refusing(self._url if len(paths) > 1 else join(self._url, paths[0])):
+            try:
+                keys = [join(path, name) for path in paths for name in _READ]
+                values = iter(read_values(self._store, keys, self._bounds.allowance))
+            except BeyondAllowanceError:
+                problem = f"is described in more than {_MOST_BYTES} bytes"
+                raise self._beyond(problem) from None
+        return [self._node(path, list(islice(values, len(_READ)))) for path in paths]
+
+    def _node(self, path: str, values: Sequence[bytes | None]) -> Node | None:
+        documents = {
+            name: value for name, value in zip(_READ, values, strict=True) if value is not None
+        }
+        with refusing(join(self._url, path)):
+            parsed = {name: self._parsed(name, text) for name, text in documents.items()}
+            kind = next((name for name in _READ[:-1] if name in documents), None)
+            if kind is None:
+                return None
+            described = parsed[kind]
+            version = 3 if kind == "zarr.json" else 2
+            if described.get("zarr_format") != version:
+                raise ValueError(f"zarr_format is {show(described.get('zarr_format'))}")
+            if not isinstance(described.pop("attributes", None) or {}, dict):
+                raise ValueError("its attributes have no names")
+            if kind == ".zgroup" or described.get("node_type") == "group":
+                if size_of(self._store, join(path, CONSOLIDATED)) is not None:
+                    documents[CONSOLIDATED] = b""
+                return Node(path, documents, None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                reader = ArrayV3Metadata if version == 3 else ArrayV2Metadata
+                metadata = reader.from_dict(described)
+            _check(metadata)
+            return Node(path, documents, metadata)
+
+    def _parsed(self, name: str, text: bytes) -> dict[str, Any]:
+        self._bounds.values += sum(map(text.count, (b",", b"[", b"{")))
+        if self._bounds.values > _MOST_VALUES:
+            raise self._beyond(f"is described in more than {_MOST_VALUES} values")
+        described = json.loads(text)
+        if not isinstance(described, dict):
+            raise TypeError(f"its {name} is no object")
+        return described
+
+    def _beyond(self, problem: str) -> SplitError:
+        return SplitError(
+            LARGE_METADATA,
+            f"{show_path(self._url)} {problem}",
+            "keep large attributes in arrays, and groups in stores of their own",
+            parameter="source",
+        )
+
+
+def _check(metadata: Metadata) -> None:
+    """Raise a ValueError for arrays that zarr reads, and that are not split."""
+    if not all(0 <= dim <= MAX_DIM for dim in metadata.shape):
+        raise ValueError(f"its shape is {show(metadata.shape)}")
+    if (
+        not isinstance(metadata.chunk_grid, RegularChunkGrid)
+        or 0 in metadata.chunk_grid.chunk_shape
+    ):
+        raise ValueError("its chunks are not of one shape")
+    if getattr(metadata, "storage_transformers", ()):
+        raise ValueError("its chunks are stored in a way that is not known")
+    if runs_code(metadata):
+        raise ValueError("its elements are pickled objects, which are never read")

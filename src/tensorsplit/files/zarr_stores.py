@@ -1,0 +1,213 @@
+"""Zarr stores: their values and folders, read in bounded memory.
+
+What a store holds is not trusted: no link out of it is followed, nothing but regular files is read,
+and of a value that is larger than it may be, no more than that is read, whatever a server says of
+its size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import FsspecStore, LocalStore
+
+from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
+from tensorsplit.files.sources import local_path, refusing_writes
+
+if TYPE_CHECKING:
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+_LARGEST_LISTING = 2 << 20
+_LARGEST_ANSWER = 256 << 20
+_PIECE = 1 << 16
+
+
+class BeyondAllowanceError(Exception):
+    """Values are larger than they may be."""
+
+
+@dataclass
+class Allowance:
+    """How many bytes may still be read."""
+
+    left: int
+
+    def take(self, size: int) -> None:
+        """Count bytes that are read (BeyondAllowanceError)."""
+        self.left -= size
+        if self.left < 0:
+            raise BeyondAllowanceError
+
+
+_ALLOWED: ContextVar[Allowance | None] = ContextVar("_ALLOWED", default=None)
+"""What answers of HTTP servers may hold."""
+
+
+def store_at(url: str, *, read_only: bool = True) -> Store:
+    """Return the store at a path or URL."""
+    path = local_path(url)
+    if path is not None:
+        return GuardedStore(path, read_only=read_only)
+    options = {"get_client": _bounded_client} if url.startswith(("http:", "https:")) else None
+    return FsspecStore.from_url(url, options, read_only=read_only)
+
+
+async def _bounded_client(**settings: Any) -> Any:
+    """Return a client of HTTP that reads no more of an answer than is allowed."""
+    from aiohttp import ClientResponse, ClientSession
+
+    class BoundedResponse(ClientResponse):  # type: ignore[misc]  # it may not be installed
+        async def read(self) -> bytes:
+            allowed = _ALLOWED.get() or Allowance(_LARGEST_ANSWER)
+            held = bytearray()
+            async for piece in self.content.iter_chunked(_PIECE):
+                allowed.take(len(piece))
+                held += piece
+            return bytes(held)
+
+        async def text(self, *_: object, **__: object) -> str:
+            return (await self.read()).decode(errors="replace")
+
+    return ClientSession(response_class=BoundedResponse, **settings)
+
+
+class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
+    """A folder out of which no link is followed."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Return the value of a key, as of any store."""
+        if self.size(key) is None:
+            return None
+        return await super().get(key, prototype, byte_range)
+
+    def size(self, key: str) -> int | None:
+        """Return the bytes of a value; None if it is not there, TS705 if it may not be read."""
+        path = self.root / key
+        _check_inside(str(path.parent), str(self.root))
+        try:
+            found = path.lstat()
+            if stat.S_ISLNK(found.st_mode):
+                _check_inside(str(path), str(self.root))
+                found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise _unreadable(str(path), "it is no regular file")
+        return int(found.st_size)
+
+    def read(self, key: str, allowance: Allowance) -> bytes | None:
+        """Return a value; None if it is not there (TS705, BeyondAllowanceError)."""
+        size = self.size(key)
+        if size is None:
+            return None
+        allowance.take(size)
+        value: bytes = (self.root / key).read_bytes()
+        return value
+
+    def folders(self, path: str) -> Iterator[str]:
+        """Yield the names of the folders in a folder; TS705 where a link leads into a loop."""
+        with os.scandir(self.root / path) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    continue
+                if entry.is_symlink():
+                    _check_inside(entry.path, str(self.root))
+                    here = Path(os.path.realpath(self.root / path))
+                    if here.is_relative_to(os.path.realpath(entry.path)):
+                        raise _unreadable(entry.path, "its link leads into a loop")
+                yield entry.name
+
+
+@lru_cache(maxsize=1024)
+def _check_inside(path: str, root: str) -> None:
+    """Refuse (TS705) a path that leads out of a folder."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise _unreadable(path, "it leads out of the store")
+
+
+def size_of(store: Store, key: str) -> int | None:
+    """Return the bytes of a value in a store; None if it is not there."""
+    if isinstance(store, GuardedStore):
+        return store.size(key)
+    try:
+        return int(sync(store.getsize(key)))
+    except FileNotFoundError:
+        return None
+
+
+def read_values(store: Store, keys: Sequence[str], allowance: Allowance) -> list[bytes | None]:
+    """Return values of a store, each None if it is not there (BeyondAllowanceError)."""
+    if isinstance(store, GuardedStore):
+        return [store.read(key, allowance) for key in keys]
+    found: list[bytes | None] = sync(_fetched(store, keys, allowance))
+    return found
+
+
+async def _fetched(
+    store: FsspecStore, keys: Sequence[str], allowance: Allowance
+) -> list[bytes | None]:
+    """Fetch values at the same time; none is still on its way when this ends, or fails."""
+    _ALLOWED.set(allowance)
+    is_counted = "https" in store.fs.protocol  # as it comes
+
+    async def fetch(key: str) -> bytes | None:
+        if not is_counted:
+            try:
+                allowance.take(await store.getsize(key))
+            except FileNotFoundError:
+                return None
+        value: Buffer | None = await store.get(key, default_buffer_prototype())
+        return None if value is None else bytes(value.to_bytes())
+
+    found = await asyncio.gather(*map(fetch, keys), return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in found if not isinstance(each, BaseException)]
+
+
+def folders_in(store: Store, path: str) -> Iterator[str]:
+    """Yield the names in a folder of a store that may be folders (TS705, BeyondAllowanceError)."""
+    if isinstance(store, GuardedStore):
+        yield from store.folders(path)
+    else:
+        yield from sync(_listed(store, path))
+
+
+async def _listed(store: FsspecStore, path: str) -> list[str]:
+    _ALLOWED.set(Allowance(_LARGEST_LISTING))
+    return [name.rstrip("/") async for name in store.list_dir(path)]
+
+
+def write_value(store: Store, key: str, value: Buffer) -> None:
+    """Store a value; TS702 at a URL, OSError in a folder."""
+    is_local = isinstance(store, GuardedStore)
+    with contextlib.nullcontext() if is_local else refusing_writes(join(str(store), key)):
+        sync(store.set(key, value))
+
+
+def join(*parts: str) -> str:
+    """Return a path in a store, or the URL of one."""
+    return "/".join(each.rstrip("/") for each in parts if each)
+
+
+def _unreadable(source: str, problem: str) -> SplitError:
+    return SplitError(UNREADABLE_TENSORS, f"{show_path(source)}: {problem}", parameter="source")

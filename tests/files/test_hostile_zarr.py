@@ -1,0 +1,236 @@
+"""Zarr stores that lie are refused by name, in little memory, and nothing but that is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tensorsplit as ts
+from tests.interpreters import python
+
+pytest.importorskip("zarr")
+
+ARRAYS: dict[int, dict[str, Any]] = {
+    2: {"zarr_format": 2, "shape": [8], "chunks": [4], "dtype": "<f4", "order": "C"}
+    | dict.fromkeys(("compressor", "filters", "fill_value")),
+    3: {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [8],
+        "data_type": "float32",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+        "chunk_key_encoding": {"name": "default"},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    },
+}
+GROUPS = {2: {"zarr_format": 2}, 3: {"zarr_format": 3, "node_type": "group"}}
+MANY = (1 << 18) + 1  # more values than are parsed
+
+Maker = Callable[[Path], object]
+
+
+def node(path: Path, kind: dict[int, Any], version: int, attributes: str = "{}") -> None:
+    """An array or group, of which nothing but its documents is there."""
+    path.mkdir(parents=True, exist_ok=True)
+    if version == 3:
+        text = json.dumps(kind[3] | {"attributes": "here"}).replace('"here"', attributes)
+        (path / "zarr.json").write_text(text)
+    else:
+        name = ".zarray" if kind is ARRAYS else ".zgroup"
+        (path / name).write_text(json.dumps(kind[2]))
+        (path / ".zattrs").write_text(attributes)
+
+
+def group(path: Path, *names: str, version: int = 3) -> None:
+    node(path, GROUPS, version)
+    for name in names:
+        node(path / name, ARRAYS, version)
+
+
+def consolidated(path: Path) -> None:
+    group(path, "x")
+    held = ",".join(f'"a{number}":{{}}' for number in range(MANY // 2))
+    more = f'"consolidated_metadata":{{"metadata":{{{held}}}}}'
+    (path / "zarr.json").write_text(json.dumps(GROUPS[3])[:-1] + f",{more}}}")
+
+
+def crowded(path: Path) -> None:
+    group(path)
+    for number in range((1 << 12) + 1):
+        (path / f"x{number}").mkdir()
+
+
+def linked(path: Path, target: str | Path) -> None:
+    group(path, *(f"y{number}" for number in range(20)))
+    (path / "link").symlink_to(target)
+
+
+def spoiled(path: Path) -> None:
+    group(path, *(f"y{number}" for number in range(20)))
+    for name in ("y3", "y7"):
+        (path / name / "zarr.json").write_text("nope")
+
+
+def both(path: Path) -> None:
+    group(path, "x")
+    node(path, GROUPS, 2)
+    node(path / "y", ARRAYS, 2)
+
+
+ATTRIBUTES = {
+    "long": ("TS716", f'{{"a":"{"x" * (11 << 20)}"}}'),
+    "many": ("TS716", f'{{"a":[{",".join(["[]"] * MANY)}]}}'),
+    "deep": ("TS705", f'{{"a":{"[" * 99999}{"]" * 99999}}}'),
+    "list": ("TS705", "[1]"),
+    "wide": ("right", f'{{"a":"\U0001f600{"x" * (9 << 20)}"}}'),  # four bytes for each letter
+}
+STORES: dict[str, tuple[str, Maker]] = {
+    "arrays": ("TS716", crowded),
+    "consolidated": ("TS716", consolidated),
+    "loop": ("TS705", lambda path: linked(path, "..")),
+    "itself": ("TS705", lambda path: linked(path, "link")),
+    "outside": ("TS705", lambda path: linked(path, "/usr")),
+    "spoiled": ("TS705", spoiled),
+    "both": ("right", both),
+}
+
+SPLIT = """
+import pathlib, re, shutil, sys
+import tensorsplit as ts
+for url in sys.argv[2:]:
+    try:
+        ts.files.split(url, sys.argv[1], num_outputs=2)
+        print("right", end=" ")
+        shutil.rmtree(sys.argv[1])
+    except ts.SplitError as error:
+        print(error.code, end=" ")
+print(re.search("VmHWM:[^0-9]*([0-9]+)", pathlib.Path("/proc/self/status").read_text())[1])
+"""
+
+
+def outcome(*sources: object, target: Path) -> list[str]:
+    """What is said of each source; nothing is printed beside, left behind, or large in memory."""
+    done = python(SPLIT, target, *sources)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert not list(target.parent.glob(".tensorsplit*"))
+    *said, memory = done.stdout.split()
+    assert int(memory) < 300_000  # kilobytes
+    return said
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it says how much was taken")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("is_array", [True, False])
+def test_attributes(tmp_path: Path, version: int, is_array: bool) -> None:
+    for name, (_, text) in ATTRIBUTES.items():
+        path = tmp_path / f"{name}.zarr"
+        node(path, ARRAYS if is_array else GROUPS, version, text)
+        if not is_array:
+            node(path / "x", ARRAYS, version)
+    sources = [tmp_path / f"{name}.zarr" for name in ATTRIBUTES]
+    wanted = [code for code, _ in ATTRIBUTES.values()]
+    assert outcome(*sources, target=tmp_path / "out.zarr") == wanted
+
+
+def test_what_groups_hold(tmp_path: Path) -> None:
+    for name, (_, make) in STORES.items():
+        make(tmp_path / f"{name}.zarr")
+    sources = [tmp_path / f"{name}.zarr" for name in STORES]
+    wanted = [code for code, _ in STORES.values()]
+    assert outcome(*sources, target=tmp_path / "out.zarr") == wanted
+
+
+def test_arrays_of_either_version_are_found(tmp_path: Path) -> None:
+    both(tmp_path / "both.zarr")
+    ts.files.split(tmp_path / "both.zarr", tmp_path / "out.zarr", num_outputs=2)
+    found = {path.parent.name for path in (tmp_path / "out.zarr").glob("*/*z*arr*")}
+    assert found == {"x.0", "x.1", "y.0", "y.1"}
+
+
+class _Server(BaseHTTPRequestHandler):
+    """Answers that have no end, or grow as they are unpacked."""
+
+    protocol_version = "HTTP/1.1"
+    bomb = gzip.compress(b"[" + b" " * (200 << 20), 9)
+    array = json.dumps(ARRAYS[2]).encode()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+    def do_HEAD(self) -> None:
+        """Answer as to GET."""
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        """Answer by the name of the store, and the key in there."""
+        answers: dict[str, bytes] = {
+            "right/.zarray": self.array,
+            "right/0": b"abcdefghijklmnop",
+            "endless/.zarray": self.array,
+            "endless/.zattrs": b"[],",
+            "packed/.zarray": self.array,
+            "packed/.zattrs": self.bomb,
+            "chunk/.zarray": self.array,
+            "chunk/1": b"zero",
+            "listing/.zgroup": json.dumps(GROUPS[2]).encode(),
+            "listing/": b'<a href="a">',
+            "group/.zgroup": json.dumps(GROUPS[2]).encode(),
+            "group/": b'<a href="x/">x</a><a href="../">up</a>',
+            "group/x/.zarray": self.array,
+        }
+        is_there = self.path.lstrip("/") in answers
+        answer = answers.get(self.path.lstrip("/"), b"")
+        is_endless = answer in (b"[],", b"zero", b'<a href="a">')
+        self.send_response(200 if is_there else 404)
+        if is_endless:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(len(answer)))
+        if answer is self.bomb:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if not is_endless:
+            self.wfile.write(answer)
+            return
+        with contextlib.suppress(OSError):
+            piece = answer * (1 << 14)
+            while True:
+                self.wfile.write(b"%x\r\n" % len(piece) + piece + b"\r\n")
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_servers(address: str, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    wanted = {
+        "right": "right",
+        "endless": "TS716",
+        "packed": "TS716",
+        "chunk": "TS705",
+        "listing": "TS716",
+        "group": "right",
+        "nothing": "TS705",
+    }
+    sources = [f"{address}/{name}" for name in wanted]
+    assert outcome(*sources, target=tmp_path / "out.zarr") == list(wanted.values())
