@@ -16,6 +16,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.files import byte_copies
 from tests.cli.conftest import Command
+from tests.interpreters import printed
 
 RANDOM = np.random.default_rng(3)
 ARRAY = RANDOM.random((60, 8))
@@ -262,3 +263,36 @@ def test_the_folders_around_it(
     assert "there is no folder" in refused("TS702", *words)
     assert tensorsplit(*words, "--create-dirs").status == 0
     assert sorted(held(out)) == ["x.0.npy", "x.1.npy"]
+
+
+@posix
+def test_few_descriptors_leave_no_draft(tmp_path: Path) -> None:
+    pytest.importorskip("zarr")
+    code = """
+import os, pathlib, resource, sys
+import numpy as np
+import zarr
+import tensorsplit as ts
+folder = pathlib.Path(sys.argv[1])
+zarr.create_array(folder / "a.zarr", data=np.arange(64, dtype="f4").reshape(16, 4), chunks=(4, 2))
+ts.files.split(folder / "a.zarr", folder / "all.zarr", num_outputs=2)
+def held(name):
+    files = sorted(path for path in (folder / name).rglob("*") if path.is_file())
+    return [path.read_bytes() for path in files]
+whole, taken = held("all.zarr"), len(os.listdir("/dev/fd")) - 1
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+ends = set()
+for more in range(1, 12):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken + more, hard))
+    try:
+        ts.files.split(folder / "a.zarr", folder / f"{more}.zarr", num_outputs=2)
+        end = "whole"
+    except (ts.SplitError, OSError):
+        end = "absent"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    ends.add(end)
+    assert held(f"{more}.zarr") == (whole if end == "whole" else []), more
+    assert not list(folder.glob(".tensorsplit*")), more
+assert ends == {"whole", "absent"}
+"""
+    printed(code, tmp_path)

@@ -256,10 +256,16 @@ class DaskCluster:
                     result = _result(future)
                     total += result if verify else 0
                     progress(waiting.pop(future))
+            self._settle()  # what a worker that was given up still writes into the draft
         finally:
             if waiting:  # whatever still writes into a draft that is about to be removed
                 self._end(list(waiting))
         return total
+
+    def _settle(self) -> None:
+        """Wait until no worker runs a task."""
+        with contextlib.suppress(Exception):
+            self._client.run(_settle)
 
     def _end(self, tasks: list[Future[int]]) -> None:
         """End what runs, with the processes that are ours; others end the tasks that they began."""
@@ -270,7 +276,7 @@ class DaskCluster:
         with contextlib.suppress(Exception):
             fs, path = url_to_fs(self._gate.token)
             fs.rm(path)  # or another task would begin
-            self._client.run(_settle)
+        self._settle()
 
     def _threads(self) -> int:
         """Return how many threads the cluster has now; TS710 after a while without any."""

@@ -265,11 +265,24 @@ def _remove(drafts: Path) -> None:
     except FileNotFoundError:  # another run has swept it
         pass
     except OSError as error:
-        shutil.rmtree(drafts, ignore_errors=True)
+        _remove_in_steps(drafts)
         if drafts.exists():
             reason = error.strerror or error
             problem = f"{drafts} can't be removed: {reason}; the next run here tries again"
             warnings.warn(problem, SplitWarning, stacklevel=2)
+
+
+def _remove_in_steps(drafts: Path) -> None:
+    """Remove what can be removed, with one descriptor at a time, as a process may have no more."""
+    for folder, folders, files in os.walk(drafts, topdown=False):
+        for name in files:
+            with contextlib.suppress(OSError):
+                Path(folder, name).unlink()
+        for name in folders:
+            with contextlib.suppress(OSError):
+                Path(folder, name).rmdir()
+    with contextlib.suppress(OSError):
+        drafts.rmdir()
 
 
 def is_draft(name: str) -> bool:
