@@ -45,7 +45,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ZarrNode:
     """An array or a group.
 
     Attributes:
@@ -87,9 +87,9 @@ def is_name(name: str) -> bool:
     return name not in ("", ".", "..") and "/" not in name
 
 
-def find(url: str, path: str = "", bounds: Bounds | None = None) -> Node:
+def find(url: str, path: str = "", bounds: Bounds | None = None) -> ZarrNode:
     """Return the array or group at a path in a store (TS705, TS716)."""
-    reader = _Reader(url, bounds)
+    reader = _DocumentReader(url, bounds)
     reader.count()
     (found,) = reader.nodes([path])
     if found is None:
@@ -98,10 +98,10 @@ def find(url: str, path: str = "", bounds: Bounds | None = None) -> Node:
     return found
 
 
-def members(url: str) -> list[Node]:
+def members(url: str) -> list[ZarrNode]:
     """Return all arrays and groups of the group at a URL, but for itself (TS705, TS716)."""
-    reader = _Reader(url)
-    found: list[Node] = []
+    reader = _DocumentReader(url)
+    found: list[ZarrNode] = []
     groups = [""]
     while groups:
         group = groups.pop()
@@ -123,7 +123,7 @@ class Bounds:
     nodes: int = 0
 
 
-class _Reader:
+class _DocumentReader:
     """Reads documents of a store, as long as they are not too many or too large."""
 
     def __init__(self, url: str, bounds: Bounds | None = None) -> None:
@@ -151,7 +151,7 @@ class _Reader:
         if self._bounds.nodes > _MOST_NODES:
             raise self._beyond(f"holds more than {_MOST_NODES} arrays and groups")
 
-    def nodes(self, paths: Sequence[str]) -> list[Node | None]:
+    def nodes(self, paths: Sequence[str]) -> list[ZarrNode | None]:
         """Return what is at each path; None for nothing."""
         with refusing(self._url if len(paths) > 1 else join(self._url, paths[0])):
             try:
@@ -162,7 +162,7 @@ class _Reader:
                 raise self._beyond(problem) from None
         return [self._node(path, list(islice(values, len(_READ)))) for path in paths]
 
-    def _node(self, path: str, values: Sequence[bytes | None]) -> Node | None:
+    def _node(self, path: str, values: Sequence[bytes | None]) -> ZarrNode | None:
         documents = {
             name: value for name, value in zip(_READ, values, strict=True) if value is not None
         }
@@ -180,13 +180,13 @@ class _Reader:
             if kind == ".zgroup" or described.get("node_type") == "group":
                 if size_of(self._store, join(path, CONSOLIDATED)) is not None:
                     documents[CONSOLIDATED] = b""
-                return Node(path, documents, None)
+                return ZarrNode(path, documents, None)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 reader = ArrayV3Metadata if version == 3 else ArrayV2Metadata
                 metadata = reader.from_dict(described)
             _check(metadata)
-            return Node(path, documents, metadata)
+            return ZarrNode(path, documents, metadata)
 
     def _parsed(self, name: str, text: bytes) -> dict[str, Any]:
         self._bounds.values += sum(map(text.count, (b",", b"[", b"{")))

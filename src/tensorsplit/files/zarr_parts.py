@@ -49,7 +49,7 @@ from tensorsplit.files.zarr_nodes import (
     CONSOLIDATED,
     DOCUMENTS,
     Bounds,
-    Node,
+    ZarrNode,
     find,
     is_name,
     members,
@@ -132,12 +132,12 @@ class ZarrSource:
             )
         return ZarrWriting(parts, groups)
 
-    def _stored(self, name: str) -> tuple[Node, ArrayPlace]:
+    def _stored(self, name: str) -> tuple[ZarrNode, ArrayPlace]:
         """Return an array, and where it is."""
         array, url = self.tensors.node(name), self.tensors.url_of(name)
         return array, ArrayPlace(url, array.path, array.digest)
 
-    def _check_alike(self, whole: str, name: str, first: Node, other: Node) -> None:
+    def _check_alike(self, whole: str, name: str, first: ZarrNode, other: ZarrNode) -> None:
         """Refuse (TS713) parts of a whole that are stored differently; note other attributes."""
         (one, attributes), (two, others) = map(_of_documents, (first.documents, other.documents))
         if one != two:
@@ -204,9 +204,9 @@ class _Arrays(Mapping[str, StoredTensor]):
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._found: dict[str, Node] = {}
+        self._found: dict[str, ZarrNode] = {}
         self._urls: dict[str, str] = {}
-        self._root: Node | None = None
+        self._root: ZarrNode | None = None
         path, bounds = local_path(url), Bounds()
         self.is_folder = path is not None and _is_folder(path)
         stores = [url] if path is None or not self.is_folder else sorted(map(str, _stores(path)))
@@ -222,7 +222,7 @@ class _Arrays(Mapping[str, StoredTensor]):
         """Return the store that an array is in."""
         return self._urls.get(name, self._url)
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str) -> ZarrNode:
         """Return the array of a name (KeyError)."""
         if name not in self._found:
             if self._root is None or not all(map(is_name, name.split("/"))):
@@ -263,7 +263,7 @@ class _Arrays(Mapping[str, StoredTensor]):
         return {each.path: each.documents for each in (self._root, *groups)}
 
     @cached_property
-    def _members(self) -> Sequence[Node]:
+    def _members(self) -> Sequence[ZarrNode]:
         """The arrays and groups of the group that the store is; listing takes time at a URL."""
         return () if self._root is None else members(self._url)
 
@@ -366,7 +366,7 @@ class _Cut:
         return (source, self.origin(chunk, read)) if is_same else None
 
 
-def _cuts(change: Recast, array: Node, places: tuple[ArrayPlace, ...]) -> list[_Cut]:
+def _cuts(change: Recast, array: ZarrNode, places: tuple[ArrayPlace, ...]) -> list[_Cut]:
     """Return what each new array of a change is made of (TS310 where the axis is dropped)."""
     plan, chunks = change.before.plan or change.after.plan, array.stored
     if plan is None:
@@ -414,7 +414,7 @@ class _NewArray:
 
     name: str
     cut: _Cut
-    like: Node
+    like: ZarrNode
 
     @property
     def documents(self) -> Mapping[str, bytes]:
