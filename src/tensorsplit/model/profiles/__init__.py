@@ -231,7 +231,7 @@ def _is_version(text: str) -> bool:
 
 
 def _order(version: str) -> Version:
-    """What a version is compared by; what is not one, such as a target's, is the oldest.
+    """Return what a version is compared by; what is not one, such as a target's, is the oldest.
 
     How a package was built, such as ``+cpu``, makes no difference.
     """
@@ -253,7 +253,7 @@ def _files() -> Mapping[tuple[str, str], Traversable]:
 
 
 def _engine_and_version(name: str) -> tuple[str, str]:
-    """The engine, whose name may hold hyphens, and the version, which starts with a digit."""
+    """Return the engine, whose name may hold hyphens, and the version, which starts with a digit."""
     match = _NAME.fullmatch(name.removesuffix(_SUFFIX))
     return (match[1], match[2]) if match else (name.removesuffix(_SUFFIX), "")
 
