@@ -253,7 +253,7 @@ def _files() -> Mapping[tuple[str, str], Traversable]:
 
 
 def _engine_and_version(name: str) -> tuple[str, str]:
-    """Return the engine, whose name may hold hyphens, and the version, which starts with a digit."""
+    """Return the engine, whose name may hold hyphens, and the version, from its digit on."""
     match = _NAME.fullmatch(name.removesuffix(_SUFFIX))
     return (match[1], match[2]) if match else (name.removesuffix(_SUFFIX), "")
 
