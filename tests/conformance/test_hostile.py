@@ -21,7 +21,7 @@ LEGAL = case("legal")
 ILLEGAL = case("refusal", lengths=(2, 3), legal=False)
 
 ENGINE = """
-import os, sys, time
+import itertools, os, sys, time
 import numpy as np
 from tensorsplit.conformance.subjects.runtimes import run_numpy as right
 KIND, PACKAGES, FORMATS = "engine", (), ("onnx",)
@@ -30,6 +30,12 @@ def nested(depth):
     for _ in range(depth):
         value = [value]
     return value
+class Endless:
+    def items(self):
+        return ((str(number), number) for number in itertools.count())
+class EndlessList(list):
+    def __iter__(self):
+        return itertools.repeat(np.zeros(99))
 def ends(path):
     while not os.path.exists(path):
         time.sleep(0.01)
@@ -85,6 +91,8 @@ FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork her
         ("return {name: np.zeros(200 << 20, 'i1') for name in given[3]}", ACCEPTED),
         ("return {name: [[]] * 400_000 for name in given[3]}", ACCEPTED),
         ("return {name: nested(10**5) for name in given[3]}", ACCEPTED),
+        ("return Endless()", ACCEPTED),
+        ("return {name: EndlessList([1]) for name in given[3]}", ACCEPTED),
         ("return {'y' * 10**6: np.zeros(3)}", ACCEPTED),
         ("return {name: object() for name in given[3]}", ACCEPTED),
         ("raise RuntimeError('no ' * 70_000_000)", ["refused-but-legal", "pass"]),

@@ -7,13 +7,19 @@ the group too.
 
 Nothing that an engine does keeps the caller waiting: each call has a deadline, and a limit for the
 memory that an answer takes and for what is printed.
+
+An engine gets nothing of the caller's that it could spoil: no settings of Python or of a virtual
+environment, a HOME and a TMPDIR of its own, which are removed with it, and, where the kernel allows
+it, no network. ``pip``, if it runs that, takes nothing from an index.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import re
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,7 +29,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
@@ -43,6 +49,7 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.core.extras import install_command
+from tensorsplit.engines import confined
 from tensorsplit.engines.messages import Connection, TooLarge, pack_message, receive, send_packed
 from tensorsplit.engines.worker import MARK, STARTED, kill_all
 
@@ -53,6 +60,9 @@ DEFAULT_TIMEOUT = "600"
 _LONGEST_LINE = 200
 _MOST_PRINTED = 1 << 24
 _PAUSE = 0.05
+_OURS = re.compile(r"PYTHON|(PIP|XDG|UV|CONDA)_|VIRTUAL_ENV")
+"""Variables that lead to the caller's Python, its packages and files."""
+
 _SECONDS_TO_END = 1.0
 
 
@@ -286,38 +296,41 @@ class _Running:
     pipe: Connection
     errors: IO[bytes]
     mark: str  # what it and all that it starts have in their environment
+    folder: Path  # its HOME and TMPDIR, which are removed with it
     lifeline: int | None  # a pipe that is never written to: its end is that of this process
 
     @classmethod
     def start(cls, name: str, environment: Mapping[str, str]) -> _Running:
         """Start a process; SplitError TS604 if that can't be done."""
-        ours, theirs = Pipe()
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
-        mark = f"{os.environ.get(MARK, '')}/{secrets.token_hex(8)}"
-        watched, lifeline = (None, None) if sys.platform == "win32" else os.pipe()
-        command = [sys.executable or "", "-P", "-m", "tensorsplit.engines.worker"]
-        try:
-            process = subprocess.Popen(  # noqa: S603 - this package's own module
-                [*command, str(theirs.fileno()), str(watched)],
-                stdin=subprocess.DEVNULL,
-                stdout=errors,
-                stderr=errors,
-                env={**os.environ, **environment, "PYTHONPATH": _search_path(), MARK: mark},
-                **_inheriting(theirs, watched),
-            )
-            return cls(process, ours, errors, mark, lifeline)
-        except OSError as error:
-            ours.close()
-            errors.close()
-            if lifeline is not None:
-                os.close(lifeline)
-            problem = f"the process of {name} can't be started: {error.strerror}"
-            fix = "sys.executable must be a Python interpreter"
-            raise _error(ENGINE_CRASHED, problem, fix) from None
-        finally:
-            theirs.close()
-            if watched is not None:
-                os.close(watched)
+        with ExitStack() as undoing, ExitStack() as closing:
+            folder = Path(tempfile.mkdtemp(prefix="tensorsplit-engine-"))
+            undoing.callback(shutil.rmtree, folder, ignore_errors=True)
+            ours, theirs = Pipe()
+            undoing.callback(ours.close)
+            closing.callback(theirs.close)
+            errors = undoing.enter_context(tempfile.TemporaryFile())
+            mark = f"{os.environ.get(MARK, '')}/{secrets.token_hex(8)}"
+            watched = lifeline = None
+            if sys.platform != "win32":
+                watched, lifeline = os.pipe()
+                closing.callback(os.close, watched)
+                undoing.callback(os.close, lifeline)
+            command = [sys.executable or "", "-P", "-s", confined.__file__]
+            try:
+                process = subprocess.Popen(  # noqa: S603 - this package's own module
+                    [*command, str(theirs.fileno()), str(watched), str(folder), *_search_path()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=errors,
+                    stderr=errors,
+                    env={**_environment(folder), **environment, MARK: mark},
+                    **_inheriting(theirs, watched),
+                )
+            except OSError as error:
+                problem = f"the process of {name} can't be started: {error.strerror}"
+                fix = "sys.executable must be a Python interpreter"
+                raise _error(ENGINE_CRASHED, problem, fix) from None
+            undoing.pop_all()
+            return cls(process, ours, errors, mark, folder, lifeline)
 
     def exchange(
         self, number: int, call: list[bytes | memoryview], seconds: float, most: int
@@ -399,6 +412,7 @@ class _Running:
             self.process.wait(_SECONDS_TO_END)
         if sys.platform != "win32":
             kill_all(self.process.pid, self.mark)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def close(self) -> None:
         """Close what ties the process to this one."""
@@ -442,9 +456,16 @@ def _inheriting(pipe: Connection, watched: int | None) -> dict[str, Any]:
         return {"pass_fds": [number, watched], "start_new_session": True}
 
 
-def _search_path() -> str:
+def _search_path() -> list[str]:
     """Return where this process finds modules, so that the other one finds the same ones."""
-    return os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    return [str(Path(entry).absolute()) for entry in sys.path]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the environment of an engine's process, whose own files are in a folder."""
+    kept = {name: text for name, text in os.environ.items() if not _OURS.match(name)}
+    own = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), str(folder))
+    return {**kept, **own, "PIP_NO_INDEX": "1", "PIP_REQUIRE_VIRTUALENV": "1"}
 
 
 def timeout() -> float:

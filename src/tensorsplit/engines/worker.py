@@ -1,4 +1,4 @@
-"""The program that runs an engine in a process of its own (``python -m``, started by `process`).
+"""What runs in the process of an engine, which `confined` has begun.
 
 What an engine prints, to whichever stream, goes to a file; calls and replies have a pipe.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -34,14 +35,20 @@ _MOST_ROUNDS = 50
 _ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
 
 
-def main() -> None:
-    """Answer calls until the package's process closes the pipe, or is gone."""
-    pipe, own = Connection(int(sys.argv[1])), os.getpid()
+def main(handle: str, lifeline: str, folder: str) -> None:
+    """Answer calls until the package's process closes the pipe, or is gone.
+
+    Args:
+        handle: The number of the pipe.
+        lifeline: The number of the pipe whose end is the end of the package's process.
+        folder: The folder with the engine's files, which goes with it.
+    """
+    pipe, own = Connection(int(handle)), os.getpid()
     if sys.platform != "win32":
         _keep_no_core_dumps()
         _append_prints()
         _be_killed_first()
-        _start_keeper(int(sys.argv[2]))
+        _start_keeper(int(lifeline), folder)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(pipe, calls), daemon=True).start()
     while True:
@@ -69,20 +76,22 @@ def perform(adapter: str, request: Iterable[Any]) -> Any:
     return getattr(import_module(module), function or "run")(*request)
 
 
-def _start_keeper(lifeline: int) -> None:
+def _start_keeper(lifeline: int, folder: str) -> None:
     """Start the process that kills this one, and all that it starts, when the caller's is gone.
 
-    An engine may be past noticing that by itself. The keeper is not a child of this process, which
-    might wait for all of them.
+    It removes the engine's files then. An engine may be past noticing that by itself. The keeper is
+    not a child of this process, which might wait for all of them, nor in its group, which it kills.
     """
     group, mark = os.getpid(), os.environ[MARK]
     child = os.fork()
     if child == 0:
         if os.fork() == 0:
+            os.setpgid(0, 0)
             os.closerange(0, lifeline)
             os.closerange(lifeline + 1, os.sysconf("SC_OPEN_MAX"))
             os.read(lifeline, 1)
             kill_all(group, mark)
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
     os.waitpid(child, 0)
     os.close(lifeline)
@@ -179,7 +188,3 @@ def _be_killed_first() -> None:
     """Have Linux end an engine, and not the caller, where memory runs out."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
-
-
-if __name__ == "__main__":
-    main()

@@ -16,7 +16,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
@@ -118,6 +118,7 @@ def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adap
 
 _MOST_DATA = 8 << 30
 _MOST_WORDS = 10_000
+_MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred
 _NOT_EXPRESSIBLE = r"\[(TS201|TS310|TS512|TS513)\]"  # of our tools
 
 SUBJECTS: Mapping[str, Adapter] = {
@@ -272,8 +273,10 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
             return bytes(rewritten) if isinstance(rewritten, (bytes, bytearray)) else None
         found = adapter.call(model, weights, inputs, outputs)
     try:
-        return {str(output): _plain(value) for output, value in found.items()}
-    except Exception:  # noqa: BLE001 - what is no mapping, or holds what is no array
+        left = iter(range(_MOST_VALUES))
+        pairs = _counted(found.items(), left)
+        return {str(output): _plain(value, left) for output, value in pairs}
+    except Exception:  # noqa: BLE001 - what is no mapping, or holds what is no array, or no end
         return None
 
 
@@ -282,11 +285,24 @@ def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return tensorsplit.run(onnx.load_from_string(model), inputs)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, left: Iterator[int]) -> Any:
     """Return a value as NumPy arrays, so that the other process needs nothing of the engine's."""
     if value is None:
         return None
-    return list(map(_plain, value)) if isinstance(value, (list, tuple)) else np.asarray(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, left) for item in _counted(value, left)]
+    return np.asarray(value)
+
+
+def _counted(items: Iterable[Any], left: Iterator[int]) -> Iterator[Any]:
+    """Yield items as long as there are numbers left, of which each takes one.
+
+    ValueError for one more: an adapter may return what has no end.
+    """
+    for item in items:
+        if next(left, None) is None:
+            raise ValueError
+        yield item
 
 
 @contextmanager
