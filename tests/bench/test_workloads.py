@@ -163,7 +163,7 @@ def test_views_of_the_source_are_no_copies_and_do_not_spoil_it() -> None:
     task = make_task(replace(SMALL, axis=0, sizes=(2, 3)))
     before = task.source.tobytes()
     views = Prepared(lambda: [task.source[index] for index in task.workload.indices])
-    assert find_fault(task, views) == "part 0 is no copy"
+    assert find_fault(task, views) == "part 0 is not a copy"
     assert task.source.tobytes() == before
 
 

@@ -175,7 +175,7 @@ def test_what_cannot_be_read_is_status_2(run: Command, right: Path, tmp_path: Pa
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two models that portable does not take, one of them deeper, and what is no model."""
+    """Two models that portable does not take, one of them deeper, and what is not a model."""
     split = node("Split", "x", "a b", name="s", num_outputs=2)
     for place in (tmp_path / "models", tmp_path / "models" / "deep"):
         place.mkdir()

@@ -121,7 +121,7 @@ def test_wrong_usage_is_refused(
 
 def test_what_is_no_model_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     path = tmp_path / "no.onnx"
-    path.write_bytes(b"\x0a\x05hello, this is no model")
+    path.write_bytes(b"\x0a\x05hello, this is not a model")
     refused("TS501", "convert", path, "--opset", 13, "-o", path)
     refused("TS501", "convert", tmp_path / "none.onnx", "--opset", 13, "-o", path)
 

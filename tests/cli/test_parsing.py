@@ -53,7 +53,7 @@ def test_a_shape(word: str, shape: tuple[Any, ...]) -> None:
     ],
 )
 def test_what_is_no_shape(word: str) -> None:
-    with refused("TS703", "is no shape", "7,4 or 7x4 or N,4", parameter="shape"):
+    with refused("TS703", "is not a shape", "7,4 or 7x4 or N,4", parameter="shape"):
         parse_shape(word)
 
 
@@ -123,5 +123,5 @@ def test_a_size_in_bytes(word: str, size: int) -> None:
 
 @pytest.mark.parametrize("word", ["", "M", "0", "0.1", "-5M", "5X", "5iB", "1e9", "nan", "5 M B"])
 def test_what_is_no_size_in_bytes(word: str) -> None:
-    with refused("TS703", "is no size", "500M, 2GiB", parameter="memory"):
+    with refused("TS703", "is not a size", "500M, 2GiB", parameter="memory"):
         parse_bytes(word)

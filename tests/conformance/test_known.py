@@ -21,7 +21,7 @@ STRINGS = Deviation("strings", "engine", ">=1.2", ("crash",), ("*/string/*",), "
 
 
 def document(deviations: Mapping[str, str], version: str = "1.3") -> Document:
-    """A run in which some cases have a verdict that is no pass."""
+    """A run in which some cases have a verdict that is not a pass."""
     return Document(
         {"version": "0", "cases": len(NAMES), "seed": 0},
         {},

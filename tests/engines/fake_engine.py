@@ -83,7 +83,7 @@ def _hang() -> None:
 
 
 def _write(*texts: str) -> None:
-    """Write to the pipe what is no answer; texts that are messages are sent as such."""
+    """Write to the pipe what is not an answer; texts that are messages are sent as such."""
     for text in texts:
         header = b"" if text.startswith("raw ") else len(text).to_bytes(4, "big")
         os.write(int(sys.argv[1]), header + text.removeprefix("raw ").encode("latin-1"))

@@ -68,7 +68,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "npy long header": ("x.npy", npy("{}", b" " * 100, (2, 0))[:8] + b"\xff" * 4, "x.npy"),
     "npy version": ("x.npy", npy("{}", b"", (9, 0)), "version (9, 0)"),
     "npz no zip": ("x.npz", b"PK\x03\x04" + b"1" * 100, "not a zip file"),
-    "npz other": ("x.npz", npz(("a.txt", b"1")), "'a.txt', which is no array"),
+    "npz other": ("x.npz", npz(("a.txt", b"1")), "'a.txt', which is not an array"),
     "npz long": ("x.npz", npz(("a.npy", array((1,), b"12345"))), "but 5 follow"),
     "npz damaged": (
         "x.npz",
@@ -167,7 +167,7 @@ def test_what_never_ends_is_not_read(
     os.mkfifo(tmp_path / "x.npy")
     assert "no file" in refused("TS705", "split", tmp_path / "x.npy", "-o", out, "--chunk", 1)
     os.mkfifo(folder / "other")
-    assert "other is no file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
+    assert "other is not a file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
     (folder / "other").unlink()
     (folder / "loop").symlink_to(folder)
-    assert "loop is no file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
+    assert "loop is not a file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)

@@ -152,12 +152,12 @@ def test_groups_among_ranks(tmp_path: Path, ranks: int, axis: int) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"ranks": 2, "groups": 5}, "the length 24 is no multiple of 5"),
-        ({"ranks": 3, "groups": 2}, "the length 3 is no multiple of 2"),
+        ({"ranks": 2, "groups": 5}, "the length 24 is not a multiple of 5"),
+        ({"ranks": 3, "groups": 2}, "the length 3 is not a multiple of 2"),
         ({"ranks": 4, "groups": 2}, "4 ranks would cut 2 groups"),
-        ({"ranks": 8, "groups": 2, "segments": [12, 4, 8]}, "the length 6 is no multiple of 4"),
+        ({"ranks": 8, "groups": 2, "segments": [12, 4, 8]}, "the length 6 is not a multiple of 4"),
         ({"ranks": 4, "groups": 2, "segments": [12, 4, 8], "multiple_of": 2}, "of length 3 is no"),
-        ({"ranks": 2, "groups": 2, "multiple_of": 8}, "of length 12 is no multiple of 8"),
+        ({"ranks": 2, "groups": 2, "multiple_of": 8}, "of length 12 is not a multiple of 8"),
     ],
 )
 def test_groups_that_ranks_cannot_have(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
@@ -288,8 +288,8 @@ def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]
     ("code", "rules", "said"),
     [
         ("TS302", {"split": [{**QKV, "split": [6, 2, 3]}]}, "tensor layers.0.qkv.weight"),
-        ("TS303", {"split": [{**QKV, "groups": 4}]}, "the length 6 is no multiple of 4"),
-        ("TS303", {"split": [{**QKV, "multiple_of": 4}]}, "length 6 is no multiple of 4"),
+        ("TS303", {"split": [{**QKV, "groups": 4}]}, "the length 6 is not a multiple of 4"),
+        ("TS303", {"split": [{**QKV, "multiple_of": 4}]}, "length 6 is not a multiple of 4"),
         ("TS303", {"shard": [{"tensors": "norm.*", "axis": 0, "ranks": 2}]}, "norm.weight"),
         ("TS703", {"split": [QKV], "rename": [{"tensors": "*", "name": "x*"}]}, "both match"),
         ("TS703", {"splits": []}, "unknown field `splits`"),

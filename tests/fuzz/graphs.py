@@ -86,7 +86,7 @@ def fails_alike(
 
 
 def describe(error: Exception) -> str:
-    """The message, and for what is no refusal where it comes from."""
+    """The message, and for what is not a refusal where it comes from."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
 

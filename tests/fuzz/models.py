@@ -45,7 +45,7 @@ RUN_FOR = 3.0
 
 
 class Stopped(BaseException):
-    """A run that takes long, which is no fault of ours."""
+    """A run that takes long, which is not a fault of ours."""
 
 
 @dataclass(frozen=True)

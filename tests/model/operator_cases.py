@@ -667,7 +667,7 @@ def _window(d: Draw, sides: int, *, pool: bool) -> list[int]:
 
 
 def _reached(d: Draw, kernel: list[int]) -> tuple[str, ...]:
-    """Sides that are no shorter than the window."""
+    """Sides that are not shorter than the window."""
     dilations = d.attributes.get("dilations", [1] * len(kernel))
     return tuple(d.dim((k - 1) * by + 1, 9) for k, by in zip(kernel, dilations, strict=True))
 

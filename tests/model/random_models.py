@@ -346,7 +346,7 @@ class Generator:
         scope = Scope(dict(body.values), self._functions, body.given)
         try:
             evaluate([step], scope)
-        except Exception as error:  # whatever NumPy raises, it is no legal node here
+        except Exception as error:  # whatever NumPy raises, it is not a legal node here
             raise Skip from error
         results = {name: scope.values[name] for name in outputs}
         is_float = all(

@@ -34,7 +34,7 @@ OPSETS = (13, 17, 18, 21)
 EMPTY = "empty"
 
 
-class Refused(Exception):  # noqa: N818 - it is no error of the test
+class Refused(Exception):  # noqa: N818 - it is not an error of the test
     """The standard does not define what the node gives."""
 
 

@@ -666,7 +666,7 @@ class _Generator:
         self._step("ConcatFromSequence", [name], only(lambda v: np.concatenate(v, axis)), axis=axis)
 
     def _plain(self) -> None:
-        """A node that is no split."""
+        """A node that is not a split."""
         self._one(
             [
                 *(self._same, self._same, self._transpose, self._join),

@@ -18,7 +18,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "no array": ([1, 2], 0, (2,), True),
     "no axis": (DATA, 2, (6,), True),
     "an axis from the end": (DATA, -1, (6,), True),
-    "an axis that is no integer": (DATA, 0.0, (6,), True),
+    "an axis that is not an integer": (DATA, 0.0, (6,), True),
     "an axis beyond all integers": (DATA, 1 << 80, (6,), True),
     "a scalar": (np.zeros(()), 0, (1,), True),
     "sizes in a list": (DATA, 0, [6], True),
@@ -28,7 +28,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "sizes whose sum overflows": (DATA, 0, (HUGE, HUGE, 8), True),
     "sizes that wrap around to the axis": (DATA, 0, (HUGE, HUGE, 2, 6), True),
     "a size beyond all integers": (DATA, 0, (1 << 64, 6), True),
-    "a size that is no integer": (DATA, 0, (2.0, 4), True),
+    "a size that is not an integer": (DATA, 0, (2.0, 4), True),
     "a dropped axis of more than one": (DATA, 0, (6,), False),
     "too few arguments": (DATA, 0, (6,)),
 }

@@ -27,8 +27,8 @@ def bind_values(
     refused for an axis that has a default (TS105). An array is the input where the version has an
     input of that name; integers, in whatever container, have no element type of their own and fit
     every integer type. ``num_outputs`` may be given to any version that splits into as many equal
-    parts as its node has outputs; where it is no attribute, it is that number. Arrays are of NumPy
-    or of the library of the data, if one is given (TS105).
+    parts as its node has outputs; where it is not an attribute, it is that number. Arrays are of
+    NumPy, or of the library of the data if one is given (TS105).
     """
     outputs = None
     operands = []

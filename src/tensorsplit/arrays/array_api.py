@@ -49,7 +49,7 @@ def _namespace(array: Array) -> Any:
 
 
 def check(array: Array) -> None:
-    """Refuse what is no array of the standard, whatever it claims (TS204)."""
+    """Refuse what is not an array of the standard, whatever it claims (TS204)."""
     try:
         fits = len(array.shape) == array.ndim and callable(_namespace(array).asarray)
         fits = fits and array.dtype is not None
@@ -202,7 +202,7 @@ def _memory(array: Array) -> np.ndarray[Any, np.dtype[Any]]:
         except Exception as error:
             raise SplitError(
                 OUT_OVERLAP,
-                f"whether buffers on {array.device} share memory can't be told",
+                f"it is not known whether buffers on {array.device} share memory",
                 "use `copy=True`",
             ) from error
         strides, size, pointer = found.strides, found.itemsize, found.ctypes.data

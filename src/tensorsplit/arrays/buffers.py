@@ -37,7 +37,7 @@ def snapshot(out: Any) -> Any:
     if type(out) is list:
         return out.copy()
     if isinstance(out, Sequence) and not isinstance(out, (str, bytes, bytearray, memoryview)):
-        with suppress(Exception):  # someone else's methods may raise anything; it is no list then
+        with suppress(Exception):  # others' methods may raise anything; it is not a list then
             return list(islice(out, MAX_PARTS + 1))
     return out
 

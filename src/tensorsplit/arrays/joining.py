@@ -92,7 +92,7 @@ def join(
 
     Raises:
         SplitError: TS311 to TS314 for parts that can't be joined; TS105, TS107, TS202, TS203 for
-            the axis and `keepdims`; TS204 for what is no array; TS310 for a node that the opset
+            the axis and `keepdims`; TS204 for what is not an array; TS310 for a node that the opset
             does not have; TS402 to TS405 for `out`.
 
     Example:

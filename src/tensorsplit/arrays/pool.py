@@ -42,7 +42,7 @@ class BufferPool:
             count: they are the caller's.
 
     Raises:
-        SplitError: TS105, TS107 for a `max_bytes` that is no integer of 0 or more.
+        SplitError: TS105, TS107 for a `max_bytes` that is not an integer of 0 or more.
 
     Example:
         >>> pool = ts.BufferPool(max_bytes=64 << 20)

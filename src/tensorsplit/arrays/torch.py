@@ -54,7 +54,7 @@ def is_array(value: object) -> bool:
 
 
 def check(array: Tensor) -> None:
-    """Refuse the kinds of tensors whose parts are no views of memory (TS204)."""
+    """Refuse the kinds of tensors whose parts are not views of memory (TS204)."""
     if type(array) not in _PLAIN and torch.nn.parameter.is_lazy(array):
         problem = "it is a parameter without a shape"
         raise SplitError(NOT_AN_ARRAY, problem, "run its module once")

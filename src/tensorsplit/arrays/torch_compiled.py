@@ -220,12 +220,12 @@ def _refuse(code: str, problem: str, fix: str) -> None:
 def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> list[Tensor]:
     """Write the parts to buffers; of memory that is shared only the same tensors can be seen."""
     if not isinstance(out, (list, tuple)) or len(out) != len(sizes):
-        _refuse(OUT_COUNT.code, "it is no list of the right length", f"give {len(sizes)} tensors")
+        _refuse(OUT_COUNT.code, "its length is not that of the parts", f"give {len(sizes)} tensors")
     parts = torch.split_with_sizes(data, sizes, axis) if keepdims else torch.unbind(data, axis)
     for number in range(len(out)):
         buffer, part = out[number], parts[number]
         if not isinstance(buffer, torch.Tensor):
-            _refuse(OUT_TYPE.code, f"buffer {number} is no tensor", "give tensors")
+            _refuse(OUT_TYPE.code, f"buffer {number} is not a tensor", "give tensors")
         if buffer.ndim != part.ndim or buffer.shape != part.shape:
             _refuse(OUT_SHAPE.code, f"buffer {number} has not the shape of its part", "give one")
         if buffer.dtype != part.dtype or buffer.device != part.device:

@@ -239,7 +239,7 @@ def _compare(task: Task, parts: Sequence[Array]) -> str | None:
         if task.workload.kind == "copy" and not part.flags.c_contiguous:
             return f"part {number} is not contiguous"
         if task.workload.kind == "copy" and np.may_share_memory(part, task.source):
-            return f"part {number} is no copy"
+            return f"part {number} is not a copy"
         if not _same(part, right):
             return f"part {number} has other values"
     return None

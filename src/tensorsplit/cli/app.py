@@ -139,7 +139,7 @@ class CommandLine(click.Group):
 
 
 def _refuse_repeated(command: click.Command, context: click.Context, args: Sequence[str]) -> None:
-    """Refuse an option that is given twice; click would take the last one without a word."""
+    """Refuse an option that is given twice; click would take the last one without an error."""
     _, _, order = command.make_parser(context).parse_args(list(args))
     for option, count in Counter(order).items():
         takes_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag)

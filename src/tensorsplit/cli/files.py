@@ -85,7 +85,7 @@ FOLDER = NotedPath("dir", "folders", path_type=Path)
 
 
 class NamedFile(StringParamType):
-    """The type of a file to read, perhaps behind a name, which may hold ``=`` as the path may."""
+    """The type of a file to read, perhaps after a name, which may hold ``=`` as the path may."""
 
     name = "name=file"
 

@@ -56,7 +56,7 @@ def read_feeds(
     as a ``.pb``, as the arrays of an ``.npz``, or by naming it once for each element.
 
     Raises:
-        SplitError: TS701 for a file that is no readable array, TS703 for a name given twice.
+        SplitError: TS701 for a file that is not a readable array, TS703 for a name given twice.
     """
     entries = {entry.name: entry for entry in declared}
     values: dict[str, Array | list[Array]] = {}
@@ -180,7 +180,7 @@ def _read_message(data: bytes, is_sequence: bool) -> list[Array]:
         return [array_of(TensorProto.FromString(data), None)]
     message = SequenceProto.FromString(data)
     if message.elem_type not in (SequenceProto.UNDEFINED, SequenceProto.TENSOR):
-        raise ValueError("its elements are no tensors")
+        raise ValueError("its elements are not tensors")
     return [array_of(tensor, None) for tensor in message.tensor_values]
 
 
@@ -207,7 +207,7 @@ def dtype_of(element_type: str | None) -> np.dtype[Any] | None:
 
 
 def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput]) -> Shapes:
-    """Read everything that is given with ``--input-shape``; TS703 for what is no shape of an input.
+    """Read what is given with ``--input-shape``; TS703 for what is not a shape of an input.
 
     Each is ``NAME:1,3,224`` or ``NAME:1x3x224``; without a name for a model with one input.
     """

@@ -29,7 +29,7 @@ def parse_shape(word: str) -> Shape:
     Dimensions are numbers, names, or ``?`` for unknown. They are separated by commas, or by ``x``
     (or the multiplication sign) where that leaves only numbers, ``?``, single letters and names
     in capitals: ``Nx4`` has rank 2, ``max_len`` is one name, ``max_len,4`` needs its comma. ``()``
-    is the shape of a scalar; a word that is no shape is refused (TS703).
+    is the shape of a scalar; a word that is not a shape is refused (TS703).
     """
     items, _ = _items(word)
     if len(items) == 1 and "," not in word:
@@ -48,7 +48,7 @@ def parse_shape(word: str) -> Shape:
             return as_shape(None if item in ("?", "None") else item for item in items)
     raise SplitError(
         USAGE,
-        f"{show(word)} is no shape",
+        f"{show(word)} is not a shape",
         "write dimensions from 0 to 2^63-1, names, or ? for unknown, such as 7,4 or 7x4 or N,4",
         parameter="shape",
     )
@@ -75,17 +75,20 @@ def parse_bytes(word: str) -> int:
         if size > 0:
             return size
     raise SplitError(
-        USAGE, f"{show(word)} is no size", "write it as 500M, 2GiB or 1048576", parameter="memory"
+        USAGE,
+        f"{show(word)} is not a size",
+        "write it as 500M, 2GiB or 1048576",
+        parameter="memory",
     )
 
 
 def parse_lengths(word: str) -> list[int]:
-    """Read lengths: ``4096,1024`` or ``[-1, 2]``; TS703 for what is no list of integers."""
+    """Read lengths: ``4096,1024`` or ``[-1, 2]``; TS703 for what is not a list of integers."""
     items, _ = _items(word)
     if all(map(_INTEGER.fullmatch, items)) and max(map(len, items), default=0) <= _DIGITS:
         return list(map(int, items))
     raise SplitError(
-        USAGE, f"{show(word)} is no list of lengths", "write it as 4096,1024", parameter="split"
+        USAGE, f"{show(word)} is not a list of lengths", "write it as 4096,1024", parameter="split"
     )
 
 
@@ -100,7 +103,7 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
 
     A number alone is a scalar where the version takes one, and else a list of one; with brackets
     or a comma it is always a list. Floats are an array, as only an input can hold them. TS703 for
-    an operand that is given twice or is no number.
+    an operand that is given twice or is not a number.
     """
     values: dict[str, Any] = {}
     for name, text in written:
@@ -120,7 +123,7 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
         except (ValueError, OverflowError):
             raise SplitError(
                 USAGE,
-                f"{show(text)} is no number or list of numbers",
+                f"{show(text)} is not a number or list of numbers",
                 "write it as 2 or as 2,4",
                 operator=record.id,
                 parameter=name,

@@ -282,5 +282,5 @@ def _message(name: str, value: Array | list[Array]) -> bytes:
         return bytes(message.SerializeToString())
     except Exception as error:  # noqa: BLE001 - protobuf and onnx raise many kinds, one per type
         raise SplitError(
-            UNWRITABLE, f"it is no tensor that ONNX can hold ({error})", parameter=name
+            UNWRITABLE, f"it is not a tensor that ONNX can hold ({error})", parameter=name
         ) from None

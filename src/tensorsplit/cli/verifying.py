@@ -29,7 +29,7 @@ class _Size(click.FloatRange):
         """Return the number; not a number is none."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail("nan is no size", param, ctx)
+            self.fail("nan is not a size", param, ctx)
         return number
 
 

@@ -30,7 +30,7 @@ SKIPPED = "skipped"
 class Outcome:
     """What may come of a case: a verdict, or wrong data from foreign memory, which is worse."""
 
-    severity: int  # 0 for the worst; the same for all that is no deviation
+    severity: int  # 0 for the worst; the same for all that is not a deviation
     key: str  # the verdict, or ``memory``; how it is written in a link, and in the class of a style
     style: str  # its style in a terminal
     meaning: str  # what it means, in one sentence
@@ -164,7 +164,7 @@ class Document:
             latest[subject.title] = subject
 
     def deviations(self) -> Iterator[Result]:
-        """Return the results that are no pass, worst first."""
+        """Return the results that did not pass, worst first."""
         order = sorted(self.results, key=lambda result: result.outcome.severity)
         return (result for result in order if result.is_deviation)
 
@@ -287,7 +287,7 @@ def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
 
 
 def _no_document(why: str) -> SplitError:
-    problem = f"this is no document of a conformance run: {why}"
+    problem = f"this is not a document of a conformance run: {why}"
     return SplitError(USAGE, problem, _FIX, parameter="from")
 
 

@@ -108,7 +108,7 @@ def _of_outputs(make: _Make, built: Built, outputs: Mapping[str, Any]) -> Result
     try:
         found = differences(outputs, built.expected, engine="it", reference="the standard")
     except Exception as error:  # noqa: BLE001 - an engine may return objects of any kind
-        return make("wrong", f"its outputs are no tensors: {error}")
+        return make("wrong", f"its outputs are not tensors: {error}")
     if not found:
         return make(PASS)
     first = found[0]
@@ -135,7 +135,7 @@ def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
     """Return whether something was read that is not the data.
 
     More elements came out than there are, and some of them are in no input. (That some came out
-    twice is no error of memory.)
+    twice is not an error of memory.)
     """
     data = max(map(_elements, built.inputs.values()), default=0)
     if not data or _elements(outputs) <= max(data, _elements(built.expected)):
@@ -200,7 +200,7 @@ def _of_model(make: _Make, built: Built, octets: bytes, execute: Execute | None)
     try:
         proto = onnx.load_from_string(octets)
     except Exception as error:  # noqa: BLE001 - a tool may return any bytes
-        return make("wrong", f"what it returns is no model: {error}")
+        return make("wrong", f"what it returns is not a model: {error}")
     if execute is None:
         return _of_statements(make, built, proto)
     return _of_meaning(make, built, octets, [entry.name for entry in proto.graph.input], execute)

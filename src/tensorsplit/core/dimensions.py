@@ -51,7 +51,7 @@ _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 _OF_SYMPY = re.compile(r"\b(Max|Min)(?=\()")
 _IDENTIFIER = re.compile(r"([^\W\d][\w.]*)(\s*\()?")
 _OF_EXPRESSION = re.compile("dim_[0-9a-f]{12}")
-"""The names that stand for expressions, which may be below 0 where they are no dimensions."""
+"""The names that stand for expressions, which may be below 0 where they are not dimensions."""
 _MOST_SHOWN = 12
 
 
@@ -101,7 +101,7 @@ def as_index(value: object) -> int | None:
 def _bad_shape(shape: object) -> SplitError:
     return SplitError(
         BAD_SHAPE,
-        f"{show(shape)} is no shape",
+        f"{show(shape)} is not a shape",
         "give a sequence of dimensions: integers from 0 to 2^63-1, names, expressions, or None",
         parameter="shape",
     )

@@ -106,8 +106,8 @@ def session(
             as it is.
         engine: As `run` takes it.
         lower: Whether the engine gets the model as `tensorsplit.lower` makes it for the engine
-            (``onnx-reference``: ``portable``), or for the target that is named; what is wrong is
-            said of the model itself. ``tensorsplit`` needs none of it.
+            (``onnx-reference``: ``portable``), or for the target that is named; errors name
+            the model itself. ``tensorsplit`` needs none of it.
         isolate: Whether the engine has a process of its own. By default all but ``tensorsplit``
             have. With False a crash of the engine is one of this process: for trusted models.
         memory: As for `run`: how many bytes the session may take, which then has its own process.

@@ -164,9 +164,9 @@ def compare(
 
     Returns:
         The differences, in the order of the engines and outputs, those that are allowed too; of
-        each pair of arrays the first that is found of shape, element type and values. Where there
-        is no tolerance bits decide for floating-point numbers, so that NaN payloads and the sign
-        of zero count; values for all others.
+        each pair of arrays the first that is found of shape, element type and values. Without a
+        tolerance bits decide for floating-point numbers, so that NaN payloads and the sign of zero
+        count; values for all others.
 
     Raises:
         SplitError: TS601 and TS602 for an engine that there is not, TS605 for a limit; whatever the
@@ -242,7 +242,7 @@ def _judge(
 
 
 def _rounded_up(number: float) -> str:
-    """Return a number with two digits that is no smaller."""
+    """Return a number with two digits that is not smaller."""
     step = 10.0 ** (math.floor(math.log10(number)) - 1)
     text = f"{math.ceil(number / step) * step:.2g}"
     return text if float(text) >= number else f"{(math.ceil(number / step) + 1) * step:.2g}"

@@ -68,8 +68,8 @@ def split(
         SplitWarning: If a pattern of the rules matches no tensor.
 
     Raises:
-        SplitError: TS101 to TS309 for what is no split; TS702 if the target can't be written, and
-            TS705 to TS710; nothing is left behind then.
+        SplitError: TS101 to TS309 for what is not a split; TS702 if the target can't be written,
+            and TS705 to TS710; nothing is left of the target then.
 
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])

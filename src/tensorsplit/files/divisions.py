@@ -319,7 +319,7 @@ def _divided(sizes: Iterable[Any], count: int, parameter: str) -> list[int]:
     """Return each length divided by a count; TS303 if one can't be."""
     for size in sizes:
         if size % count:
-            problem = f"the length {size} is no multiple of {count}"
+            problem = f"the length {size} is not a multiple of {count}"
             raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter=parameter)
     return [size // count for size in sizes]
 
@@ -328,7 +328,7 @@ def _check_multiples(plan: SplitPlan, block: int) -> None:
     """Refuse (TS303) lengths that are not whole blocks."""
     for size in plan.sizes:
         if size % block:
-            problem = f"a part of length {size} is no multiple of {block}"
+            problem = f"a part of length {size} is not a multiple of {block}"
             raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter="multiple_of")
 
 
@@ -338,7 +338,7 @@ def check_names(changes: Iterable[Recast]) -> None:
     for output in (output for change in changes for output in change.after.outputs):
         name, taken = output.name, ranks.setdefault(output.name, set())
         if not name or any("\ud800" <= char <= "\udfff" for char in name):
-            problem, fix = f"{show(name)} is no name", "give one in UTF-8"
+            problem, fix = f"{show(name)} is not a name", "give one in UTF-8"
         elif taken and (output.rank is None or not taken.isdisjoint((output.rank, None))):
             problem = f"two tensors would be called {show(name)}"
             fix = "name them apart; * stands for the name of the tensor"

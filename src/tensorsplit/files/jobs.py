@@ -162,9 +162,9 @@ def plan_split(
     """Plan what rules say of a source, or of those of its tensors that `arrays` names.
 
     Raises:
-        SplitError: TS101 to TS309 for what is no split, TS703 for rules that contradict each other,
-            TS702 for a URL that can't be written, TS705 for a source that can't be read, TS706 for
-            names that collide.
+        SplitError: TS101 to TS309 for what is not a split, TS703 for rules that contradict each
+            other, TS702 for a URL that can't be written, TS705 for a source that can't be read,
+            TS706 for names that collide.
     """
     rules.check_ranks()
     opened = _opened(source)

@@ -77,7 +77,7 @@ def _members(path: Path) -> Iterator[tuple[str, NpyArray]]:
             raise ValueError("it holds two arrays of one name")
         for info in archive.infolist():
             if not info.filename.endswith(_SUFFIX):
-                raise ValueError(f"it holds {show(info.filename)}, which is no array")
+                raise ValueError(f"it holds {show(info.filename)}, which is not an array")
             with archive.open(info) as member:
                 header = read_header(member)
             check_size(header, info.file_size)

@@ -234,7 +234,7 @@ def _other_files(folder: Path, read: Iterable[Path]) -> Iterator[tuple[str, int]
             if name in folders and not path.is_symlink():
                 continue
             if not path.is_file():
-                raise ValueError(f"{relative} is no file, and can't be carried over")
+                raise ValueError(f"{relative} is not a file, and can't be carried over")
             if relative not in known:
                 yield relative, path.stat().st_size
 

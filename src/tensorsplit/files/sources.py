@@ -1,4 +1,4 @@
-"""Opening sources safely: what is no file is not read, and what a library raises is a refusal."""
+"""Opening sources safely: only files are read, and what a library raises is a refusal."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def refusing_writes(url: str) -> Iterator[None]:
 def check_regular(path: Path) -> None:
     """Raise a ValueError for what is there and no file, as a device, which might never end."""
     if path.exists() and not path.is_file():
-        raise ValueError("it is no file")
+        raise ValueError("it is not a file")
 
 
 def local_path(url: str) -> Path | None:
-    """Return the path that a URL stands for, or that it is; None if it is no local one."""
+    """Return the path that a URL stands for, or that it is; None if it is not a local one."""
     for scheme in ("file://", "local://"):
         if url.startswith(scheme):
             return Path(url.removeprefix(scheme))

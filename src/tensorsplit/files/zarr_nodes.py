@@ -194,7 +194,7 @@ class _DocumentReader:
             raise self._beyond(f"is described in more than {_MOST_VALUES} values")
         described = json.loads(text)
         if not isinstance(described, dict):
-            raise TypeError(f"its {name} is no object")
+            raise TypeError(f"its {name} is not an object")
         return described
 
     def _beyond(self, problem: str) -> SplitError:

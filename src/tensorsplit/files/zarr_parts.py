@@ -172,7 +172,7 @@ def _add_groups(parts: Sequence[_NewArray], groups: dict[str, Mapping[str, bytes
     """Add the groups that arrays are in and that are not there yet, as the source has none.
 
     Raises:
-        SplitError: TS706 for names that are no paths in a group, and arrays in arrays.
+        SplitError: TS706 for names that are not paths in a group, and arrays in arrays.
     """
     arrays = {part.name for part in parts}
     check_file_names({name for path in arrays for name in path.split("/")})

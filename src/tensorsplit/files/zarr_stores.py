@@ -110,7 +110,7 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise _unreadable(str(path), "it is no regular file")
+            raise _unreadable(str(path), "it is not a regular file")
         return int(found.st_size)
 
     def read(self, key: str, allowance: Allowance) -> bytes | None:

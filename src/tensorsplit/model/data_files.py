@@ -31,7 +31,7 @@ def find_data(location: str, folder: Path | None, parameter: str | None = None) 
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, SplitError):
             raise
-        problem = f"its location is {shown}, which is no usable path"
+        problem = f"its location is {shown}, which is not a usable path"
         raise unusable(problem, parameter) from error
 
 

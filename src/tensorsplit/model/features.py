@@ -107,7 +107,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
 """The features of a node, each with what such a node is or does; ``{}`` is the feature's value.
 
 Those of more than yes or no are the types of operators and elements. `wide_values` is there for
-int64, uint64 and double (D16); `computed_lengths` is no node's own feature.
+int64, uint64 and double (D16); `computed_lengths` is not a node's own feature.
 """
 
 MODEL_FEATURES: Mapping[str, str] = MappingProxyType(

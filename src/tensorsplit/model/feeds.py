@@ -127,7 +127,7 @@ def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, A
     if entry.element_type is not None and seen != entry.element_type:
         raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
     if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
-        raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are no strings")
+        raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are not strings")
     if not fits(entry, array.shape):
         raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")
     return array

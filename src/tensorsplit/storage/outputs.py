@@ -170,7 +170,7 @@ class Outputs:
         if (found := _status(place)) is None:
             return place
         if not stat.S_ISDIR(found.st_mode):
-            raise _unwritable(f"{target} is no folder, and the result is one")
+            raise _unwritable(f"{target} is not a folder, and the result is one")
         for read in self.reads:
             if _real(read).is_relative_to(place):
                 raise _unwritable(f"{target} holds {read}, which is read")
@@ -432,7 +432,7 @@ def _place(target: Path) -> Path:
     for _ in range(_MOST_LINKS):
         place = _named(place)
         if place.is_relative_to("/proc"):  # as /dev/stdout is
-            raise _unwritable(f"{target} is no regular file", "give the name of a file")
+            raise _unwritable(f"{target} is not a regular file", "give the name of a file")
         if not place.is_symlink():
             return place
         place = place.parent / place.readlink()

@@ -35,7 +35,7 @@ class Library:
     splits_anew = True
     """Whether two arrays can be made that know nothing of each other."""
     is_found_again = True
-    """Whether a call is remembered; not for values of graphs, whose shapes are no tuples."""
+    """Whether a call is remembered; not for values of graphs, whose shapes are not tuples."""
 
     def make(self, array: Array) -> Any:
         """An array of the library that holds the same."""

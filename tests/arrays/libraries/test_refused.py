@@ -1,4 +1,4 @@
-"""What is no array is refused with what to call, and its data is not printed."""
+"""What is not an array is refused with what to call, and its data is not printed."""
 
 from __future__ import annotations
 

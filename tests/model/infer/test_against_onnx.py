@@ -20,7 +20,7 @@ TORCH = Path(__file__).parents[2] / "data" / "torch"
 
 
 def inferred_by_onnx(made: onnx.ModelProto) -> onnx.ModelProto:
-    """What onnx makes of a model, in which defaults of inputs are no constants (D20)."""
+    """What onnx makes of a model, in which defaults of inputs are not constants (D20)."""
     given = onnx.ModelProto.FromString(made.SerializeToString())
     inputs = {entry.name for entry in given.graph.input}
     kept = [tensor for tensor in given.graph.initializer if tensor.name not in inputs]
@@ -193,7 +193,7 @@ def undeclared(made: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def named(made: onnx.ModelProto) -> onnx.ModelProto:
-    """The same, with a name for each length of the inputs that are no lists of integers."""
+    """The same, with a name for each length of the inputs that are not lists of integers."""
     copy = undeclared(made)
     constants = {tensor.name for tensor in copy.graph.initializer}
     for entry in copy.graph.input:

@@ -116,7 +116,7 @@ _AXES = {
     "none": CaseOperand(()),
     "2d": CaseOperand(((0,),)),
 }
-"""Axes that are no integer, or more than one."""
+"""Axes that are not one integer: none, or more than one."""
 
 _OTHER_LENGTHS = {
     "float": CaseOperand((2.0, 4.0), "constant", "float"),
@@ -125,7 +125,7 @@ _OTHER_LENGTHS = {
     "2d": CaseOperand(((2, 4),)),
     "scalar": CaseOperand(6),
 }
-"""Lengths that are no list of integers."""
+"""Lengths that are not a list of integers."""
 
 
 def _refusals() -> Iterator[Case]:

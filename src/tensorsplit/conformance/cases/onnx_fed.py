@@ -33,7 +33,7 @@ from tensorsplit.conformance.models.onnx_model import CaseOperand
 class FedRow:
     """Data for one model: a dimension and lengths that make a split, and such as make none.
 
-    Lengths that are no tensor of the model are None; those that are fed lie in `form`.
+    Lengths that are not a tensor of the model are None; those that are fed lie in `form`.
     """
 
     name: str

@@ -233,7 +233,7 @@ def _axes_and_types(operator: str) -> Iterator[RefusedNode]:
 
 
 def _other_inputs(operator: str) -> Iterator[RefusedNode]:
-    """Yield inputs that are no lengths and no chunk length, and wrong defaults or fed values."""
+    """Yield inputs that are neither lengths nor a chunk length, and wrong defaults and feeds."""
     is_split = operator in SPLITS
     rows: list[tuple[str, Any, str, int]] = [
         ("lengths-float", (2.0, 4.0), "float", 2),

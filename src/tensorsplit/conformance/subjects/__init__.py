@@ -263,8 +263,8 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
 ) -> Any:
     """Have a subject do a case: the outputs by name, or of a tool the bytes of the model.
 
-    None if it returns anything else, which is no refusal. SplitError as for `load`; `Unsupported`
-    if the subject says that it lacks something altogether.
+    None if it returns anything else, which is not a refusal. SplitError as for `load`;
+    `Unsupported` if the subject says that it lacks something altogether.
     """
     adapter = load(source)
     with unsupported(model, *adapter.lacks, says=adapter.says):
@@ -309,8 +309,8 @@ def _counted(items: Iterable[Any], left: Iterator[int]) -> Iterator[Any]:
 def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iterator[None]:
     """Raise `Unsupported` for an exception with which an engine says that it lacks something.
 
-    That an engine does not run functions of the model's own is no lack of an operator: it stays
-    the refusal that it is. Our own refusals name functions as the place of a node only.
+    An engine that does not run functions of the model's own does not lack an operator: that is
+    a refusal. Our own refusals name functions as the place of a node only.
 
     Args:
         model: What the engine is given.
@@ -401,7 +401,8 @@ def _module(name: str) -> ModuleType:
 
 def _unknown(name: str, why: str) -> SplitError:
     fix = f"give the path or the module of an adapter, or one of {', '.join(SUBJECTS)}"
-    return SplitError(UNKNOWN_ENGINE, f"{show(name)} is no subject: {why}", fix, parameter="engine")
+    problem = f"{show(name)} is not a subject: {why}"
+    return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="engine")
 
 
 def missing(name: str, why: str, fix: str = "install what it needs") -> SplitError:

@@ -39,7 +39,7 @@ class OperatorTable(Mapping[str, Operator]):
             near = did_you_mean(show(identifier).strip("'"), self._records)
             raise UnknownOperatorError(
                 UNKNOWN_OPERATOR,
-                f"{show(identifier)} is no operator version",
+                f"{show(identifier)} is not an operator version",
                 f"{near}use one of {', '.join(self._records)}",
                 parameter="operator",
             )

@@ -80,7 +80,7 @@ NOT_CALLED = _check(
     NOTE,
     "function that nobody calls",
     "Neither the graph calls the function, nor a function that the graph calls. Nothing else is"
-    " said of it.",
+    " reported of it.",
 )
 
 # Codes TS82x, what means one thing in the text and another in some engine, or depends on the run

@@ -1,7 +1,7 @@
 """What onnx-ir drops of a message, put back into the message that it writes.
 
 onnx-ir has no place for training, for fields of a newer ONNX, for the device configurations of
-older IR versions, for types of maps, or for annotations and descriptions of what is no value of
+older IR versions, for types of maps, or for annotations and descriptions of what is not a value of
 the graph. They belong to a model, a graph, a node or a value; where that stays, so do they.
 """
 
@@ -216,7 +216,7 @@ def names_of(nodes: Nodes) -> set[str]:
 
 
 def _carry_annotations(old: GraphProto, new: GraphProto, gone: set[str]) -> None:
-    """Put back annotations of what is no value of the graph; one is left of each value."""
+    """Put back annotations of what is not a value of the graph; one is left of each value."""
     annotations = {entry.tensor_name: entry for entry in old.quantization_annotation}
     annotations = {name: entry for name, entry in annotations.items() if name not in gone}
     annotations |= {entry.tensor_name: entry for entry in new.quantization_annotation}

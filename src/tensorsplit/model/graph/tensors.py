@@ -264,7 +264,7 @@ def _find_external(
 
 def _number(name: str, key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise _unusable(name, f"its {key} is {text[:40]!r}, which is no number of bytes")
+        raise _unusable(name, f"its {key} is {text[:40]!r}, which is not a number of bytes")
     return int(text)
 
 

@@ -178,7 +178,7 @@ def load(engine: str, version: str | None = None) -> Profile:
     taken = usable[-1] if usable else versions[0]
     if in_use is not None and taken and _order(in_use) != _order(taken):
         remarks.append(
-            f"what is said of {name} was measured on {taken}, and not on {in_use}; tensorsplit"
+            f"the profile of {name} was measured on {taken}, and not on {in_use}; tensorsplit"
             f" profile {name} measures the version that is installed"
         )
     return replace(made.get(taken) or _read(name, taken), remarks=tuple(remarks))

@@ -84,7 +84,7 @@ def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     body = step.blocks["body"]
     first = inputs[0]
     if not isinstance(first, list):
-        raise node_failed("the first input is no sequence", "give a sequence")
+        raise node_failed("the first input is not a sequence", "give a sequence")
     if any(isinstance(value, list) and len(value) != len(first) for value in inputs):
         lengths = [len(value) for value in inputs if isinstance(value, list)]
         raise node_failed(f"the sequences have {lengths} samples", "give as many of each")

@@ -577,7 +577,7 @@ def _optional_get_element(value: Any) -> Any:
 
 def _tensors(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise node_failed("the input is no sequence", "give a sequence of tensors")
+        raise node_failed("the input is not a sequence", "give a sequence of tensors")
     return value
 
 

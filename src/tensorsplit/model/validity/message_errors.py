@@ -108,7 +108,7 @@ def message_errors(model: ModelProto) -> Iterator[SplitError]:
 
     These are imports, functions, names and attributes that occur twice, opsets below 1, outputs of
     functions that nothing produces, sparse attributes, and tensors that there can't be (TS502), and
-    external data whose position is no number (TS504).
+    external data whose position is not a number (TS504).
     """
     yield from _import_errors(model.opset_import, "graph")
     functions: set[tuple[str, str, str]] = set()

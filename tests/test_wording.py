@@ -1,0 +1,123 @@
+"""Public text is plain English: phrases that read like a translation are refused by name.
+
+Public is what a user reads: the documentation, the docstrings of the API, and every text of the
+source that may be printed. The style guide of the project is the table here.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tensorsplit as ts
+
+ROOT = Path(__file__).parents[1]
+
+INSTEAD = {
+    r"(?<!there )\b(?:is|are|was|were|be) no (?!longer\b|more\b)": "is not a",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"(?<!leaves )(?<!leave )(?<!left )(?<!process )\bbehind\b": "after, below or outside",
+    r"\b(?:to be|can be|could be) had\b": "is available",
+    r"\bthere was none\b": "it is not available",
+    r"\bwhat is (?:refused|no \w+) is\b": "invalid X is refused",
+    r"\b(?:may|can) stand (?:any|no)where\b": "may be anywhere",
+    r"\bstands? nowhere\b": "is missing",
+    r"\bwhoever\b": "who, or the user",
+    r"\bwithout a word\b": "without an error",
+    r"\bhow grave\b": "severity",
+    r"\b(?:own|owns|owning) (?:a|the) CI\b": "check models in CI",
+    r"\byou hold\b": "you work with",
+    r"\bmakes? nothing of\b": "ignores",
+    r"\bwherever one\b": "where you",
+    r"\b(?:is|are|be) told\b": "is given, or is reported",
+    r"\bsaid (?:of|so)\b": "reported",
+}
+"""Each phrase, and what to write in its place."""
+
+_CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL | re.MULTILINE)
+
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if path.name != "conformance.md" and path.parent.name != "adr"  # generated; records of the past
+)
+
+
+def found(text: str) -> list[str]:
+    """Return the phrases that are in a text, each with what to write in its place."""
+    words = " ".join(text.split())
+    return [
+        f"{match.group()!r}: write {better!r}; ...{words[max(match.start() - 40, 0) : match.end()]}"
+        for pattern, better in INSTEAD.items()
+        for match in re.finditer(pattern, words, re.IGNORECASE)
+    ]
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Yield the docstring of each public name, and of the public members of classes."""
+    for name in ts.__all__:
+        public = getattr(ts, name)
+        yield name, inspect.getdoc(public) or ""
+        if inspect.isclass(public):
+            for member, value in vars(public).items():
+                if not member.startswith("_"):
+                    yield f"{name}.{member}", inspect.getdoc(value) or ""
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Yield what a source file may print: its strings of several words that are not docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = set()
+    if path.parent.name != "cli":  # the docstrings there are the help
+        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in skipped
+        ):
+            yield node.value
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_page_is_plain_english(page: Path) -> None:
+    assert found(_CODE.sub("", page.read_text(encoding="utf-8"))) == []
+
+
+def test_docstrings_of_the_api_are_plain_english() -> None:
+    wrong = {name: found(text) for name, text in docstrings()}
+    assert {name: phrases for name, phrases in wrong.items() if phrases} == {}
+
+
+def test_messages_are_plain_english() -> None:
+    wrong = {
+        str(path.relative_to(ROOT)): phrases
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        if (phrases := [phrase for text in texts(path) for phrase in found(text)])
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it is no shape",
+        "a file that\nis no model",
+        "Mend it",
+        "bytes behind the end",
+        "there was none to be had",
+        "What is refused is refused with a code",
+        "the run may stand anywhere",
+    ],
+)
+def test_a_phrase_is_found(text: str) -> None:
+    assert found(text)
+
+
+def test_plain_english_is_left_alone() -> None:
+    assert found("There is no kernel. It is no longer needed and leaves no process behind.") == []
