@@ -21,6 +21,7 @@ from typing import Any
 import charts
 import click
 import growth
+import overview
 from studies import STUDIES, Study
 
 from tensorsplit.bench.figures import (
@@ -106,6 +107,7 @@ def folder_of(machine: Mapping[str, Any]) -> Path:
 def tables(measured: Sequence[Machine]) -> dict[str, str]:
     """Every generated block of the page, by its name."""
     return {
+        "overview": overview.summary(measured),
         "machines": "\n".join(_machines(measured)),
         **{kind: "\n".join(_side_by_side(measured, kind)) for kind in charts.TITLES},
         "charts": "\n".join(_charts(measured)),
@@ -307,6 +309,7 @@ def main() -> None:
         charts.draw_bench(machine.bench, machine.folder / "bench.svg")
         charts.draw_studies(machine.grown, machine.folder)
         (machine.folder / "README.md").write_text(page_of(machine), encoding="utf-8")
+    (FOLDER / "overview.svg").write_text(overview.chart(measured), encoding="utf-8")
     page = fill(PAGE.read_text(encoding="utf-8"), tables(measured))
     PAGE.write_text(page, encoding="utf-8")
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace as Record
 from typing import Any
 
 import growth
+import overview
 import publish
 import pytest
 from studies import STUDIES
@@ -68,6 +69,7 @@ def test_the_pages_come_from_the_figures_beside_them() -> None:
         assert page == publish.page_of(machine)
         drawn = {path.stem for path in machine.folder.glob("*.svg")}
         assert drawn == {"bench", *(study.name for study in STUDIES)}
+    assert (publish.FOLDER / "overview.svg").read_text("utf-8") == overview.chart(measured)
 
 
 def test_every_block_of_figures_is_on_the_page() -> None:
