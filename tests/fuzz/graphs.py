@@ -25,7 +25,16 @@ from typing import Any
 import onnx
 
 from tests.model.programs import Program
-from tests.model.random_checks import ENGINES, Case, case_of, checks, failure, kind_of, plain_cases
+from tests.model.random_checks import (
+    ENGINES,
+    TARGETS,
+    Case,
+    case_of,
+    checks,
+    failure,
+    kind_of,
+    plain_cases,
+)
 from tests.model.random_models import random_program
 from tests.model.shrinking import shrunk
 
@@ -46,13 +55,21 @@ class Outcome:
 
 
 def check_seed(
-    seed: int, engines: Sequence[str], folder: Path | None, is_careful: bool = False
+    seed: int,
+    engines: Sequence[str],
+    folder: Path | None,
+    is_careful: bool = False,
+    is_brief: bool = False,
 ) -> Outcome:
-    """Put the model of a seed through all checks; with a folder, shrink it where one fails."""
+    """Put the model of a seed through all checks; with a folder, shrink it where one fails.
+
+    A brief one lowers it for one target only, and runs that target if it is an engine.
+    """
     outcome = Outcome(seed)
     program = random_program(seed)
     case = case_of(program, seed, is_careful=is_careful)
-    for name, check in checks(engines).items():
+    targets = [TARGETS[seed % len(TARGETS)]] if is_brief else TARGETS
+    for name, check in checks(engines, targets).items():
         error = failure(check, case)
         if error is None:
             continue
@@ -113,12 +130,12 @@ def check_again(folder: Path) -> int:
     return error is not None
 
 
-def work(pipe: Connection, engines: Sequence[str], folder: Path | None) -> None:
+def work(pipe: Connection, engines: Sequence[str], folder: Path | None, is_brief: bool) -> None:
     """Check the seeds that come, in a process of their own."""
     warnings.simplefilter("ignore")
     while (task := pipe.recv()) is not None:
         faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
-        pipe.send(check_seed(task[0], engines, folder, is_careful=task[1]))
+        pipe.send(check_seed(task[0], engines, folder, is_careful=task[1], is_brief=is_brief))
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -131,7 +148,7 @@ def outcomes(seeds: Iterator[int], options: argparse.Namespace) -> Iterator[Outc
         if task is None:
             return
         ours, theirs = context.Pipe()
-        arguments = (theirs, options.engines, options.keep)
+        arguments = (theirs, options.engines, options.keep, options.brief)
         process = context.Process(target=work, args=arguments, daemon=True)
         process.start()
         theirs.close()
@@ -176,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="the first seed; by default a new one")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--engines", nargs="*", default=ENGINES, choices=ENGINES)
+    parser.add_argument("--brief", action="store_true", help="one target of each model")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=Path("build/graphs"))
     parser.add_argument("--again", type=Path, metavar="FOLDER", help="check a model that failed")
