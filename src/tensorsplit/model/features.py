@@ -22,6 +22,7 @@ from tensorsplit.model.graph.facts import Fact, Other, Sequence
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
+    attribute_of,
     constant,
     domain_opsets,
     is_onnx_split,
@@ -93,6 +94,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
+        "unsorted_axes": "is a Squeeze before opset 11 with axes that are not in order",
+        "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
+        " uses afterwards",
         "strings_passed_on": "is an Identity of strings",
         "strings_in_loop": "is a loop that takes in or gives out strings",
         "if_in_scan": "is in an If in a Scan",
@@ -150,9 +154,12 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
 _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
 
+_FIRST_WITH_AXES_IN_ANY_ORDER = 11
+"""Before, engines may infer the shape that onnx does, which takes the axes of Squeeze in order."""
+
 
 def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Features:
-    """Find what of `NODE_FEATURES` holds; nothing of nodes on neither splits nor sequences.
+    """Find what of `NODE_FEATURES` holds; little of nodes on neither splits nor sequences.
 
     Args:
         ref: The node.
@@ -178,12 +185,52 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
             found["sequence_in_body_before_13"] = True
     elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
         found = {"operator": node.op_type} | dict(_of_sequences(ref, facts, seen))
+    if own and node.op_type == "Squeeze" and ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER:
+        axes = attribute_of(node, "axes", ir.AttributeType.INTS) or ()
+        if list(axes) != sorted(axes):
+            found = {"operator": node.op_type, "unsorted_axes": True}
+    if own and unused_and_changing(node, facts, seen):
+        found |= {"operator": node.op_type, "unused_in_loop": True}
     if own and node.op_type in _WITH_STRINGS:
         ends = map(facts.of, (*node.inputs, *node.outputs))
         kinds = {end.element_type for end in ends if not isinstance(end, Other)}
         if ir.DataType.STRING in kinds and not (node.op_type == "Identity" and has_sequences):
             found[_WITH_STRINGS[node.op_type]] = True
     return found
+
+
+def unused_states(node: ir.Node) -> list[int]:
+    """Return the places, among its outputs, of what a Loop carries and nothing uses afterwards."""
+    if (node.domain, node.op_type) != ("", "Loop"):
+        return []
+    carried = node.outputs[: max(0, len(node.inputs) - 2)]
+    return [at for at, made in enumerate(carried) if not _is_read(made)]
+
+
+def _is_read(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
+
+
+def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[int]:
+    """Return those of `unused_states` that may get another dimension than is seen at the start.
+
+    There are none of a loop of which nothing is used.
+    """
+    places = unused_states(node) if any(map(_is_read, node.outputs)) else []
+    return [
+        at
+        for at in places
+        if _may_differ(facts.tensor(node.outputs[at]).shape, seen.tensor(node.inputs[at + 2]).shape)
+    ]
+
+
+def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
+    """Whether a shape may have other dimensions than those that are numbers at the start."""
+    if start is None:
+        return False
+    if shape is None or len(shape) != len(start):
+        return any(map(is_known, start))
+    return any(is_known(one) and one != other for one, other in zip(start, shape, strict=True))
 
 
 def layer_features(ref: NodeRef, facts: Facts) -> Features:

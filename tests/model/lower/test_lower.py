@@ -447,6 +447,93 @@ def test_what_openvino_has_no_way_for_is_refused_with_the_reason(text: str) -> N
         lower(Case("no_way", 18, f"g {text}").model, target="openvino")
 
 
+CARRIED = """
+    <ir_version: 8, opset_import: ["": 13]>
+    g (float[4] x, int64 n) => (TYPE[?] y) {
+        t = Constant<value = bool {1}>()
+        q = SplitToSequence(x)
+        o, y = Loop(n, t, q) <body = b (int64 i, bool c, seq(float[?]) s)
+            => (bool go, seq(float[?]) longer, TYPE r) {
+            go = Identity(c)
+            longer = SequenceInsert(s, x)
+            RESULT
+        }>
+    }"""
+CARRIES: dict[str, tuple[str, str, list[float]]] = {
+    "length": ("int64", "r = SequenceLength(s)", [4, 5, 6]),
+    "elements": (
+        "float",
+        "j = ConcatFromSequence<axis = 0>(s)  r = ReduceSum<keepdims = 0>(j)",
+        [6.0, 12.0, 18.0],
+    ),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", CARRIES)
+def test_a_sequence_that_a_loop_carries_and_nothing_uses_keeps_its_parts(
+    name: str, target: str
+) -> None:
+    """OpenVINO takes the shape of what is carried at the start for that of each round."""
+    kind, result, rows = CARRIES[name]
+    model = onnx.parser.parse_model(CARRIED.replace("TYPE", kind).replace("RESULT", result))
+    made = lower(model, target=target)
+    onnx.checker.check_model(made, full_check=True)
+    assert lower(made, target=target) == made
+    for count in (0, 1, 3):
+        feeds = {"x": np.arange(4, dtype=np.float32), "n": np.array(count)}
+        for engine in ("onnxruntime", "openvino") if target == "portable" else (target,):
+            assert run(made, feeds, engine=engine)["y"].tolist() == rows[:count]
+
+
+@pytest.mark.engine
+def test_a_tensor_that_a_loop_carries_and_nothing_uses_is_checked_and_used() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["": 13]>
+        g (float[2] x) => (int64 a, int64[?] y) {
+            n = Constant<value = int64 {3}>()
+            k = Constant<value = int64 {7}>()
+            z, a, w, y = Loop(n, "", x, k, x) <body = b
+                (int64 i, bool c, float[?] s, int64 k1, float[2] u)
+                => (bool go, float[?] t, int64 k2, float[2] u2, int64 r) {
+                go = Identity(c)
+                t = Concat<axis = 0>(s, s)
+                k2 = Identity(k1)
+                u2 = Identity(u)
+                r = Size(s)
+            }>
+        }""")
+    found = [f for f in check(model, target="openvino") if "afterwards" in f.message]
+    assert [(f.code, f.node) for f in found] == [("TS843", "graph/Loop[2]")]
+    made = lower(model, target="openvino")
+    assert [node.op_type for node in made.graph.node][3:].count("Where") == 1  # u stays as it is
+    onnx.checker.check_model(made, full_check=True)
+    got = run(made, {"x": np.ones(2, np.float32)}, engine="openvino")
+    assert (got["a"].tolist(), got["y"].tolist()) == (7, [2, 4, 8])
+    assert lower(model, target="onnxruntime") == model
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+def test_axes_of_squeeze_are_put_in_order_before_opset_11(target: str) -> None:
+    """Onnxruntime infers as onnx does, and refuses the Split behind axes in another order."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 7, opset_import: ["": 10]>
+        g (float[1, 4, 1] x) => (float[?] a, float[?] b) {
+            y = Squeeze<axes = [2, 0]>(x)
+            a, b = Split<split = [1, 3]>(y)
+        }""")
+    assert any("in order" in finding.message for finding in check(model, target=target))
+    made = lower(model, target=target)
+    onnx.checker.check_model(made, full_check=True)
+    x = np.arange(4, dtype=np.float32)
+    got = run(made, {"x": x.reshape(1, 4, 1)}, engine="onnxruntime")
+    assert (got["a"].tolist(), got["b"].tolist()) == ([0], [1, 2, 3])
+    assert check(made, target=target) == []
+    assert lower(model, target="openvino") == model
+
+
 def test_an_unknown_target_is_refused() -> None:
     with refused("TS601", "nothing", "openvino"):
         lower(BY_NAME["split2"].model, target="nothing")

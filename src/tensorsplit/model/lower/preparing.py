@@ -88,6 +88,24 @@ def inline_lengths(lowering: Lowering) -> bool:
     return bool(wanted)
 
 
+def sort_axes(lowering: Lowering) -> bool:
+    """Put axes in order where the target infers a wrong shape otherwise.
+
+    Returns whether there were any.
+    """
+    wanted = [
+        (ref, entry)
+        for node, ref in lowering.refs.items()
+        for entry in lowering.limitations.get(node, ())
+        if entry.feature == "unsorted_axes"
+    ]
+    for ref, entry in wanted:
+        axes = ref.node.attributes["axes"].as_ints()
+        ref.node.attributes["axes"] = ir.AttrInt64s("axes", sorted(axes))
+        lowering.changed(ref, "the same, with its axes in order", entry)
+    return bool(wanted)
+
+
 def take_branches(lowering: Lowering) -> bool:
     """Put the branch that is always taken in the place of an If that gives sequences to lower.
 

@@ -30,6 +30,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.inlining import inline
+from tensorsplit.model.lower.loop_states import use_states
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
     LoweredSequence,
@@ -40,6 +41,7 @@ from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
     inline_lengths,
     rename_duplicates,
+    sort_axes,
     take_branches,
     unwrap_optionals,
 )
@@ -93,7 +95,7 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    steps = (inline_lengths, inline, take_branches, expand_maps, unwrap_optionals)
+    steps = (inline_lengths, sort_axes, inline, take_branches, expand_maps, unwrap_optionals)
     while any(step(lowering) for step in steps):
         lowering.look()
     check_sequence_nodes(lowering)
@@ -105,6 +107,7 @@ def _lower(lowering: Lowering) -> None:
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
+    use_states(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
 
