@@ -40,6 +40,10 @@ LACKING = (
     # comes out; sequences are carried so, as one tensor that grows
     "'getShape().isCompatible(dims)' failed",
     "Memory descriptor may not be modified in StaticMemory object",
+    # it takes the open dimensions of data without elements for 0 after Unsqueeze
+    "must match the length of the chosen axis: 0",
+    # onnxruntime's optimiser loses a value of the graph that an If on a constant reads
+    "is not a graph input, initializer, or output of a previous node",
     # onnxruntime's interface for types that NumPy lacks gives no sequences
     "Only OrtValues that are Tensors",
 )
@@ -475,8 +479,12 @@ def checks(
 def check_onnxruntime(case: Case) -> None:
     """The original gives these values in onnxruntime too, if that runs it: they are right.
 
-    It slices nothing from data without elements, which keeps its shape.
+    It slices nothing from data without elements, which keeps its shape, and takes Splits of one
+    tensor without lengths for one node.
     """
+    found = ts.check(case.model, target="onnxruntime")
+    if any("which has another number of parts" in finding.message for finding in found):
+        return
     for feeds, values in case.legal:
         if any(isinstance(each, np.ndarray) and not each.size for each in values.values()):
             continue

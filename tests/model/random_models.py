@@ -985,11 +985,9 @@ class Generator:
     def _scan(self) -> None:
         data = self._tensor(2, calculated=True)
         value = self._value(data)
-        if not len(value):
+        if not len(value) or data in self._loose:  # onnxruntime wants the shapes of its body
             raise Skip
         state, row = self._name(), self._name()
-        if data in self._loose:
-            self._loose |= {state, row}
         start = self._constant(np.zeros_like(value[0]))
 
         def fill() -> list[str]:

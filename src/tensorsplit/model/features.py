@@ -225,7 +225,7 @@ def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[int]:
 
 
 def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
-    """Whether a shape may have other dimensions than those that are numbers at the start."""
+    """Return whether a shape may have other dimensions than the numbers at the start."""
     if start is None:
         return False
     if shape is None or len(shape) != len(start):
