@@ -247,9 +247,20 @@ def _joins_itself(kind: type[Array]) -> bool:
 
 
 def _fill(whole: Array, parts: list[Array], plan: SplitPlan) -> Array:
-    for part, index in zip(parts, plan.indices, strict=True):
-        whole[index] = part
+    if not _join_by_kernel(whole, parts, plan):
+        for part, index in zip(parts, plan.indices, strict=True):
+            whole[index] = part
     return whole
+
+
+def _join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
+    """Join parts in an array with the kernel; False, with nothing written, where it can't."""
+    kernel = find_kernel()
+    fits = type(whole) is np.ndarray and whole.shape == plan.input_shape
+    if kernel is None or not fits:
+        return False
+    done: bool = kernel.join_into(whole, plan.axis, plan.sizes, plan.keepdims, parts)
+    return done
 
 
 def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
@@ -274,6 +285,8 @@ def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).
     """
+    if _join_by_kernel(out, parts, plan):
+        return out
     buffer = check_buffer(parts, plan, out)
     _fill(buffer, [np.asarray(part) for part in parts], plan)
     return out

@@ -161,9 +161,12 @@ class Choice(NamedTuple):
 def choices() -> list[Choice]:
     """Return what has been measured in this process up to now."""
     found = []
-    for tiles, even, in_step, count, width, size, *ways in kernel.choices() if kernel else ():
+    for joined, tiles, even, in_step, count, width, size, *ways in (
+        kernel.choices() if kernel else ()
+    ):
         columns = "elements that lie apart" if tiles else f"{count} or more columns"
         step = ", in step with cache lines" if in_step and not tiles else ""
+        columns = f"a join of {columns}" if joined else columns
         kind = f"{columns} of about {width} bytes{'' if even else ', uneven'}{step}"
         found.append(Choice(kind, size, *(Way(*way) for way in ways)))
     return found

@@ -101,6 +101,9 @@ bool count_bytes(PyArray_Descr* type, int rank, const npy_intp* shape, npy_intp&
     return true;
 }
 
+// Strips that are narrower on average are joined by NumPy, which takes no longer.
+constexpr std::size_t narrowest_joined = 64;
+
 constexpr const char* pooled_name = "tensorsplit.native.pooled";
 
 // The memory of an array, and the blocks that it returns to, which may be gone by then.
@@ -140,6 +143,28 @@ PyObject* with_base(PyObject* array, PyObject* base) {
 
 bool has_shape(PyArrayObject* array, const npy_intp* shape, int rank) {
     return PyArray_NDIM(array) == rank && same_numbers(shape, PyArray_DIMS(array), rank);
+}
+
+// The dimensions before an axis, as few as possible.
+Shape outer_of(PyArrayObject* array, int axis) {
+    Shape outer;
+    for (int i = 0; i < axis; ++i) {
+        outer.push_back(
+            {static_cast<std::size_t>(PyArray_DIM(array, i)), PyArray_STRIDE(array, i)});
+    }
+    return merge(outer.data(), outer.data() + outer.size());
+}
+
+// Whether the elements of that dimension and those after it lie one after the other.
+bool lies_together(PyArrayObject* array, int first) {
+    if (PyArray_SIZE(array) == 0) return true;  // whatever its strides are
+    npy_intp stride = PyArray_ITEMSIZE(array);
+    for (int i = PyArray_NDIM(array); i-- > first;) {
+        const npy_intp extent = PyArray_DIM(array, i);
+        if (extent != 1 && PyArray_STRIDE(array, i) != stride) return false;
+        stride *= extent;
+    }
+    return true;
 }
 
 bool have_same_type(PyArrayObject* a, PyArrayObject* b) {
@@ -226,6 +251,49 @@ PyObject* ViewMaker::next(npy_intp size) {
     PyObject* made = PyArray_NewFromDescr(&PyArray_Type, shared(type_), rank_, shape_, strides_,
                                           reinterpret_cast<char*>(begin), flags_, nullptr);
     return with_base(made, new_reference(reinterpret_cast<PyObject*>(array_)));
+}
+
+std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>& parts) {
+    PyArrayObject* whole = request.array;
+    const int axis = request.division.axis;
+    if (!is_plain_array(reinterpret_cast<PyObject*>(whole)) || !PyArray_ISWRITEABLE(whole) ||
+        !is_plain(PyArray_DESCR(whole)) || parts.size() != request.division.sizes.size() ||
+        !lies_together(whole, axis)) {
+        return {};
+    }
+    PartShape shape(request);
+    const auto size = static_cast<std::size_t>(PyArray_ITEMSIZE(whole));
+    std::size_t inner = size;
+    for (int i = axis + 1; i < PyArray_NDIM(whole); ++i) {
+        inner *= static_cast<std::size_t>(PyArray_DIM(whole, i));
+    }
+    const std::size_t row = inner * static_cast<std::size_t>(request.division.extent);
+    const Shape rows = outer_of(whole, axis);
+    Join join;
+    join.rows = count_elements(rows);
+    join.bytes = join.rows * row;
+    const bool are_apart = rows.size() == 1 && rows[0].stride >= static_cast<std::ptrdiff_t>(row);
+    if (!rows.empty() && !are_apart && join.bytes != 0) return {};
+    const std::size_t step = !are_apart ? row : static_cast<std::size_t>(rows[0].stride);
+    const Memory written = memory_of(whole);
+    char* to = PyArray_BYTES(whole);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (!is_plain_array(parts[i])) return {};
+        auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
+        const Memory read = memory_of(part);
+        if (!has_shape(part, shape.of(request.division.sizes[i]), shape.rank()) ||
+            !have_same_type(part, whole) || !lies_together(part, axis) ||
+            (read.begin < written.end && written.begin < read.end)) {
+            return {};
+        }
+        const std::size_t width = static_cast<std::size_t>(request.division.sizes[i]) * inner;
+        if (width == 0) continue;
+        join.parts.push_back(
+            {PyArray_BYTES(part), outer_of(part, axis), {0, width, to, step}});
+        to += width;
+    }
+    if (row < narrowest_joined * join.parts.size()) return {};
+    return join;
 }
 
 bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& out) {

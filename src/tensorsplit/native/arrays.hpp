@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "blocks.hpp"
@@ -59,6 +60,11 @@ class ViewMaker {
     npy_intp shape_[NPY_MAXDIMS], strides_[NPY_MAXDIMS];
     npy_intp* size_ = nullptr;  // in the shape, if the axis stays
 };
+
+// The join of parts to the array of the request; none if they need a closer look: they are ndarrays
+// of the shapes and the type of the parts of a writable ndarray, which shares no memory with them,
+// and in each of them the elements from the axis on lie together.
+std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>& parts);
 
 // Whether parts can be written to these objects without further checks: they are C-contiguous
 // writable ndarrays of the type and shape of their parts, and none shares memory with another.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "pool.hpp"
@@ -17,8 +18,6 @@ namespace {
 constexpr std::size_t smallest_piece = 64 * 1024;
 constexpr std::size_t largest_piece = 2 * 1024 * 1024;
 constexpr std::size_t pieces_each = 8;
-
-using Jobs = std::vector<std::unique_ptr<Job>>;
 
 struct Task {
     const Job* job;
@@ -54,18 +53,25 @@ bool copy_by(const Way& way, const Kernels& kernels, const Jobs& jobs, std::size
     });
 }
 
-}  // namespace
-
-void copy_parts(const Kernels& kernels, const Split& split) {
-    const auto jobs = make_jobs(split);
+void run(const Kernels& kernels, const Jobs& jobs, std::size_t bytes) {
     if (jobs.empty()) return;
-    const std::size_t bytes = bytes_of(split);
     const Kind kind = jobs.front()->kind();
     const Way way = choose_way(kind, bytes);
     const auto begin = std::chrono::steady_clock::now();
     if (copy_by(way, kernels, jobs, bytes)) {
         report_time(kind, bytes, way, std::chrono::steady_clock::now() - begin);
     }
+}
+
+}  // namespace
+
+void copy_parts(const Kernels& kernels, const Split& split) {
+    run(kernels, make_jobs(split), bytes_of(split));
+}
+
+void join_parts(const Kernels& kernels, Join join) {
+    const std::size_t bytes = join.bytes;
+    run(kernels, make_jobs(std::move(join)), bytes);
 }
 
 }  // namespace tensorsplit

@@ -1,4 +1,4 @@
-// Copying the parts of a split, with as many threads as are worth it.
+// Copying the parts of a split, or joining them, with as many threads as are worth it.
 #pragma once
 
 #include "geometry.hpp"
@@ -7,5 +7,6 @@
 namespace tensorsplit {
 
 void copy_parts(const Kernels& kernels, const Split& split);
+void join_parts(const Kernels& kernels, Join join);
 
 }  // namespace tensorsplit

@@ -8,8 +8,6 @@
 namespace tensorsplit {
 namespace {
 
-using Jobs = std::vector<std::unique_ptr<Job>>;
-
 // Dimensions up to this extent are unrolled: each index becomes a column.
 constexpr std::size_t few = 16;
 
@@ -193,6 +191,13 @@ Jobs make_jobs(const Split& split) {
     } else {
         add_part_by_part(jobs, geometry);
     }
+    return jobs;
+}
+
+Jobs make_jobs(Join join) {
+    Jobs jobs;
+    if (join.bytes == 0) return jobs;
+    jobs.push_back(std::make_unique<JoinJob>(std::move(join.parts), join.rows));
     return jobs;
 }
 

@@ -24,7 +24,17 @@ struct Split {
     std::vector<Part> parts;
 };
 
+// Several parts, and where they go: each has a strip of every row, one after the other.
+struct Join {
+    std::vector<JoinedPart> parts;
+    std::size_t rows;
+    std::size_t bytes;
+};
+
+using Jobs = std::vector<std::unique_ptr<Job>>;
+
 // The jobs of a copy; none if the array is empty.
-std::vector<std::unique_ptr<Job>> make_jobs(const Split& split);
+Jobs make_jobs(const Split& split);
+Jobs make_jobs(Join join);
 
 }  // namespace tensorsplit

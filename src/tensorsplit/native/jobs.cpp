@@ -15,6 +15,10 @@ constexpr std::size_t longest_strip = 256 * 1024;
 // the last: that takes a tenth to a fifth less for some thousands.
 constexpr std::size_t most_columns = 256;
 
+// So many bytes of the rows of a join are written part by part, or so many rows.
+constexpr std::size_t joined_bytes = 128 * 1024;
+constexpr std::size_t fewest_joined_rows = 64;
+
 // The rows of a tile may each lie on a page of their own, so a good part of each is read: this many
 // bytes, or this many columns where those are wide.
 constexpr std::size_t tile_rows = 1024;
@@ -75,6 +79,44 @@ Dimension take_last(Shape& shape) {
     return last;
 }
 
+Kind kind_of(const std::vector<Column>& columns, bool is_joined) {
+    const Column& first = columns.front();
+    std::size_t bytes = 0;
+    bool even = true, in_step = true;
+    for (const Column& column : columns) {
+        bytes += column.width;
+        even = even && column.width == first.width;
+        in_step = in_step && line_offset(column.to) == line_offset(first.to);
+    }
+    const std::size_t width = bytes / columns.size();
+    return {false, is_joined, logarithm(columns.size()), logarithm(width), even, in_step};
+}
+
+// Where rows are long, a piece is some columns of some rows: enough rows for narrow columns to be
+// copied in tiles.
+std::vector<Piece> pieces_of(const std::vector<Column>& columns, std::size_t rows,
+                             std::size_t bytes) {
+    const std::size_t part_of_row = std::max(bytes / std::min<std::size_t>(rows, 32), bytes / 16);
+    std::vector<Piece> pieces;
+    for (std::size_t first = 0; first < columns.size();) {
+        std::size_t last = first, width = 0;
+        while (last < columns.size() && last - first < most_columns &&
+               (width == 0 || width + columns[last].width <= part_of_row)) {
+            width += columns[last++].width;
+        }
+        for (Piece piece : equal_pieces(rows, width, bytes)) {
+            piece.first_column = first;
+            piece.last_column = last;
+            pieces.push_back(piece);
+        }
+        first = last;
+    }
+    // In the order of the rows.
+    const auto is_before = [](const Piece& a, const Piece& b) { return a.begin < b.begin; };
+    std::stable_sort(pieces.begin(), pieces.end(), is_before);
+    return pieces;
+}
+
 }  // namespace
 
 RowsJob::RowsJob(const char* source, Shape outer, std::vector<Column> columns)
@@ -90,41 +132,10 @@ RowsJob::RowsJob(const char* source, Shape leading, Shape outer, std::vector<Col
       leaps_(std::move(leaps)),
       rows_(count_elements(outer_) * row_.extent) {}
 
-Kind RowsJob::kind() const {
-    const Column& first = columns_.front();
-    std::size_t bytes = 0;
-    bool even = true, in_step = true;
-    for (const Column& column : columns_) {
-        bytes += column.width;
-        even = even && column.width == first.width;
-        in_step = in_step && line_offset(column.to) == line_offset(first.to);
-    }
-    return {false, logarithm(columns_.size()), logarithm(bytes / columns_.size()), even, in_step};
-}
+Kind RowsJob::kind() const { return kind_of(columns_, false); }
 
 std::vector<Piece> RowsJob::pieces(std::size_t bytes) const {
-    // Where rows are long, a piece is some columns of some rows: enough rows for narrow columns to
-    // be copied in tiles.
-    const std::size_t rows = units();
-    const std::size_t part_of_row = std::max(bytes / std::min<std::size_t>(rows, 32), bytes / 16);
-    std::vector<Piece> pieces;
-    for (std::size_t first = 0; first < columns_.size();) {
-        std::size_t last = first, width = 0;
-        while (last < columns_.size() && last - first < most_columns &&
-               (width == 0 || width + columns_[last].width <= part_of_row)) {
-            width += columns_[last++].width;
-        }
-        for (Piece piece : equal_pieces(rows, width, bytes)) {
-            piece.first_column = first;
-            piece.last_column = last;
-            pieces.push_back(piece);
-        }
-        first = last;
-    }
-    // In the order of the rows.
-    const auto is_before = [](const Piece& a, const Piece& b) { return a.begin < b.begin; };
-    std::stable_sort(pieces.begin(), pieces.end(), is_before);
-    return pieces;
+    return pieces_of(columns_, units(), bytes);
 }
 
 void RowsJob::run(const Mode& mode, const Piece& piece) const {
@@ -161,6 +172,51 @@ void RowsJob::run_rows(const Mode& mode, const char* source, const Piece& piece,
     }
 }
 
+JoinJob::JoinJob(std::vector<JoinedPart> parts, std::size_t rows) : rows_(rows) {
+    for (JoinedPart& part : parts) {
+        const Dimension row = take_last(part.outer);
+        for (const Column& column : shorten({part.column})) {
+            sources_.push_back(part.source);
+            outers_.push_back(part.outer);
+            rows_of_.push_back(row);
+            columns_.push_back(column);
+        }
+    }
+}
+
+Kind JoinJob::kind() const { return kind_of(columns_, true); }
+
+std::vector<Piece> JoinJob::pieces(std::size_t bytes) const {
+    return pieces_of(columns_, rows_, bytes);
+}
+
+void JoinJob::run(const Mode& mode, const Piece& piece) const {
+    // Narrow strips are written while the lines that they share are in the cache.
+    std::size_t bytes = 0;
+    for (std::size_t i = piece.first_column; i < piece.last_column; ++i) bytes += columns_[i].width;
+    const std::size_t together = std::max(joined_bytes / bytes, fewest_joined_rows);
+    for (std::size_t begin = piece.begin; begin < piece.end; begin += together) {
+        const std::size_t end = std::min(begin + together, piece.end);
+        for (std::size_t i = piece.first_column; i < piece.last_column; ++i) {
+            run_part(mode, i, begin, end);
+        }
+    }
+}
+
+void JoinJob::run_part(const Mode& mode, std::size_t number, std::size_t begin,
+                       std::size_t end) const {
+    const Dimension row = rows_of_[number];
+    while (begin < end) {
+        const std::size_t skipped = begin % row.extent;
+        const std::size_t until = std::min(begin - skipped + row.extent, end);
+        const char* first = sources_[number] + offset_of(outers_[number], begin / row.extent) +
+                            static_cast<std::ptrdiff_t>(skipped) * row.stride;
+        mode.kernels.copy_rows({first, row.stride, until - begin, begin}, &columns_[number], 1,
+                               mode.stores);
+        begin = until;
+    }
+}
+
 TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, std::size_t width,
                    char* to)
     : source_(source), row_(shape.back()), column_(shape[closest]), width_(width), to_(to) {
@@ -185,7 +241,7 @@ TilesJob::TilesJob(const char* source, const Shape& shape, std::size_t closest, 
     column_blocks_ = divide_up(column_.extent, columns_of_tile(width));
 }
 
-Kind TilesJob::kind() const { return {true, 0, logarithm(width_), true, false}; }
+Kind TilesJob::kind() const { return {true, false, 0, logarithm(width_), true, false}; }
 
 std::vector<Piece> TilesJob::pieces(std::size_t bytes) const {
     const std::size_t columns = std::min(column_.extent, columns_of_tile(width_));

@@ -65,6 +65,33 @@ class RowsJob final : public Job {
     std::size_t rows_;  // for each index of `leading_`
 };
 
+// A part that is joined with others: where its rows lie, and the strip of every row of the whole
+// that they go to.
+struct JoinedPart {
+    const char* source;
+    Shape outer;
+    Column column;  // its `from` is 0
+};
+
+// Rows joined from strips of several parts. The outer dimensions of all have as many elements.
+class JoinJob final : public Job {
+  public:
+    JoinJob(std::vector<JoinedPart> parts, std::size_t rows);
+
+    Kind kind() const override;
+    std::vector<Piece> pieces(std::size_t bytes) const override;
+    void run(const Mode& mode, const Piece& piece) const override;
+
+  private:
+    void run_part(const Mode& mode, std::size_t number, std::size_t begin, std::size_t end) const;
+
+    std::vector<const char*> sources_;
+    std::vector<Shape> outers_;  // without their last dimensions,
+    std::vector<Dimension> rows_of_;  // which are these
+    std::vector<Column> columns_;
+    std::size_t rows_;
+};
+
 // A part whose elements are closest together along a dimension that is not the last one.
 class TilesJob final : public Job {
   public:

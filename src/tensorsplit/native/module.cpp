@@ -37,6 +37,14 @@ PyObject* copy_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     });
 }
 
+PyObject* join_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+    return guarded([&]() -> PyObject* {
+        Division division;
+        auto* array = count_is(count, 5) ? read_request(arguments, division) : nullptr;
+        return array == nullptr ? nullptr : join_each({array, division}, arguments[4]);
+    });
+}
+
 PyObject* use(PyObject*, PyObject* name) {
     Owned bytes(PyUnicode_AsUTF8String(name));
     if (!bytes) return nullptr;
@@ -103,8 +111,8 @@ PyObject* choices(PyObject*, PyObject*) {
         for (const Choice& each : list_choices()) {
             if (!list) return nullptr;
             Owned entry(Py_BuildValue(
-                "(OOOnnn(snd)(snd))", as_bool(each.kind.is_tiles), as_bool(each.kind.is_even),
-                as_bool(each.kind.lines_in_step), static_cast<Py_ssize_t>(1) << each.kind.columns,
+                "(OOOOnnn(snd)(snd))", as_bool(each.kind.is_joined), as_bool(each.kind.is_tiles),
+                as_bool(each.kind.is_even), as_bool(each.kind.lines_in_step), static_cast<Py_ssize_t>(1) << each.kind.columns,
                 static_cast<Py_ssize_t>(1) << each.kind.width, static_cast<Py_ssize_t>(each.bytes),
                 name_of(each.way.stores), static_cast<Py_ssize_t>(each.way.threads), each.time,
                 name_of(each.other.stores), static_cast<Py_ssize_t>(each.other.threads),
@@ -122,6 +130,9 @@ PyMethodDef methods[] = {
     {"copy_into", as_method(copy_into), METH_FASTCALL,
      "copy_into(array, axis, sizes, keepdims, out)\n--\n\n"
      "Write the parts; False, with nothing written, if `out` needs a closer look."},
+    {"join_into", as_method(join_into), METH_FASTCALL,
+     "join_into(array, axis, sizes, keepdims, parts)\n--\n\n"
+     "Join the parts in an array; False, with nothing written, if they need a closer look."},
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,
@@ -133,7 +144,7 @@ PyMethodDef methods[] = {
      "stores "
      "are non-temporal before that is measured."},
     {"choices", choices, METH_NOARGS,
-     "choices()\n--\n\nWhat was measured: whether elements lie apart, whether columns are of one "
+     "choices()\n--\n\nWhat was measured: whether parts are joined, whether elements lie apart, whether columns are of one "
      "width, "
      "whether they begin at the same place of a cache line, how many there are, the bytes of one, "
      "those of the array, and for the way chosen and the one it was compared with its stores, its "

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "copy.hpp"
@@ -47,6 +49,20 @@ bool copy_few(const Request& request, const std::vector<PyObject*>& parts) {
     return true;
 }
 
+// Run an action that copies so many bytes.
+template <class Action>
+void release_during(npy_intp bytes, Action action) {
+    if (bytes < worth_releasing) return action();
+    PyThreadState* state = PyEval_SaveThread();
+    try {
+        action();
+    } catch (const std::exception&) {
+        PyEval_RestoreThread(state);
+        throw;
+    }
+    PyEval_RestoreThread(state);
+}
+
 // Copy to C-contiguous arrays, which the caller keeps alive.
 void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
     if (copy_few(request, parts)) return;
@@ -56,15 +72,7 @@ void copy_to(const Request& request, const std::vector<PyObject*>& parts) {
         const auto size = static_cast<std::size_t>(request.division.sizes[i]);
         split.parts.push_back({size, PyArray_BYTES(part)});
     }
-    if (PyArray_NBYTES(request.array) < worth_releasing) return copy_parts(*in_use.load(), split);
-    PyThreadState* state = PyEval_SaveThread();
-    try {
-        copy_parts(*in_use.load(), split);
-    } catch (const std::exception&) {
-        PyEval_RestoreThread(state);
-        throw;
-    }
-    PyEval_RestoreThread(state);
+    release_during(PyArray_NBYTES(request.array), [&] { copy_parts(*in_use.load(), split); });
 }
 
 // A list for the parts, after which nothing can change the array any more; null with an exception
@@ -143,6 +151,22 @@ bool copy_to_own(const Request& request, PyObject* list) {
     if (!holds_plain_bytes(request.array)) return copy_by_numpy(request, buffers);
     copy_to(request, buffers);
     return true;
+}
+
+PyObject* join_each(const Request& request, PyObject* parts) {
+    Owned own(PySequence_List(parts));
+    if (!own || !still_fits(request.array, request.division)) return nullptr;
+    std::vector<PyObject*> each;
+    for (Py_ssize_t i = 0; i < PyList_Size(own.get()); ++i) {
+        each.push_back(PyList_GetItem(own.get(), i));
+    }
+    std::optional<Join> join = join_of(request, each);
+    if (!join) return new_reference(Py_False);
+    own.keep_during([&] {
+        release_during(static_cast<npy_intp>(join->bytes),
+                       [&] { join_parts(*in_use.load(), std::move(*join)); });
+    });
+    return new_reference(Py_True);
 }
 
 PyObject* list_views(const Request& request) {

@@ -23,6 +23,10 @@ PyObject* copy_to_each(const Request& request, PyObject* out);
 // false, maybe with an exception set, if nothing was written.
 bool copy_to_own(const Request& request, PyObject* list);
 
+// Join arrays in the array of the request: True; False, with nothing written, if they need a closer
+// look; null with an exception set.
+PyObject* join_each(const Request& request, PyObject* parts);
+
 // Views; null with an exception set.
 PyObject* list_views(const Request& request);
 

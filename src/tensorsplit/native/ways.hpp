@@ -22,14 +22,15 @@ struct Way {
 // What splits have in common for which the same way is fastest.
 struct Kind {
     bool is_tiles;         // elements that are closest along another dimension than the last
+    bool is_joined;        // parts to one array, and not an array to its parts
     std::uint8_t columns;  // the logarithm of their number, up to 31
     std::uint8_t width;    // that of the bytes of a column, on average
     bool is_even;          // the columns are of one width
     bool lines_in_step;    // they begin at the same place of a cache line
 
     unsigned number() const {
-        const unsigned flags =
-            (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) + (lines_in_step ? 1u : 0u);
+        const unsigned flags = (is_joined ? 8u : 0u) + (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) +
+                               (lines_in_step ? 1u : 0u);
         return (flags * 32 + columns) * 32 + width;
     }
 };

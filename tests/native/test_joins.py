@@ -1,0 +1,205 @@
+"""Parts joined in an array: every byte, and none around it; what needs a closer look is left."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tensorsplit import native
+from tests.interpreters import printed
+from tests.native.splits import DTYPES
+from tests.oracle import assert_same, slices
+
+SHAPES: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
+    ((6, 400), 1, (100, 300)),
+    ((3, 5, 300), 2, (1, 64, 0, 235)),
+    ((4, 70, 31), 1, (33, 1, 36)),
+    ((700, 9), 0, (1, 650, 49)),
+    ((200_003,), 0, (70_001, 1, 130_001)),
+    ((1, 2, 1000, 2, 64), 3, (1, 1)),
+    ((40, 3 * 4100), 1, (4100,) * 3),
+    ((0, 400), 1, (100, 300)),
+    ((9, 0), 1, (0, 0)),
+]
+
+
+def data(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return rng.integers(1, 256, size, np.uint8).view(dtype).reshape(shape)
+
+
+def poisoned(want: np.ndarray) -> np.ndarray:
+    """An array of which every byte is wrong."""
+    return (~np.frombuffer(want.tobytes(), np.uint8)).view(want.dtype).reshape(want.shape)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "axis", "sizes"), SHAPES)
+def test_every_byte_is_joined(
+    kernel: Any,
+    rng: np.random.Generator,
+    dtype: str,
+    shape: tuple[int, ...],
+    axis: int,
+    sizes: tuple[int, ...],
+) -> None:
+    want = data(dtype, shape, rng)
+    for keepdims in {True, set(sizes) != {1}}:
+        parts = [part.copy() for part in slices(want, axis, sizes, keepdims)]
+        whole = poisoned(want)
+        done = kernel.join_into(whole, axis, sizes, keepdims, parts)
+        assert done or want[(0,) * axis].nbytes < 64 * len(sizes)
+        assert whole.tobytes() == (want if done else poisoned(want)).tobytes()
+
+
+def test_an_axis_that_the_parts_have_not(kernel: Any, rng: np.random.Generator) -> None:
+    want = data("f4", (5, 3, 100), rng)
+    whole = poisoned(want)
+    assert kernel.join_into(whole, 1, (1, 1, 1), False, [want[:, i].copy() for i in range(3)])
+    assert whole.tobytes() == want.tobytes()
+
+
+LAYOUTS: dict[str, Any] = {
+    "views of the whole": lambda part: part,
+    "backwards": lambda part: part[::-1].copy()[::-1],
+    "apart": lambda part: np.repeat(part, 3, axis=0)[::3],
+    "in another order": lambda part: np.swapaxes(np.swapaxes(part, 0, 1).copy(), 0, 1),
+    "read-only": lambda part: np.frombuffer(part.tobytes(), part.dtype).reshape(part.shape),
+    "one for all": lambda part: np.broadcast_to(part[:1], part.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parts_lie_as_they_like(
+    kernel: Any, rng: np.random.Generator, dtype: str, layout: Any
+) -> None:
+    whole = data(dtype, (7, 5, 230), rng)
+    parts = [layout(part) for part in slices(whole, 2, (70, 160))]
+    want = np.concatenate(parts, 2)
+    out = poisoned(want)
+    assert kernel.join_into(out, 2, (70, 160), True, parts)
+    assert out.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_whole_with_gaps_keeps_them(kernel: Any, rng: np.random.Generator, dtype: str) -> None:
+    want, around = data(dtype, (30, 200), rng), data(dtype, (34, 210), rng)
+    before = around.copy()
+    inside = around[2:32, 3:203]
+    assert kernel.join_into(inside, 1, (90, 110), True, [want[:, :90], want[:, 90:]])
+    before[2:32, 3:203] = want
+    assert around.tobytes() == before.tobytes()
+
+
+def not_plain() -> dict[str, tuple[Any, Any]]:
+    parts = [np.full((4, 100), 1, np.int32), np.full((4, 50), 2, np.int32)]
+    whole = np.full((4, 150), 77, np.int32)
+    read_only = whole.copy()
+    read_only.flags.writeable = False
+    wide = np.full((4, 300), 77, np.int32)
+    repeated = np.lib.stride_tricks.as_strided(whole.copy(), (4, 150), (0, 4))
+    return {
+        "too few": (whole, parts[:1]),
+        "too many": (whole, [*parts, parts[0][:, :0]]),
+        "not an array": (whole, [parts[0], parts[1].tolist()]),
+        "none": (whole, [parts[0], None]),
+        "another shape": (whole, [parts[0], parts[1][:3]]),
+        "another rank": (whole, [parts[0], parts[1][None]]),
+        "another type": (whole, [parts[0], parts[1].astype(np.uint32)]),
+        "another byte order": (whole, [parts[0], parts[1].astype(">i4")]),
+        "a subclass": (whole, [parts[0], np.ma.array(parts[1])]),
+        "elements apart": (whole, [parts[0], np.repeat(parts[1], 2, 1)[:, ::2]]),
+        "Fortran order": (np.asfortranarray(whole), parts),
+        "a read-only whole": (read_only, parts),
+        "a whole with elements apart": (wide[:, ::2], parts),
+        "a whole backwards": (whole.copy()[::-1], parts),
+        "a whole on itself": (repeated, parts),
+        "a part of the whole": (whole, [whole[:, :100], parts[1]]),
+        "a part between its rows": (wide[:, :150], [parts[0], wide[:, 150:200]]),
+        "objects": (whole.astype(object), [part.astype(object) for part in parts]),
+    }
+
+
+@pytest.mark.parametrize("name", not_plain())
+def test_what_is_not_plainly_fine_is_left_as_it_is(kernel: Any, name: str) -> None:
+    whole, parts = not_plain()[name]
+    before = whole.tobytes()
+    assert kernel.join_into(whole, 1, (100, 50), True, parts) is False
+    assert whole.tobytes() == before
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_many_bytes_by_several_threads(
+    kernel: Any, restore_threads: None, rng: np.random.Generator, threads: int
+) -> None:
+    kernel.use_threads(threads)
+    want = data("f4", (900, 1001), rng)
+    for _ in range(6):
+        whole = poisoned(want)
+        parts = slices(want, 1, (500, 17, 484))
+        assert kernel.join_into(whole, 1, (500, 17, 484), True, parts)
+        assert whole.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("lengths", [[100, 28], [1] * 128])
+def test_join_writes_to_its_buffer_whether_the_kernel_does_or_not(
+    rng: np.random.Generator, lengths: list[int]
+) -> None:
+    want = data("f4", (50, 128), rng)
+    plan = ts.plan("onnx.Split-18", want.shape, lengths, axis=1)
+    whole = poisoned(want)
+    assert plan.join(plan(want, copy=True), out=whole) is whole
+    assert_same([whole, plan.join(plan(want, copy=True))], [want, want])
+
+
+@pytest.mark.skipif(native.kernel is None, reason="copies go through NumPy here")
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are guarded as Linux does it")
+def test_no_byte_beyond_an_array_is_touched() -> None:
+    """Every array ends, or begins, where memory does."""
+    text = printed(
+        """
+import ctypes, itertools, mmap
+import numpy as np
+from tensorsplit import native
+
+kernel, PAGE, kept = native.kernel, mmap.PAGESIZE, []
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+def room(size, at_end):
+    "So many bytes between pages that nobody may touch."
+    pages = -(-size // PAGE) * PAGE
+    memory = mmap.mmap(-1, pages + 2 * PAGE)
+    kept.append(memory)
+    begin = np.frombuffer(memory, np.uint8).ctypes.data
+    for page in (begin, begin + PAGE + pages):
+        assert libc.mprotect(page, PAGE, 0) == 0
+    return np.frombuffer(memory, np.uint8, size, PAGE + (pages - size if at_end else 0))
+
+rng = np.random.default_rng(3)
+ways = itertools.product(("", "baseline"), (1, 1 << 62), (1, 3))
+for name, non_temporal, threads in ways:
+    kernel.use(name), kernel.use_non_temporal_from(non_temporal), kernel.use_threads(threads)
+    for rows, sizes in ((1, (70_000, 3, 9001)), (77, (65, 67, 1, 129)), (31, (1023, 64)),
+                        (300, (2000, 1100)), (5, (300_001, 64))):
+        for at_end in (False, True):
+            want = rng.integers(1, 256, (rows, sum(sizes)), np.uint8)
+            parts, begin = [], 0
+            for size in sizes:
+                part = room(rows * size, at_end).reshape(rows, size)
+                part[...] = want[:, begin : begin + size]
+                parts.append(part)
+                begin += size
+            whole = room(want.size, at_end).reshape(want.shape)
+            whole[...] = ~want
+            assert kernel.join_into(whole, 1, sizes, True, parts)
+            assert (whole == want).all()
+print("fine")
+"""
+    )
+    assert text == "fine\n"
