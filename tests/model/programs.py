@@ -388,6 +388,7 @@ def windows(v: Array, size: Sequence[int]) -> Array:
 
 
 def conv(v: list[Any], *_: Any) -> list[Array]:
+    know(v[0].shape[1] == v[1].shape[1])  # einsum broadcasts
     return [np.einsum("nchwij,ocij->nohw", windows(v[0], v[1].shape[2:]), v[1])]
 
 

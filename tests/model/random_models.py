@@ -1041,7 +1041,10 @@ class Generator:
     def _call_another(self) -> None:
         name = self._one(list(self._functions))
         made = self._functions[name]
-        data = self._tensor()
+        kind = made.graph.samples[made.graph.inputs[0]].dtype  # what its nodes take
+        data = self._find(
+            lambda v: isinstance(v, np.ndarray) and v.ndim > 0 and bool(v.dtype == kind)
+        )
         self._step(
             name,
             [data],

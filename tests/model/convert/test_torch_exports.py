@@ -20,6 +20,7 @@ import onnx
 import pytest
 from onnx import ModelProto
 
+import tensorsplit as ts
 from tests.model.build import known, outputs
 from tests.model.convert.legal import converted
 from tests.model.random_checks import Case, can_run, checks
@@ -138,3 +139,37 @@ def test_an_architecture(name: str, exporter: str, request: pytest.FixtureReques
             except Exception as error:
                 error.add_note(f"{title} of {name}, exported at opset {opset}")
                 raise
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", NAMES[::3])
+def test_an_architecture_that_openvino_converts(name: str, tmp_path: Path) -> None:
+    """An IR made of a module has no errors, runs as the module does, and what is inferred is so."""
+    torch, openvino = pytest.importorskip("torch"), pytest.importorskip("openvino")
+    from tests.model.convert.architectures import ARCHITECTURES
+
+    make, shape = next(each for each in ARCHITECTURES.items() if each[0].__name__ == name)
+    torch.manual_seed(0)
+    module, data = make().eval(), torch.randn(shape)
+    declared = [-1 if NAMES.index(name) % 2 else shape[0], *shape[1:]]
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
+        found = module(data)
+        traced = torch.jit.trace(module, data, check_trace=False)
+        made = openvino.convert_model(traced, example_input=data, input=[declared])
+    expected = [each.numpy() for each in (found if isinstance(found, tuple) else (found,))]
+    openvino.save_model(made, tmp_path / "m.xml", compress_to_fp16=False)
+    findings = ts.check(tmp_path / "m.xml", target="openvino")
+    assert [each for each in findings if each.severity == "error"] == []
+    for entry, wanted in zip(
+        ts.infer_shapes(tmp_path / "m.xml").graph.output, expected, strict=True
+    ):
+        dims = entry.type.tensor_type.shape.dim
+        known = [
+            d.dim_value if d.HasField("dim_value") else size
+            for d, size in zip(dims, wanted.shape, strict=True)
+        ]
+        assert known == list(wanted.shape)
+    compiled = openvino.Core().compile_model(tmp_path / "m.xml", "CPU")
+    got = compiled([data.numpy()])
+    for index, wanted in enumerate(expected):
+        np.testing.assert_allclose(got[index], wanted, rtol=1e-3, atol=1e-4)
