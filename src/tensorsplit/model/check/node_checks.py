@@ -19,8 +19,9 @@ from tensorsplit.core.dimensions import (
     show_dim,
     show_shape,
 )
-from tensorsplit.core.errors import Kind, SplitError
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, Kind, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
@@ -35,7 +36,14 @@ from tensorsplit.model.graph.facts import (
     declared,
     tensor_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_split
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    attribute_of,
+    constant,
+    is_onnx_split,
+    is_split,
+    is_unchanged,
+)
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import fact_text
 from tensorsplit.model.validity.node_errors import wrong_types
@@ -73,6 +81,8 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
         if split.operator is None:
             return
         operator, found = split.operator.id, _dead_outputs(ref, split.operator)
+        if is_onnx_split(ref.node) and is_unchanged(ref.node.op_type, ref.opset):
+            yield of_error(_newer_opset(ref, operator)).as_warning("onnx says: it did not change")
         try:
             for value in ref.node.inputs[1:]:
                 constant(value)  # the analysis takes one that can't be read for a run-time value
@@ -89,6 +99,12 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
                 yield of_error(wrong.located(node=ref.path))
     for check, message, fix, parameter in found:
         yield of_check(check, ref.path, message, fix, operator=operator, parameter=parameter)
+
+
+def _newer_opset(ref: NodeRef, operator: str) -> SplitError:
+    problem = f"opset {ref.opset} is newer than those known here, of which {NEWEST_OPSET} is last"
+    fix = "update tensorsplit"
+    return SplitError(UNKNOWN_OPERATOR, problem, fix, operator=operator, node=ref.path)
 
 
 def _contradictions(split: _Split) -> Found:

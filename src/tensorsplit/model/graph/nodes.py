@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,8 +14,15 @@ import numpy as np
 import onnx_ir as ir
 from onnx import FunctionProto, NodeProto, defs
 
-from tensorsplit.core.errors import MALFORMED_MODEL, NO_ADAPTER, SplitError, short_name, show
-from tensorsplit.core.records import in_force, operators
+from tensorsplit.core.errors import (
+    MALFORMED_MODEL,
+    NO_ADAPTER,
+    SplitError,
+    SplitWarning,
+    short_name,
+    show,
+)
+from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.progress import counted
@@ -312,11 +320,31 @@ def is_vendor_split(node: ir.Node) -> bool:
 
 
 def record_of(node: ir.Node, opset: int) -> Operator:
-    """Return the operator version of a split node at an opset of ONNX's own (TS101 for none)."""
+    """Return the operator version of a split node at an opset of ONNX's own (TS101 for none).
+
+    SplitWarning for an opset that is newer than the records: the newest one is taken, if the
+    installed onnx says that the operator has not changed since.
+    """
     if is_vendor_split(node):
         version = node.metadata_props.get(LAYER_VERSION, VENDOR_SPLIT.since_version)
         return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{version}"]
-    return in_force(node.op_type, opset)
+    if not is_unchanged(node.op_type, opset):
+        return in_force(node.op_type, opset)
+    record = in_force(node.op_type, NEWEST_OPSET)
+    text = f"{record.id} is taken at opset {opset}, which is newer than those known here"
+    warnings.warn(f"{text}: {NEWEST_OPSET} is the newest", SplitWarning, stacklevel=2)
+    return record
+
+
+def is_unchanged(op_type: str, opset: int) -> bool:
+    """Return whether an opset is newer than the records, and the operator is not, as onnx says.
+
+    False for an opset that the installed onnx does not know.
+    """
+    if not NEWEST_OPSET < opset <= defs.onnx_opset_version():
+        return False
+    schema = schema_of(op_type, opset)
+    return schema is not None and schema.since_version <= NEWEST_OPSET
 
 
 @lru_cache(maxsize=4096)

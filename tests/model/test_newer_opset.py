@@ -1,0 +1,77 @@
+"""An opset that is newer than the records: what the installed onnx says of it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, defs, helper
+
+import tensorsplit as ts
+from tensorsplit.core.records import NEWEST_OPSET
+from tensorsplit.model.graph.nodes import schema_of
+from tests.refusals import refused
+
+NEXT = NEWEST_OPSET + 1
+X = np.random.default_rng(29).standard_normal(7).astype("f4")
+
+
+def model() -> onnx.ModelProto:
+    """Split 7 into 3 at the next opset."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [7])
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "abc"]
+    node = helper.make_node("Split", ["x"], list("abc"), num_outputs=3)
+    graph = helper.make_graph([node], "g", [x], outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEXT)], ir_version=10)
+
+
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installed onnx that knows the next opset, in which no operator of the family changed."""
+    monkeypatch.setattr(defs, "onnx_opset_version", lambda: NEXT)
+    schema_of.cache_clear()
+    yield
+    schema_of.cache_clear()
+
+
+@pytest.fixture
+def changed(newer: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, but with a Split-29."""
+    schema = defs.OpSchema("Split", "", NEXT)
+    known: Callable[..., defs.OpSchema] = defs.get_schema
+
+    def planted(name: str, version: int = NEXT, domain: str = "") -> defs.OpSchema:
+        is_new = (name, domain) == ("Split", "") and version >= NEXT
+        return schema if is_new else known(name, version, domain)
+
+    monkeypatch.setattr(defs, "get_schema", planted)
+
+
+@pytest.mark.usefixtures("newer")
+def test_an_operator_that_did_not_change_means_what_it_meant() -> None:
+    with pytest.warns(ts.SplitWarning, match=rf"onnx.Split-18 is taken at opset {NEXT}"):
+        found = ts.run(model(), {"x": X})
+    for part, expected in zip(found.values(), (X[:3], X[3:6], X[6:]), strict=True):
+        assert part.tobytes() == expected.tobytes()
+
+
+@pytest.mark.usefixtures("newer")
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+def test_check_warns_of_the_opset() -> None:
+    (finding,) = ts.check(model())
+    assert (finding.code, finding.severity) == ("TS101", "warning")
+    assert f"opset {NEXT} is newer" in finding.message
+
+
+@pytest.mark.usefixtures("changed")
+def test_an_operator_that_changed_is_refused() -> None:
+    with refused("TS101", f"onnx.Split does not exist at opset {NEXT}"):
+        ts.run(model(), {"x": X})
+    assert [finding.severity for finding in ts.check(model())] == ["error"]
+
+
+def test_an_opset_that_the_installed_onnx_does_not_know_is_refused() -> None:
+    with refused("TS101", f"opset {NEXT}"):
+        ts.run(model(), {"x": X})
