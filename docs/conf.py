@@ -1,11 +1,14 @@
 """The documentation site; ``sh scripts/docs.sh`` builds it, in English and in Chinese."""
 
 import re
+from html import escape
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.search import zh
 from sphinx.util import logging
 
@@ -21,6 +24,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
@@ -39,6 +43,7 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
+smartquotes = False  # a quote is typed as it is: options are copied
 copybutton_prompt_text = r"\$ "
 copybutton_prompt_is_regexp = True
 
@@ -47,6 +52,8 @@ html_title = project
 html_baseurl = DOCUMENTATION
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 templates_path = ["_templates"]
 html_sidebars = {"index": []}
 html_show_sourcelink = False
@@ -56,8 +63,9 @@ html_theme_options = {
     "navbar_end": ["language", "theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "show_prev_next": False,
+    "show_prev_next": True,
     "navigation_with_keys": False,
+    "show_toc_level": 2,  # the commands, on the page of the command line
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
@@ -85,6 +93,39 @@ def report_untranslated(app: Sphinx, doctree: nodes.document) -> None:
         if not node.get("translated") and caption == node.get("rawcaption"):
             text = caption or node.astext()
             logging.getLogger(__name__).warning("not translated: %.60s", text, location=page)
+
+
+def say_what_is_not_translated(app: Sphinx, doctree: nodes.document) -> None:
+    """Begin a page that is in English only with a note that says so, in Chinese."""
+    page = app.env.current_document.docname
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if app.config.language == "en" or page.startswith(TRANSLATED) or title is None:
+        return
+    text = nodes.paragraph("", "本页尚未翻译，内容为英文。")
+    title.parent.insert(title.parent.index(title) + 1, nodes.note("", text, language="zh"))
+
+
+def describe(
+    _: Sphinx, __: str, ___: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Give a page the description that search engines show: its first paragraph."""
+    paragraphs = [] if doctree is None else doctree.findall(nodes.paragraph)
+    for text in (" ".join(paragraph.astext().split()) for paragraph in paragraphs):
+        if len(text) >= 30:
+            short = text if len(text) <= 160 else text[:160].rpartition(" ")[0] + "..."
+            context["metatags"] += f'<meta name="description" content="{escape(short)}">'
+            return
+
+
+def show_one_signature() -> None:
+    """Document each function once: overloads are for type checkers."""
+    analyze = ModuleAnalyzer.analyze
+
+    def analyze_without_overloads(self: ModuleAnalyzer) -> None:
+        analyze(self)
+        self.overloads.clear()
+
+    ModuleAnalyzer.analyze = analyze_without_overloads  # type: ignore[method-assign]
 
 
 def mark_drawings(_: Sphinx, doctree: nodes.document) -> None:
@@ -128,6 +169,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_search_language(SearchChinese)
     app.connect("doctree-read", report_untranslated)
     app.connect("doctree-read", mark_drawings)
+    app.connect("doctree-read", say_what_is_not_translated)
+    app.connect("html-page-context", describe)
+    show_one_signature()
     app.connect("sphinx-click-process-options", escape_stars)
     app.connect("sphinx-click-process-epilog", show_examples)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

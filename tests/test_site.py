@@ -62,6 +62,38 @@ def test_search_finds_a_page(tab: Any, words: str, found: str) -> None:
     results.first.wait_for()
 
 
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("install", ("install",)),
+        ("lower", ("api",)),
+        ("num_outputs", ("api", "quickstarts/", "command-line", "operators/")),
+        ("ts.split", ("api", "quickstarts/", "command-line", "operators/")),
+    ],
+)
+def test_search_finds_what_you_use_before_why_it_is_so(
+    tab: Any, words: str, first: tuple[str, ...]
+) -> None:
+    tab.goto(f"{SITE.as_uri()}/search.html?q={words}")
+    results = tab.locator("#search-results > ul > li > a")
+    results.nth(3).wait_for()
+    found = [results.nth(place).get_attribute("href") or "" for place in range(4)]
+    assert found[0].startswith(first)
+    assert not any(page.startswith("adr/") for page in found)
+
+
+def test_a_page_in_english_only_says_so_in_chinese(tab: Any) -> None:
+    tab.goto(address("zh/install"))
+    assert "本页尚未翻译" in tab.locator(".admonition.note").first.inner_text()
+    tab.goto(address("install"))
+    assert tab.locator(".admonition.note").count() == 0
+
+
+def test_options_are_written_as_they_are_typed(tab: Any) -> None:
+    tab.goto(address("command-line"))
+    assert "\N{EN DASH}" not in tab.locator("article").inner_text()
+
+
 def test_a_page_leads_to_itself_in_the_other_language(tab: Any) -> None:
     tab.set_viewport_size({"width": 1440, "height": 900})
     tab.goto(address("operators/differences"))
