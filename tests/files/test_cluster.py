@@ -110,7 +110,7 @@ def are_written(out: Path) -> None:
 
 def run(source: Path, target: Path, address: str, progress: Any, timeout: float = 60) -> None:
     """A split on a cluster, of which each chunk is a task."""
-    rules = chosen_rules(None, SplitOperands(0, LENGTHS), None)
+    rules = chosen_rules(None, SplitOperands(0, LENGTHS), None, source)
     job = plan_split(str(source), str(target), rules)
     memory = ts.files.MEMORY
     least = job.writing.least_memory

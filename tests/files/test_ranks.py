@@ -193,7 +193,11 @@ def test_shares_that_are_not_equal(tmp_path: Path, axis: int) -> None:
     [
         ({"replicate": True}, "replicate needs heads"),
         ({"replicate": True, "heads": 2, "groups": 2}, "goes without segments and groups"),
-        ({"heads": [2, 2]}, "heads is a number, or a list of one for each segment"),
+        (
+            {"heads": [2, 2], "segments": [4]},
+            "heads is a number, or a list of one for each segment",
+        ),
+        ({"heads": [2, 2], "split": [2, 2]}, "split goes without"),
         ({"heads": 2, "segments": [2, 2]}, "heads is a number, or a list of one for each segment"),
         ({"heads": 0}, ">= 1"),
         ({"split": [2, 2], "groups": 2}, "split goes without"),

@@ -53,6 +53,7 @@ COMMANDS = {
     "profile": ("profile_command", "Measure what the installed version of an engine runs."),
     "reshard": ("file_merging", "Write the files of other ranks, in one pass."),
     "rule": ("rule_command", "List the codes of errors and findings, or explain one."),
+    "rules": ("rules_command", "List the rules of model families, or print those of one."),
     "run": ("running", "Run a model, compare engines, and show or write its outputs."),
     "split": ("file_splitting", "Split tensors in files, without loading any as a whole."),
 }

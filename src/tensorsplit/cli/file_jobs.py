@@ -47,7 +47,7 @@ target_option = click.option(
 rules_option = click.option(
     "--rules",
     type=NotedPath("file", "reads"),
-    help="A TOML file that says which tensors of a checkpoint become what.",
+    help="A TOML file, or a name such as llama: which tensors of a checkpoint become what.",
 )
 
 

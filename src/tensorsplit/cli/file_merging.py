@@ -64,7 +64,7 @@ def merge(
     job = plan_merge(
         source,
         checked_target(target, dry_run),
-        chosen_rules(rules, SplitOperands(axis), parts, ranks),
+        chosen_rules(rules, SplitOperands(axis), parts, source, ranks),
         max_shard_size=parse_size(max_shard_size),
     )
     run_job(job, "merging", dry_run=dry_run, **running)
@@ -106,7 +106,7 @@ def reshard(
     job = plan_reshard(
         source,
         checked_target(target, dry_run),
-        chosen_rules(rules, SplitOperands(), None),
+        chosen_rules(rules, SplitOperands(), None, source),
         (before, after),
         max_shard_size=parse_size(max_shard_size),
     )

@@ -106,7 +106,7 @@ def split(
     job = plan_split(
         source,
         checked_target(target, dry_run),
-        chosen_rules(rules, operands, None if names is None else names.split(","), ranks),
+        chosen_rules(rules, operands, None if names is None else names.split(","), source, ranks),
         arrays=arrays,
         max_shard_size=parse_size(max_shard_size),
     )

@@ -361,6 +361,18 @@ LARGE_METADATA = _kind(
     "A zarr store holds more arrays and groups, or its documents more bytes or values, than are"
     " read in bounded memory. Attributes are for what describes an array, not for data.",
 )
+NOT_CONFIGURED = _kind(
+    "TS717",
+    "the configuration of the model does not say a number",
+    "Rules name a key of `config.json`, as for the number of heads, and the file is not beside the"
+    " checkpoint, can't be read, or holds no such number.",
+)
+OTHER_FAMILY = _kind(
+    "TS718",
+    "rules for another model",
+    "The `config.json` beside the checkpoint is that of another model, or of one that is stored"
+    " differently, than the rules are for: they would divide it wrongly.",
+)
 
 
 class SplitError(ValueError):

@@ -53,7 +53,8 @@ def split(
         names: The names of the parts, in which ``*`` stands for that of the tensor; by default it
             is ``*.0``, ``*.1`` and so on, in one width.
         array: Which tensors of the source are split; by default all.
-        rules: A TOML file of rules, or what such a file holds, in the place of all of the above.
+        rules: A TOML file of rules, what such a file holds, or the name of rules that come along,
+            such as ``llama``, in the place of all of the above.
         ranks: Among how many ranks rules divide tensors, in the place of what they say.
         max_shard_size: The most bytes of tensors in a file, of formats that hold several.
         memory: The bytes of memory that each process takes at most.
@@ -82,7 +83,7 @@ def split(
     job = plan_split(
         os.fspath(source),
         os.fspath(target),
-        chosen_rules(rules, operands, names, ranks),
+        chosen_rules(rules, operands, names, source, ranks),
         arrays=[array] if isinstance(array, str) else array or (),
         max_shard_size=max_shard_size,
     )
@@ -144,7 +145,7 @@ def merge(
     job = plan_merge(
         os.fspath(source),
         os.fspath(out),
-        chosen_rules(rules, SplitOperands(axis), names, ranks),
+        chosen_rules(rules, SplitOperands(axis), names, source, ranks),
         max_shard_size=max_shard_size,
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
@@ -197,7 +198,7 @@ def reshard(
     job = plan_reshard(
         os.fspath(source),
         os.fspath(out),
-        chosen_rules(rules, SplitOperands(), None),
+        chosen_rules(rules, SplitOperands(), None, source),
         ranks,
         max_shard_size=max_shard_size,
     )

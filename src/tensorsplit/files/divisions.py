@@ -141,7 +141,7 @@ class ShardRule:
         axis: The axis.
         ranks: How many ranks there are.
         segments: The lengths of the tensors that were fused, of each of which every rank gets its
-            part; None for one.
+            part; None for one, or for what their heads give.
         groups: How many times they are repeated on the axis, one after the other, each time a
             share of them. A rank gets whole groups, or its part of one.
         name: What the tensor is called in each rank.
@@ -206,9 +206,7 @@ class ShardRule:
 
     def _in_pieces(self, tensor: StoredTensor) -> tuple[SplitPlan, list[range]]:
         """Plan equal shares of each segment, and say which of these each rank gets."""
-        whole = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL)
-        fused = whole if self.segments is None else SplitOperands(self.axis, self.segments)
-        plan = fused.plan(tensor)
+        plan = self._fused(tensor)
         self._check_heads(plan.sizes)
         pieces = _divided(plan.sizes, self.groups, "groups")  # of a group
         if self.groups % self.ranks == 0:
@@ -229,6 +227,17 @@ class ShardRule:
             parts.append(range(group * step + share, (group + 1) * step, shares))
         return plan, parts
 
+    def _fused(self, tensor: StoredTensor) -> SplitPlan:
+        """Plan the segments, as long as said, or as their heads, which all have the same length."""
+        whole = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL)
+        if self.segments is not None:
+            return SplitOperands(self.axis, self.segments).plan(tensor)
+        plan = whole.plan(tensor)
+        if self.heads is None or len(self.heads) == 1:
+            return plan
+        (head,) = _divided(plan.sizes, sum(self.heads), "heads")
+        return SplitOperands(self.axis, [head * each for each in self.heads]).plan(tensor)
+
     def _check_heads(self, sizes: Sequence[Any]) -> None:
         """Refuse (TS714) ranks, or groups, that would cut heads."""
         if self.heads is None:
@@ -240,7 +249,7 @@ class ShardRule:
             if heads % count:
                 problem = f"{count_of(count, what)} would cut {count_of(heads, 'head')}"
                 fix = "choose a number that divides the heads"
-                if self.segments is None and heads < count and not self.replicate:
+                if len(self.heads) == 1 and heads < count and not self.replicate:
                     fix += ", or say replicate = true, if these are heads of keys or values"
                 raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
 

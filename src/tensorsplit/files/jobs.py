@@ -185,7 +185,7 @@ def plan_split(
     if not carries:
         changes = [each for each in changes if each.is_change]
     layout = FileLayout(rules.ranks, rules.file, rules.common, max_shard_size)
-    return _job(opened, changes, unmatched, target, layout)
+    return _job(opened, changes, _notes(rules, unmatched), target, layout)
 
 
 def plan_merge(
@@ -208,7 +208,9 @@ def plan_merge(
             parameter="source",
         )
     changes = [each.merged() for each in gathered]
-    return _job(opened, changes, unmatched, target, FileLayout(max_shard_size=max_shard_size))
+    return _job(
+        opened, changes, _notes(rules, unmatched), target, FileLayout(max_shard_size=max_shard_size)
+    )
 
 
 def plan_reshard(
@@ -229,7 +231,7 @@ def plan_reshard(
     after = rules.for_ranks(ranks[1])
     changes = [each.resharded(after) for each in gathered]
     layout = FileLayout(after.ranks, rules.file, rules.common, max_shard_size)
-    return _job(opened, changes, unmatched, target, layout)
+    return _job(opened, changes, _notes(rules, unmatched), target, layout)
 
 
 def _opened(source: str, layout: FileLayout | None = None) -> TensorSource:
@@ -248,10 +250,17 @@ def _ranked(source: str, rules: RuleSet) -> tuple[RuleSet, TensorSource]:
     return rules, _opened(source, layout)
 
 
+def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:
+    """Return what to say of rules: patterns without tensors, of a family only if all are."""
+    if rules.is_of_family and len(unmatched) < len({each.pattern for each in rules.rules}):
+        unmatched = ()
+    return [*rules.notes, *(f"{show(pattern)} matches no tensor" for pattern in unmatched)]
+
+
 def _job(
     opened: TensorSource,
     changes: Sequence[Recast],
-    unmatched: Sequence[str],
+    said: Sequence[str],
     target: str,
     layout: FileLayout,
 ) -> Job:
@@ -274,5 +283,5 @@ def _job(
     files = [name for rank in range(layout.ranks or 0) for name in layout.files_of(rank)]
     check_file_names([*files, layout.common] if layout.common is not None else files)
     writing = opened.writing(changes, target, layout)
-    notes = [*(f"{show(pattern)} matches no tensor" for pattern in unmatched), *opened.notes]
+    notes = [*said, *opened.notes]
     return Job(changes, notes, writing, target, opened.reads)

@@ -13,6 +13,7 @@ from tensorsplit.core.errors import USAGE, SplitError, short_name, show, show_pa
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import Rule, ShardRule, SplitOperands, SplitRule, carried, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
+from tensorsplit.files.model_rules import built_in, completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,16 @@ class RuleSet:
         ranks: The number of ranks; None without tensor parallelism.
         file: The name of the file of a rank.
         common: The file for what is for all ranks.
+        is_of_family: Whether they are for many models, of which each has some of the tensors.
+        notes: What a caller should know of them.
     """
 
     rules: Sequence[PatternRule]
     ranks: int | None = None
     file: str = RANK_FILE
     common: str | None = None
+    is_of_family: bool = False
+    notes: Sequence[str] = ()
 
     @property
     def is_for_ranks(self) -> bool:
@@ -123,11 +128,13 @@ def chosen_rules(
     rules: str | PathLike[str] | Mapping[str, Any] | None,
     operands: SplitOperands,
     names: Sequence[str] | None,
+    source: str | PathLike[str],
     ranks: int | None = None,
 ) -> RuleSet:
     """Return rules from a file, or one that splits every tensor alike; TS703 for both at once.
 
-    A number of ranks stands in the place of what rules from a file say.
+    A number of ranks stands in the place of what rules from a file say. What they leave to the
+    configuration of a model is looked up beside the source (TS717, TS718).
     """
     if rules is None:
         if ranks is not None:
@@ -138,25 +145,32 @@ def chosen_rules(
     if any(value is not None for value in (*given, names)):
         problem = "rules are given, and a split as well"
         raise SplitError(USAGE, problem, "put the split into a rule", parameter="rules")
-    found = read_rules(rules)
+    found = read_rules(rules, str(source))
     return found if ranks is None else found.for_ranks(ranks)
 
 
-def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
-    """Read rules from a TOML file, or from what such a file holds (TS703)."""
+def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> RuleSet:
+    """Read rules that come along, from a TOML file, or from what such a file holds (TS703)."""
     with needs("files"):
         from msgspec import MsgspecError, convert
 
         from tensorsplit.files.rule_tables import RuleTables
-    where = "rules"
+    where, notes = "rules", list[str]()
     try:
-        if not isinstance(rules, Mapping):
+        if isinstance(rules, str) and rules in built_in():
+            where = f"the rules {rules}"
+            if Path(rules).exists():
+                notes.append(f"{where} are those that come along; give ./{rules} for the file")
+            rules = tomllib.loads(built_in()[rules])
+        elif not isinstance(rules, Mapping):
             where = show_path(str(rules))
             rules = tomllib.loads(Path(rules).read_text(encoding="utf-8"))
-        tables = convert(rules, RuleTables)
+        tables = convert(completed(rules, source), RuleTables)
+    except SplitError:
+        raise
     except (OSError, ValueError, RecursionError, MsgspecError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        fix = "see docs/files-checkpoint.md"
+        fix = "see docs/files-checkpoint.md; tensorsplit rules lists those that come along"
         raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None
     counts = {count for table in tables.shard if (count := table.count()) is not None}
     if len(counts) > 1:
@@ -169,5 +183,5 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any]) -> RuleSet:
         for table in (*tables.split, *tables.shard, *tables.rename)
         for pattern in ([table.tensors] if isinstance(table.tensors, str) else table.tensors)
     ]
-    ruleset = RuleSet(made, None, tables.file, tables.common)
+    ruleset = RuleSet(made, None, tables.file, tables.common, "config" in rules, notes)
     return ruleset.for_ranks(counts.pop()) if counts else ruleset

@@ -50,12 +50,12 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     def __post_init__(self) -> None:
         """Refuse fields that contradict each other."""
         heads = self._heads()
-        is_fused = self.segments is not None or self.groups > 1
+        is_fused = self.segments is not None or self.groups > 1 or len(heads or ()) > 1
         if self.split is not None and (is_fused or self.replicate):
             raise ValueError("split goes without segments, groups and replicate")
         if self.replicate and (heads is None or is_fused):
             raise ValueError("replicate needs heads, and goes without segments and groups")
-        if heads is not None and len(heads) != len(self.segments or [0]):
+        if heads is not None and self.segments is not None and len(heads) != len(self.segments):
             raise ValueError("heads is a number, or a list of one for each segment")
 
     def _heads(self) -> list[int] | None:

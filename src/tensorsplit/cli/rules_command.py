@@ -1,0 +1,34 @@
+"""``tensorsplit rules``: the rules of model families that come along, to be printed and copied."""
+
+from __future__ import annotations
+
+import click
+
+from tensorsplit.cli.screen import Table, examples, show, write
+from tensorsplit.core.errors import USAGE, SplitError, did_you_mean
+from tensorsplit.core.errors import show as quoted
+
+
+@click.command(epilog=examples("rules", "rules show llama", "rules show llama > my-llama.toml"))
+@click.argument("words", nargs=-1, metavar="[show NAME]")
+def rules(words: tuple[str, ...]) -> None:
+    """List the rules of model families, or print those of one.
+
+    What is printed is a file of rules: a copy of it can be changed and given to --rules.
+    """
+    from tensorsplit.files.model_rules import built_in, title_of
+
+    if not words:
+        show(Table([(name, title_of(text)) for name, text in built_in().items()]))
+        return
+    if len(words) != 2 or words[0] != "show":
+        raise click.UsageError("give nothing, or show and a name")
+    name = words[1]
+    if name not in built_in():
+        raise SplitError(
+            USAGE,
+            f"{quoted(name)} is the name of no rules",
+            f"{did_you_mean(name, built_in())}tensorsplit rules lists them",
+            parameter="name",
+        )
+    write(built_in()[name])

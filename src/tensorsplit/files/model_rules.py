@@ -1,0 +1,131 @@
+"""Rules that know models: the files of them that come along, and what ``config.json`` completes.
+
+Where a rule wants a number, it may name a key of the model's configuration, or several of which the
+first that is there counts: ``"num_key_value_heads or num_attention_heads"``. The table ``[config]``
+says which values a key may have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tensorsplit.core.errors import (
+    NOT_CONFIGURED,
+    OTHER_FAMILY,
+    SplitError,
+    show,
+    show_path,
+    words_of,
+)
+from tensorsplit.files.sources import check_regular
+
+_NUMBERS = ("split", "segments", "groups", "heads", "num_outputs", "multiple_of")
+_CONFIG = "config.json"
+_LARGEST_CONFIG = 1 << 20
+_SUFFIX = ".toml"
+
+
+@cache
+def built_in() -> Mapping[str, str]:
+    """Return the text of each file of rules that comes along, by its name."""
+    folder = resources.files("tensorsplit.files") / "rules"
+    files = {each.name: each for each in folder.iterdir() if each.name.endswith(_SUFFIX)}
+    return {
+        name.removesuffix(_SUFFIX): files[name].read_text(encoding="utf-8")
+        for name in sorted(files)
+    }
+
+
+def title_of(text: str) -> str:
+    """Return what a file of rules says of itself in its first line."""
+    return text.partition("\n")[0].removeprefix("# ")
+
+
+def completed(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return rules with the numbers that the configuration beside a source holds.
+
+    Raises:
+        SplitError: TS717 if it is not there or does not say a number, TS718 if it is that of
+            another model than the rules are for.
+    """
+    found = {key: value for key, value in tables.items() if key != "config"}
+    config = _Config(source)
+    wanted = tables.get("config", {})
+    if isinstance(wanted, Mapping):
+        for key, values in wanted.items():
+            config.check(key, values if isinstance(values, list) else [values])
+    for kind in ("split", "shard"):
+        rules = found.get(kind)
+        if isinstance(rules, list):
+            found[kind] = [_with_numbers(each, config) for each in rules]
+    return found
+
+
+def _with_numbers(rule: Any, config: _Config) -> Any:
+    """Return a rule whose numbers are numbers; what else is wrong with it is found later."""
+    if not isinstance(rule, Mapping):
+        return rule
+    return {key: config.numbers(value) if key in _NUMBERS else value for key, value in rule.items()}
+
+
+class _Config:
+    """The configuration beside a source, which is read when it is first asked."""
+
+    def __init__(self, source: str) -> None:
+        place = Path(source)
+        self._path = (place if place.is_dir() else place.parent) / _CONFIG
+        self._held: dict[str, Any] | None = None
+
+    def check(self, key: str, values: list[Any]) -> None:
+        """Refuse (TS718) another value of a key; one that is not there is false."""
+        value = self._read().get(key)
+        if not any(
+            (value or False) == each and type(value or False) is type(each) for each in values
+        ):
+            raise SplitError(
+                OTHER_FAMILY,
+                f"{show_path(str(self._path))}: {key} is {show(value)}, and the rules are for"
+                f" {' or '.join(map(show, values))}",
+                "choose the rules of this model; tensorsplit rules lists those that come along",
+                parameter="rules",
+            )
+
+    def numbers(self, value: Any) -> Any:
+        """Return a value, or each of a list, in which keys are numbers (TS717)."""
+        if isinstance(value, list):
+            return [self.numbers(each) for each in value]
+        return self._number(value) if isinstance(value, str) else value
+
+    def _number(self, keys: str) -> int:
+        held = self._read()
+        value = next((held[key] for key in keys.split(" or ") if held.get(key) is not None), None)
+        if type(value) is not int or value < 1:
+            raise self._refusal(f"{keys} is {show(value)}, and should be a number, at least 1")
+        return value
+
+    def _read(self) -> dict[str, Any]:
+        if self._held is None:
+            try:
+                check_regular(self._path)
+                if self._path.stat().st_size > _LARGEST_CONFIG:
+                    raise ValueError(f"it is larger than {_LARGEST_CONFIG} bytes")
+                held = json.loads(self._path.read_bytes())
+                if not isinstance(held, dict):
+                    raise TypeError("it is no object")
+            except (OSError, ValueError, TypeError, RecursionError) as error:
+                raise self._refusal(words_of(error)) from None
+            self._held = held
+        return self._held
+
+    def _refusal(self, problem: str) -> SplitError:
+        return SplitError(
+            NOT_CONFIGURED,
+            f"{show_path(str(self._path))}: {problem}",
+            "put the config.json of the model there, or write numbers into a copy of the rules",
+            parameter="rules",
+        )
