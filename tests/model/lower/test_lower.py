@@ -15,6 +15,7 @@ from tensorsplit import SplitError, SplitWarning
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import compare
 from tensorsplit.model.check.checker import check
+from tensorsplit.model.convert import convert
 from tensorsplit.model.features import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
@@ -512,6 +513,26 @@ def test_a_tensor_that_a_loop_carries_and_nothing_uses_is_checked_and_used() -> 
     got = run(made, {"x": np.ones(2, np.float32)}, engine="openvino")
     assert (got["a"].tolist(), got["y"].tolist()) == (7, [2, 4, 8])
     assert lower(model, target="onnxruntime") == model
+
+
+@pytest.mark.engine
+def test_a_loop_at_an_opset_without_where_is_converted_first() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 7, opset_import: ["": 8]>
+        g (float[2] x) => (int64[?] y) <int64 n = {3}> {
+            z, y = Loop(n, "", x) <body = b (int64 i, bool c, float[?] s)
+                => (bool go, float[?] t, int64 r) {
+                go = Identity(c)
+                t = Concat<axis = 0>(s, s)
+                r = Size(s)
+            }>
+        }""")
+    assert "before 9 there is no Where" in check(model, target="openvino")[-1].fix
+    assert lower(model, target="openvino") == model
+    made = lower(convert(model, opset=13), target="openvino")
+    assert check(made, target="openvino") == []
+    got = run(made, {"x": np.ones(2, np.float32)}, engine="openvino")
+    assert got["y"].tolist() == [2, 4, 8]
 
 
 @pytest.mark.engine

@@ -252,11 +252,13 @@ def _not_called(function: onnx_ir.Function) -> Finding:
 
 _LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine} -o OUT"
 _CONVERT = (
-    "convert it to opset 13, as before 10 lengths can't be computed (tensorsplit convert MODEL"
-    " --opset 13 -o OUT)"
+    "convert it to opset 13, as before {first} {reason} (tensorsplit convert MODEL --opset 13 -o"
+    " OUT)"
 )
 _COMPUTES = 10
 """The first opset where the bounds of Slice are inputs."""
+_CHOOSES = 9
+"""The first opset with Where."""
 
 
 def _before_any(profile: Profile, features: Mapping[str, Any]) -> str:
@@ -267,8 +269,12 @@ def _before_any(profile: Profile, features: Mapping[str, Any]) -> str:
 
 def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     """Say what has to be done before a node can be lowered; empty for most."""
+    if ref.op_type == "Loop" and ref.opset < _CHOOSES:
+        return _CONVERT.format(first=_CHOOSES, reason="there is no Where")
     is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
-    return "" if ref.opset >= _COMPUTES or is_known_at_all else _CONVERT
+    if ref.opset >= _COMPUTES or is_known_at_all:
+        return ""
+    return _CONVERT.format(first=_COMPUTES, reason="lengths can't be computed")
 
 
 _REFUSED = {
