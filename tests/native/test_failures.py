@@ -40,13 +40,19 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     return run
 
 
-def test_what_the_work_of_the_pool_throws_reaches_the_caller(compiled: Compile) -> None:
+POOL = "pool", "processors"
+COPIES = *POOL, "copy", "ways", "geometry", "jobs", "shape", "cpu", "kernels_baseline"
+
+
+@pytest.mark.parametrize(("program", "parts"), [("pool", POOL), ("copies", COPIES)])
+def test_threads_without_python(compiled: Compile, program: str, parts: tuple[str, ...]) -> None:
+    """What the work of the pool throws reaches the caller; and many callers at once."""
     flags = os.environ.get("CXXFLAGS", "").split()  # those of sanitizers
-    files = HERE / "pool.cpp", SOURCES / "pool.cpp", SOURCES / "processors.cpp"
-    program = compiled(*flags, *files)
+    files = [SOURCES / f"{part}.cpp" for part in parts]
+    made = compiled(*flags, HERE / f"{program}.cpp", *files)
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
-        [program], capture_output=True, text=True, timeout=300, check=False, env=environment
+        [made], capture_output=True, text=True, timeout=300, check=False, env=environment
     )
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr[-3000:]
 
