@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tensorsplit as ts
 from tensorsplit import operators
 from tensorsplit.core.errors import KINDS
 from tensorsplit.pages import markdown, page_of, render_all
+from tensorsplit.pages.codes import code_examples
 from tensorsplit.pages.content import DECISIONS, decisions_for
 from tensorsplit.pages.page_pictures import pictures
 
@@ -34,6 +37,18 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     command = [sys.executable, "scripts/pages.py", str(tmp_path / "new")]
     subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
     assert {path.name for path in (tmp_path / "new" / "operators").iterdir()} == set(render_all())
+
+
+@pytest.mark.parametrize("code", code_examples())
+def test_the_example_of_a_code_triggers_it(code: str) -> None:
+    with pytest.raises(ts.SplitError) as caught:
+        exec(code_examples()[code].call, {"np": np, "ts": ts})
+    assert (caught.value.code, str(caught.value)) == (code, code_examples()[code].message)
+
+
+def test_every_refusal_of_lengths_and_buffers_has_an_example() -> None:
+    codes = {code for code in KINDS if code.startswith(("TS2", "TS3", "TS4"))}
+    assert codes - set(code_examples()) == {"TS310"}  # only models are refused with it
 
 
 @pytest.mark.parametrize("identifier", operators)

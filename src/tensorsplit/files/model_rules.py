@@ -116,7 +116,7 @@ class _Config:
                     raise ValueError(f"it is larger than {_LARGEST_CONFIG} bytes")
                 held = json.loads(self._path.read_bytes())
                 if not isinstance(held, dict):
-                    raise TypeError("it is no object")
+                    raise TypeError("it is not an object")
             except (OSError, ValueError, TypeError, RecursionError) as error:
                 raise self._refusal(words_of(error)) from None
             self._held = held

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import groupby
 
 from tensorsplit.core.errors import Kind
@@ -23,6 +26,14 @@ _GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
+class CodeExample:
+    """A call that is refused, and the message: what is wrong, then what would be right."""
+
+    call: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class CodePage:
     """What the page of a code says."""
 
@@ -32,6 +43,7 @@ class CodePage:
     meaning: str
     decisions: tuple[Note, ...]
     url: str
+    example: CodeExample | None  # of a refusal of arrays
 
 
 def page_of_code(kind: Kind) -> CodePage:
@@ -43,7 +55,15 @@ def page_of_code(kind: Kind) -> CodePage:
         meaning=kind.meaning,
         decisions=tuple(Note(d.id, d.text) for d in DECISIONS if d.id in kind.decisions),
         url=kind.url,
+        example=code_examples().get(kind.code),
     )
+
+
+@cache
+def code_examples() -> dict[str, CodeExample]:
+    """Return the examples by their code; in them `np` is NumPy and `ts` this package."""
+    text = (files(__package__) / "code_examples.json").read_text(encoding="utf-8")
+    return {code: CodeExample(**example) for code, example in json.loads(text).items()}
 
 
 def section(page: CodePage) -> str:
