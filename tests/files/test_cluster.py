@@ -134,6 +134,12 @@ def test_every_byte_of_each_format(processes: Processes, tmp_path: Path) -> None
     ts.files.split(tmp_path / "x.npy", tmp_path / "more", LENGTHS, scheduler=processes.address)
     for number, expected in enumerate(PARTS):
         assert np.load(tmp_path / "more" / f"x.{number}.npy").tobytes() == expected.tobytes()
+    for parts, target in (("out", "back.zarr"), ("more", "back.npy")):
+        address = processes.address
+        ts.files.merge(tmp_path / parts, tmp_path / target, scheduler=address, verify=True)
+    merged = zarr.open_array(tmp_path / "back.zarr", mode="r")
+    assert merged[...].tobytes() == X.tobytes()
+    assert np.load(tmp_path / "back.npy").tobytes() == X.tobytes()
 
 
 def test_workers_that_die_in_the_middle(processes: Processes, tmp_path: Path) -> None:
