@@ -97,6 +97,12 @@ def measured():
     return parts
 
 WANT = slices(rows, 1, (400, 500))
+PARTS = [part.copy() for part in WANT]
+
+def join():
+    whole = np.full_like(rows, 77)
+    return [whole] if kernel.join_into(whole, 1, (400, 500), True, PARTS) else None
+
 CALLS = {
     "rows": (out(rows, 1, (400, 500)), WANT),
     "planes": (out(planes, 1, (1, 2)), slices(planes, 1, (1, 2))),
@@ -112,6 +118,7 @@ CALLS = {
     "empty": (lambda: [pool.blocks.empty((0, 1), small.dtype)], [None]),
     "in turns": (in_turns, [small[:, :1]] * 3 + [small[:, :2]] * 3),
     "remembered": (remembered, ["plan"] * 3),
+    "join": (join, [rows]),
     "measured": (measured, WANT),
 }
 
