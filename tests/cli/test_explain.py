@@ -107,7 +107,7 @@ def test_floats_are_the_second_input_of_split_1(tensorsplit: Command) -> None:
         ("TS703", ["onnx.Split-18", "7", "num_outputs=1", "--num-outputs", "2"], "twice"),
         ("TS703", ["onnx.Split-18", "7", "num_outputs=1", "--opset", "18"], "opset"),
         ("TS703", ["onnx.Split-18", "-1,4", "num_outputs=1"], "--help"),
-        ("TS703", ["onnx.Split-18", "--shape", "-1,4", "num_outputs=1"], "no shape"),
+        ("TS703", ["onnx.Split-18", "--shape", "-1,4", "num_outputs=1"], "not a shape"),
         ("TS101", ["Split", "7", "num_outputs=1", "--opset", "99"], "1 to"),
         ("TS101", ["onnx.Split-12", "7", "split=7"], "neither an operator nor a model file"),
         ("TS101", ["Splitt", "7"], "onnx.Split-18"),

@@ -95,7 +95,7 @@ def test_floats_are_an_array_as_only_an_input_can_hold_them() -> None:
     "text", ["", " ", "a", "2,a", "2;5", "[2", "9" * 5000, "2,,5", "0x10", "9" * 400 + ",.5"]
 )
 def test_what_is_no_number(text: str) -> None:
-    with refused("TS703", "no number", operator="onnx.Split-13", parameter="split"):
+    with refused("TS703", "not a number", operator="onnx.Split-13", parameter="split"):
         parse_operands(operators["onnx.Split-13"], [("split", text)])
 
 

@@ -165,7 +165,7 @@ def test_what_never_ends_is_not_read(
 ) -> None:
     out = tmp_path / "out"
     os.mkfifo(tmp_path / "x.npy")
-    assert "no file" in refused("TS705", "split", tmp_path / "x.npy", "-o", out, "--chunk", 1)
+    assert "not a file" in refused("TS705", "split", tmp_path / "x.npy", "-o", out, "--chunk", 1)
     os.mkfifo(folder / "other")
     assert "other is not a file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
     (folder / "other").unlink()

@@ -299,7 +299,7 @@ def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]
         ("TS706", {"split": [{**QKV, "names": ["a", "b", "norm.weight"]}]}, "two tensors"),
         ("TS706", {"split": [{**QKV, "names": ["*.*", "b", "c"]}]}, "holds 2 *"),
         ("TS706", {"rename": [{"tensors": "scale", "name": "__metadata__"}]}, "__metadata__"),
-        ("TS706", {"rename": [{"tensors": "scale", "name": ""}]}, "no name"),
+        ("TS706", {"rename": [{"tensors": "scale", "name": ""}]}, "not a name"),
         ("TS706", {"shard": [DOWN], "file": "tp.safetensors"}, "3 files would be called"),
         ("TS706", {"shard": [DOWN], "common": "rank-0-of-3.safetensors"}, "2 files would be"),
     ],

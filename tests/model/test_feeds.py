@@ -123,7 +123,7 @@ def test_strings_come_in_several_ways(words: Any) -> None:
 def test_objects_that_are_no_strings_are_refused(items: Any) -> None:
     fed = np.empty(len(items), object)
     fed[:] = items
-    with refused("TS508", "no strings", parameter="w"):
+    with refused("TS508", "not strings", parameter="w"):
         check_feeds([WORDS], {"w": fed})
 
 

@@ -78,7 +78,7 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with refused("TS702", "no regular file"):
+    with refused("TS702", "not a regular file"):
         write_files({tmp_path / "one": content(b"1"), tmp_path / "pipe": content(b"2")})
     assert names(tmp_path) == ["pipe"]
     assert (tmp_path / "pipe").is_fifo()
@@ -89,7 +89,7 @@ def test_a_link_to_a_stream_is_not_replaced(tmp_path: Path) -> None:
     link = tmp_path / "stdout"
     with (tmp_path / "redirected").open("wb") as file:
         link.symlink_to(f"/proc/self/fd/{file.fileno()}")
-        with refused("TS702", "no regular file"):
+        with refused("TS702", "not a regular file"):
             write_files({link: content(b"1")})
     assert link.is_symlink()
 

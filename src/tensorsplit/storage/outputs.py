@@ -54,8 +54,8 @@ Content: TypeAlias = "Writer | bytes | str | Brought"
 class Outputs:
     """What a command writes.
 
-    An output is refused (TS702) if it is there and no regular file, if it is a file that is read,
-    by whatever name, or if its folder is missing or can't be written.
+    An output is refused (TS702) if it is there and not a regular file, if it is a file that is
+    read, by whatever name, or if its folder is missing or can't be written.
 
     Attributes:
         files: The files that are known beforehand, for `check`.
@@ -197,7 +197,7 @@ class Outputs:
                 if (found := _status(place)) is not None:
                     if not stat.S_ISREG(found.st_mode):
                         is_folder = stat.S_ISDIR(found.st_mode)
-                        what = "a folder" if is_folder else "no regular file"
+                        what = "a folder" if is_folder else "not a regular file"
                         raise _unwritable(f"{target} is {what}", "give the name of a file")
                     if target not in brought:
                         self._check_unread(target, found)

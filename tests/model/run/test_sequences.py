@@ -100,7 +100,7 @@ def test_a_position_is_one_integer(position: Any, x: Any) -> None:
 
 @pytest.mark.parametrize("op_type", ["SequenceAt", "SequenceErase", "SequenceInsert"])
 def test_a_tensor_is_no_sequence(op_type: str, x: Any) -> None:
-    with refused("TS510", "no sequence"):
+    with refused("TS510", "not a sequence"):
         run(on_rows(op_type, "x i"), x=x, i=np.array(0))
 
 
