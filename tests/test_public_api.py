@@ -19,9 +19,9 @@ from tensorsplit.model.check.findings import Finding
 ROOT = Path(__file__).parents[1]
 
 SIGNATURES: dict[str, str] = {
-    "split": "(input, split=None, *, axis=0, num_outputs=None, opset=28, copy=False, out=None)",
+    "split": "(input, split=None, axis=0, *, num_outputs=None, opset=28, copy=False, out=None)",
     "split_to_sequence": (
-        "(input, split=None, *, axis=0, keepdims=1, opset=28, copy=False, out=None)"
+        "(input, split=None, axis=0, *, keepdims=1, opset=28, copy=False, out=None)"
     ),
     "variadic_split": "(data, axis, split_lengths, *, copy=False, out=None)",
     "openvino.split": "(data, axis, num_splits, *, copy=False, out=None)",
@@ -31,7 +31,11 @@ SIGNATURES: dict[str, str] = {
         " opset=None, names=None, array=None, rules=None, ranks=None, max_shard_size=None,"
         " memory=268435456, workers=None, scheduler=None, verify=False, overwrite=False)"
     ),
-    "plan": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
+    "plan": (
+        "(operator, shape, split=None, *, num_outputs=None, opset=None, names=None, **operands)"
+    ),
+    "NamedSplit.__call__": "(self, input, *, copy=False, out=None)",
+    "NamedSplit.join": "(self, parts, *, like=None, copy=None, out=None)",
     "infer": "(operator, shape, split=None, *, num_outputs=None, opset=None, **operands)",
     "explain": "(operator, shape=None, split=None, *, num_outputs=None, opset=None, **operands)",
     "join": "(parts, *, axis=0, keepdims=1, like=None, copy=None, out=None)",
@@ -63,6 +67,7 @@ NAMES = {
         "SplitError",
         "SplitPlan",
         "BufferPool",
+        "NamedSplit",
         "native",
         "lengths",
         "verify",
@@ -216,6 +221,8 @@ EXAMPLES = [
     *("split", "split_to_sequence", "variadic_split", "openvino.split", "files.split", "plan"),
     *(
         "PreparedSplit.join",
+        "NamedSplit.join",
+        "NamedSplit.__call__",
         "join",
         "infer",
         "diff",

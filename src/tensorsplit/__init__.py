@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
     from tensorsplit.arrays.joining import join
     from tensorsplit.arrays.pool import BufferPool
-    from tensorsplit.arrays.prepared import PreparedSplit, SequenceShape, infer, plan
+    from tensorsplit.arrays.prepared import NamedSplit, PreparedSplit, SequenceShape, infer, plan
     from tensorsplit.core.differences import OperatorDiff, diff
     from tensorsplit.core.errors import SplitError, SplitWarning
     from tensorsplit.core.plan import SplitPlan
@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BufferPool",
+    "NamedSplit",
     "OperatorDiff",
     "PreparedSplit",
     "SequenceShape",
@@ -71,6 +72,7 @@ __all__ = [
 
 _MODULES = {
     "BufferPool": "arrays.pool",
+    "NamedSplit": "arrays.prepared",
     "OperatorDiff": "core.differences",
     "PreparedSplit": "arrays.prepared",
     "SequenceShape": "arrays.prepared",

@@ -91,7 +91,7 @@ def test_another_operator_is_another_call() -> None:
         assert shapes(ts.openvino.split(X, 0, 2)) == [(3, 4), (3, 4)]
         assert shapes(ts.split_to_sequence(X, 2)) == [(2, 4)] * 3
         with refused("TS106"):
-            ts.split(X, 2)
+            ts.split(X, 2)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("one", [True, 1.0, np.True_, np.float64(1)])
@@ -254,7 +254,7 @@ class Changing:
 def test_an_object_that_changes_is_asked_each_time() -> None:
     count = Changing()
     for number in (1, 2, 3):
-        parts = ts.split(X, num_outputs=count)  # type: ignore[call-overload]
+        parts = ts.split(X, num_outputs=count)
         assert len(parts) == number
     part, rest = Changing(), Changing()
     part.value, rest.value = 1, 3
@@ -304,7 +304,7 @@ def test_integers_of_numpy_with_the_same_bytes_are_not_the_same() -> None:
         with refused("TS301", "-56"):
             ts.split(x, [np.int8(-56), 56])
         with refused("TS105", parameter="split"):
-            ts.split(x, [b"\xc8", 56])
+            ts.split(x, [b"\xc8", 56])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("lengths", [np.array([2, 4], object), np.array([2.0, 4.0])])

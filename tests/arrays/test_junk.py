@@ -113,6 +113,8 @@ JUNK: list[Any] = [
 ]  # fmt: skip
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
+PLANNED: Any = ts.plan
+"""The function, of whose operands type checkers know nothing."""
 PLAN = ts.plan("onnx.Split-13", (6, 2), [2, 4])
 CALLS: dict[str, Callable[[Any], Any]] = {
     **{
@@ -149,7 +151,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "planned data": PLAN,
     "planned out": lambda j: PLAN(X, out=j),
     "planned copy": lambda j: PLAN(X, copy=j),
-    "unknown operand": lambda j: ts.plan("onnx.Split-13", (6, 2), [2, 4], colour=j),
+    "unknown operand": lambda j: PLANNED("onnx.Split-13", (6, 2), [2, 4], colour=j),
     "inferred shape": lambda j: ts.infer("onnx.Split-18", j, num_outputs=2),
     "inferred axis": lambda j: ts.infer("onnx.Split-18", (j,), num_outputs=2),
     "inferred chunks": lambda j: ts.infer("onnx.SplitToSequence-24", (j, 2), 3),

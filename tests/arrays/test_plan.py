@@ -237,3 +237,49 @@ def test_equal_parts_share_one_shape() -> None:
     shapes = ts.plan("onnx.SplitToSequence-24", (7, 4), 3).output_shapes
     assert shapes == ((3, 4), (3, 4), (1, 4))
     assert shapes[0] is shapes[1]
+
+
+def test_a_plan_made_by_hand_is_a_split() -> None:
+    made = ts.PreparedSplit("mine", (2, 6), 1, (2, 4))
+    data = np.random.default_rng(5).random((2, 6))
+    for is_copied in (False, True):
+        assert [part.tolist() for part in made(data, copy=is_copied)] == [
+            data[:, :2].tolist(),
+            data[:, 2:].tolist(),
+        ]
+    wrong: list[tuple[Any, ...]] = [
+        ((2, 6), 1, (2, 3)),
+        ((2, 6), 1, (2, 5)),
+        ((2, 6), 1, (7, -1)),
+        ((2, 6), 2, (2, 4)),
+        ((2, 6), -1, (2, 4)),
+        ((2, 6), 1, [2, 4]),
+        ((2, 6), 1, (2.0, 4.0)),
+        ((2, "N"), 1, (2, "N")),
+        ((2, 6), 1, (2, 4), False),
+        ((2, "N"), 1, (1, 1), False),
+    ]
+    for arguments in wrong:
+        with refused("TS206", operator="mine", parameter="sizes"):
+            ts.PreparedSplit("mine", *arguments)
+
+
+def test_one_name_is_one_number() -> None:
+    plan = ts.plan("onnx.Split-18", ("N", "N"), num_outputs=2)
+    assert [part.shape for part in plan(np.ones((4, 4)))] == [(2, 4), (2, 4)]
+    with refused("TS206", "(3, 5)"):
+        plan(np.ones((3, 5)))
+    with refused("TS206", "(6, 5)"):
+        plan.join([np.ones((3, 5)), np.ones((3, 5))])
+    free = ts.plan("onnx.Split-18", (None, None), num_outputs=2)
+    assert len(free(np.ones((3, 5)))) == 2
+    mixed = ts.plan("onnx.Split-18", ("N", "M"), num_outputs=2)
+    assert len(mixed(np.ones((3, 5)))) == 2
+
+
+def test_plans_of_one_axis_are_equal() -> None:
+    front, back = (ts.plan("onnx.Split-18", (4, 6), [2, 4], axis=axis) for axis in (1, -1))
+    assert front == back
+    assert hash(front) == hash(back)
+    assert front != ts.plan("onnx.Split-13", (4, 6), [2, 4], axis=1)
+    assert front != ts.plan("onnx.Split-18", (4, 6), [4, 2], axis=1)

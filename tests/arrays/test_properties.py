@@ -124,7 +124,8 @@ KINDS: dict[str, Callable[[st.DrawFn], Asked]] = {
 
 
 def plan_of(case: Case) -> ts.PreparedSplit:
-    return ts.plan(case.operator, case.data.shape, **case.operands)
+    made: ts.PreparedSplit = ts.plan(case.operator, case.data.shape, **case.operands)
+    return made
 
 
 @given(cases())

@@ -107,10 +107,10 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "buffers": lambda: ts.split(X, [4, 4], out=[OUT[0], X[4:]]),
     "copy": lambda: ts.split(X, [4, 4], copy="no"),  # type: ignore[call-overload]
     "shape": lambda: PLAN(X[1:]),
-    "too many": lambda: SPLIT(X, [4, 4], 0),
+    "too many": lambda: SPLIT(X, [4, 4], 0, 2),
     "unknown": lambda: SPLIT(X, [4, 4], axes=0),
     "none": SPLIT,
-    "no integer": lambda: ts.split(X, [4, object()]),
+    "no integer": lambda: ts.split(X, [4, object()]),  # type: ignore[list-item]
 }
 
 
@@ -234,7 +234,7 @@ def test_a_function_in_a_class_is_a_method() -> None:
         (SPLIT, "split() missing 1 required positional argument: 'input'"),
         (lambda: SPLIT(X, axes=1), "split() got an unexpected keyword argument 'axes'"),
         (lambda: SPLIT(X, input=X), "split() got multiple values for argument 'input'"),
-        (lambda: SPLIT(X, [8], 0), "split() takes from 1 to 2 positional arguments but 3 were"),
+        (lambda: SPLIT(X, [8], 0, 1), "split() takes from 1 to 3 positional arguments but 4 were"),
         (functools.partial(ts.variadic_split, X, 0), "missing 1 required positional argument"),
         (lambda: SPLIT(X, **NOT_NAMES), "keywords must be strings"),
         (ANY_PLAN, "__call__() missing 1 required positional argument: 'input'"),

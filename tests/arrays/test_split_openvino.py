@@ -91,7 +91,8 @@ def test_axis_and_lengths_are_of_any_integer_type(dtype: Any) -> None:
 
 
 def test_the_lengths_of_variadic_split_are_a_list() -> None:
-    for lengths in (6, np.array(6), [[6]], np.array([[6]])):
+    wrong: list[Any] = [6, np.array(6), [[6]], np.array([[6]])]
+    for lengths in wrong:
         with refused("TS106", operator=VARIADIC_SPLIT, parameter="split_lengths"):
             ts.variadic_split(np.zeros(6), 0, lengths)
 

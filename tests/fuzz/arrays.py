@@ -138,20 +138,21 @@ def ask(call: Call, **how: Any) -> list[Array]:
     array, axis, sizes = call.data, call.axis, list(call.sizes)
     match call.function:
         case "split":
-            return ts.split(array, sizes, axis=axis - array.ndim, **how)
+            return list(ts.split(array, sizes, axis=axis - array.ndim, **how))
         case "old split":
-            return ts.split(array, np.array(sizes, np.int64).tolist(), axis=axis, opset=11, **how)
+            lengths = np.array(sizes, np.int64).tolist()
+            return list(ts.split(array, lengths, axis=axis, opset=11, **how))
         case "sequence":
-            return ts.split_to_sequence(array, np.array(sizes, np.int64), axis=axis, **how)
+            return list(ts.split_to_sequence(array, np.array(sizes, np.int64), axis=axis, **how))
         case "dropping":
-            return ts.split_to_sequence(array, axis=axis, keepdims=0, **how)
+            return list(ts.split_to_sequence(array, axis=axis, keepdims=0, **how))
         case "equal":
             return ts.openvino.split(array, axis, len(sizes), **how)
         case "plan":
             plan = ts.plan("openvino.VariadicSplit-1", array.shape, axis=axis, split_lengths=sizes)
             plan(array)
             return plan(array, **how)
-    return ts.variadic_split(array, axis, sizes, **how)
+    return list(ts.variadic_split(array, axis, sizes, **how))
 
 
 @dataclass(frozen=True)

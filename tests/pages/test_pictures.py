@@ -24,7 +24,8 @@ Plan: TypeAlias = SplitPlan | UncountedPlan
 
 
 def plan(shape: tuple[Any, ...], split: Any = None, axis: int = 0, **operands: Any) -> SplitPlan:
-    return ts.plan("onnx.Split-18", shape, split, axis=axis, **operands)
+    made: SplitPlan = ts.plan("onnx.Split-18", shape, split, axis=axis, **operands)
+    return made
 
 
 def text(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> str:

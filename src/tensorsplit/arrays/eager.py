@@ -5,7 +5,8 @@ They are thin: values become operands, `resolve` decides the plan, `arrays` runs
 
 from __future__ import annotations
 
-from typing import Any, overload
+from collections.abc import Mapping
+from typing import Any, SupportsIndex, overload
 
 from numpy import ndarray
 
@@ -13,12 +14,15 @@ from tensorsplit import arrays
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
+from tensorsplit.arrays.naming import named_call
 from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.arrays.remembered import at_once, compiled_as, make_plans
-from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
+from tensorsplit.arrays.typed import ArrayT, Axis, Lengths, Named, NamedOut, Out, PartT_co, TensorOf
 from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
+from tensorsplit.core.schema import Operator
 
 _MOST_PLANS = 1024
 _MOST_PARTS = 1 << 16
@@ -36,10 +40,21 @@ class _Memo:
 
     def intent_of(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
         """Bind a call; OpenVINO's functions have no opset, and are of version 1."""
-        vendor, _, name = self._operator.partition(".")
         values = dict(zip(self._names, arguments, strict=True))
-        record = in_force(name, values.pop("opset", 1), vendor=vendor)
-        return bind_values(record, values, library)
+        return bind_values(self._record_at(values.pop("opset", 1)), values, library)
+
+    def _record_at(self, opset: int) -> Operator:
+        vendor, _, name = self._operator.partition(".")
+        return in_force(name, opset, vendor=vendor)
+
+    def named(
+        self, lengths: Mapping[Any, Any], out: Any, parameter: str, opset: int = 1
+    ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
+        """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
+        try:
+            return named_call(lengths, out, parameter)
+        except SplitError as error:
+            raise error.located(operator=self._record_at(opset).id) from None
 
     def plan_of(self, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
         """Return the plan of an intent for a shape."""
@@ -67,43 +82,65 @@ _openvino_split = _Memo("openvino.Split", "axis", "num_splits")
 @overload
 def split(
     input: TensorOf[PartT_co],
-    split: Any = ...,
+    split: Lengths | None = ...,
+    axis: SupportsIndex = ...,
     *,
-    axis: int = ...,
-    num_outputs: int | None = ...,
-    opset: int = ...,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex = ...,
     copy: bool = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
 def split(
-    input: ArrayT,
-    split: Any = ...,
+    input: TensorOf[PartT_co],
+    split: Named,
+    axis: SupportsIndex = ...,
     *,
-    axis: int = ...,
-    num_outputs: int | None = ...,
-    opset: int = ...,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex = ...,
+    copy: bool = ...,
+    out: NamedOut = ...,
+) -> dict[str, PartT_co]: ...
+@overload
+def split(
+    input: ArrayT,
+    split: Lengths | None = ...,
+    axis: SupportsIndex = ...,
+    *,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex = ...,
     copy: bool = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
+@overload
+def split(
+    input: ArrayT,
+    split: Named,
+    axis: SupportsIndex = ...,
+    *,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex = ...,
+    copy: bool = ...,
+    out: NamedOut = ...,
+) -> dict[str, ArrayT]: ...
 @at_once(_split.plans)
 def split(
     input: Any,
     split: Any = None,
+    axis: Any = 0,
     *,
-    axis: int = 0,
-    num_outputs: int | None = None,
-    opset: int = NEWEST_OPSET,
+    num_outputs: Any = None,
+    opset: Any = NEWEST_OPSET,
     copy: bool = False,
-    out: Out = None,
-) -> list[Any]:
+    out: Any = None,
+) -> Any:
     """Split a tensor along an axis, as ONNX Split does.
 
     Args:
         input: The tensor, of rank 1 or more and an element type that the version allows.
         split: The length of each part: integers or a 1-D integer array. Before opset 13 it is
             the attribute, from 13 on the input; an array given at opset 1 is the second input,
-            which has the float type of the data.
+            which has the float type of the data. A dict gives each part a name.
         axis: The axis, in [-rank, rank-1].
         num_outputs: The attribute of Split-18; before it, how many outputs the node has.
         opset: The model's opset, which selects the version: 12 means Split-11.
@@ -112,62 +149,91 @@ def split(
             take them from. Implies a copy.
 
     Returns:
-        The parts, in order, as arrays of the library of `input`.
+        The parts, in order, as arrays of the library of `input`; in a dict if they have names.
 
     Raises:
-        SplitError: TS101 to TS405; see ``docs/errors.md``.
+        SplitError: TS101 to TS405; TS315 and TS316 for names; see ``docs/errors.md``.
 
     Example:
         >>> x = np.arange(12).reshape(2, 6)
         >>> a, b = ts.split(x, [2, 4], axis=1)
         >>> a.shape, b.shape
         ((2, 2), (2, 4))
+        >>> sorted(ts.split(x, {"head": 2, "rest": 4}, axis=1))
+        ['head', 'rest']
 
     See Also:
         https://onnx.ai/onnx/operators/onnx__Split.html
     """
+    if isinstance(split, Mapping):
+        names, split, out = _split.named(split, out, "split", opset)
+        parts = _run(_split, input, (split, axis, num_outputs, opset), copy, out)
+        return dict(zip(names, parts, strict=True))
     return _run(_split, input, (split, axis, num_outputs, opset), copy, out)
 
 
 @overload
 def split_to_sequence(
     input: TensorOf[PartT_co],
-    split: Any = ...,
+    split: Lengths | SupportsIndex | None = ...,
+    axis: SupportsIndex = ...,
     *,
-    axis: int = ...,
-    keepdims: int = ...,
-    opset: int = ...,
+    keepdims: SupportsIndex = ...,
+    opset: SupportsIndex = ...,
     copy: bool = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
 def split_to_sequence(
-    input: ArrayT,
-    split: Any = ...,
+    input: TensorOf[PartT_co],
+    split: Named,
+    axis: SupportsIndex = ...,
     *,
-    axis: int = ...,
-    keepdims: int = ...,
-    opset: int = ...,
+    keepdims: SupportsIndex = ...,
+    opset: SupportsIndex = ...,
+    copy: bool = ...,
+    out: NamedOut = ...,
+) -> dict[str, PartT_co]: ...
+@overload
+def split_to_sequence(
+    input: ArrayT,
+    split: Lengths | SupportsIndex | None = ...,
+    axis: SupportsIndex = ...,
+    *,
+    keepdims: SupportsIndex = ...,
+    opset: SupportsIndex = ...,
     copy: bool = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
+@overload
+def split_to_sequence(
+    input: ArrayT,
+    split: Named,
+    axis: SupportsIndex = ...,
+    *,
+    keepdims: SupportsIndex = ...,
+    opset: SupportsIndex = ...,
+    copy: bool = ...,
+    out: NamedOut = ...,
+) -> dict[str, ArrayT]: ...
 @at_once(_split_to_sequence.plans)
 def split_to_sequence(
     input: Any,
     split: Any = None,
+    axis: Any = 0,
     *,
-    axis: int = 0,
-    keepdims: int = 1,
-    opset: int = NEWEST_OPSET,
+    keepdims: Any = 1,
+    opset: Any = NEWEST_OPSET,
     copy: bool = False,
-    out: Out = None,
-) -> list[Any]:
+    out: Any = None,
+) -> Any:
     """Split a tensor into a sequence, as ONNX SplitToSequence does.
 
     Args:
         input: The tensor, of rank 1 or more and an element type that the version allows.
         split: A number is the length of each chunk (> 0), of which the last may be smaller; a
-            list or 1-D array holds the length of each part. None means parts of length 1.
+            list or 1-D array holds the length of each part, and a dict gives each a name. None
+            means parts of length 1.
         axis: The axis, in [-rank, rank-1].
         keepdims: 0 drops the axis from parts of length 1; ignored if `split` is given (D8).
         opset: The model's opset, from 11 on.
@@ -176,10 +242,10 @@ def split_to_sequence(
             take them from. Implies a copy.
 
     Returns:
-        The sequence, as a list of arrays of the library of `input`.
+        The sequence, as a list of arrays of the library of `input`, or as a dict of them.
 
     Raises:
-        SplitError: TS101 to TS405; see ``docs/errors.md``.
+        SplitError: TS101 to TS405; TS315 and TS316 for names; see ``docs/errors.md``.
 
     Example:
         >>> [part.shape for part in ts.split_to_sequence(np.arange(7), 3)]
@@ -188,27 +254,49 @@ def split_to_sequence(
     See Also:
         https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
     """
+    if isinstance(split, Mapping):
+        names, split, out = _split_to_sequence.named(split, out, "split", opset)
+        parts = _run(_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
+        return dict(zip(names, parts, strict=True))
     return _run(_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
 
 
 @overload
 def variadic_split(
     data: TensorOf[PartT_co],
-    axis: Any,
-    split_lengths: Any,
+    axis: Axis,
+    split_lengths: Lengths,
     *,
     copy: bool = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
 def variadic_split(
+    data: TensorOf[PartT_co],
+    axis: Axis,
+    split_lengths: Named,
+    *,
+    copy: bool = ...,
+    out: NamedOut = ...,
+) -> dict[str, PartT_co]: ...
+@overload
+def variadic_split(
     data: ArrayT,
-    axis: Any,
-    split_lengths: Any,
+    axis: Axis,
+    split_lengths: Lengths,
     *,
     copy: bool = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
+@overload
+def variadic_split(
+    data: ArrayT,
+    axis: Axis,
+    split_lengths: Named,
+    *,
+    copy: bool = ...,
+    out: NamedOut = ...,
+) -> dict[str, ArrayT]: ...
 @at_once(_variadic_split.plans)
 def variadic_split(
     data: Any,
@@ -216,23 +304,24 @@ def variadic_split(
     split_lengths: Any,
     *,
     copy: bool = False,
-    out: Out = None,
-) -> list[Any]:
+    out: Any = None,
+) -> Any:
     """Split a tensor along an axis, as OpenVINO VariadicSplit-1 does.
 
     Args:
         data: The tensor, of rank 1 or more and any element type.
         axis: The axis, in [-rank, rank-1]: an integer, or an integer array of shape () or [1].
-        split_lengths: The length of each part, of which one may be -1 for the remainder.
+        split_lengths: The length of each part, of which one may be -1 for the remainder. A dict
+            gives each part a name.
         copy: Return new C-contiguous arrays; by default the parts are views.
         out: Arrays to write the parts to, one for each, which are returned; or a `BufferPool` to
             take them from. Implies a copy.
 
     Returns:
-        The parts, in order, as arrays of the library of `data`.
+        The parts, in order, as arrays of the library of `data`; in a dict if they have names.
 
     Raises:
-        SplitError: TS102 to TS405; see ``docs/errors.md``.
+        SplitError: TS102 to TS405; TS315 and TS316 for names; see ``docs/errors.md``.
 
     Example:
         >>> head, rest = ts.variadic_split(np.arange(7), axis=0, split_lengths=[2, -1])
@@ -242,14 +331,18 @@ def variadic_split(
     See Also:
         The page named by ``operators["openvino.VariadicSplit-1"].source``.
     """
+    if isinstance(split_lengths, Mapping):
+        names, split_lengths, out = _variadic_split.named(split_lengths, out, "split_lengths")
+        parts = _run(_variadic_split, data, (axis, split_lengths), copy, out)
+        return dict(zip(names, parts, strict=True))
     return _run(_variadic_split, data, (axis, split_lengths), copy, out)
 
 
 @overload
 def openvino_split(
     data: TensorOf[PartT_co],
-    axis: Any,
-    num_splits: int,
+    axis: Axis,
+    num_splits: SupportsIndex,
     *,
     copy: bool = ...,
     out: Out = ...,
@@ -257,8 +350,8 @@ def openvino_split(
 @overload
 def openvino_split(
     data: ArrayT,
-    axis: Any,
-    num_splits: int,
+    axis: Axis,
+    num_splits: SupportsIndex,
     *,
     copy: bool = ...,
     out: Out = ...,
@@ -267,10 +360,10 @@ def openvino_split(
 def openvino_split(
     data: Any,
     axis: Any,
-    num_splits: int,
+    num_splits: Any,
     *,
     copy: bool = False,
-    out: Out = None,
+    out: Any = None,
 ) -> list[Any]:
     """Split a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
 

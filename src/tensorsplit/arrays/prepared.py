@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from numpy import ndarray
 
@@ -14,10 +23,29 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.joining import join_by
+from tensorsplit.arrays.naming import check_count, in_order, names_of
 from tensorsplit.arrays.remembered import compiled_as
-from tensorsplit.arrays.typed import ArrayT, Out, PartT_co, TensorOf
-from tensorsplit.core.dimensions import Dim, Shape, are_known, as_shape, show_shape
-from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, SplitError
+from tensorsplit.arrays.typed import (
+    ArrayT,
+    Axis,
+    Lengths,
+    Named,
+    NamedOut,
+    Operands,
+    Out,
+    PartT_co,
+    TensorOf,
+)
+from tensorsplit.core.dimensions import (
+    Dim,
+    Shape,
+    are_known,
+    as_shape,
+    is_known,
+    show_dim,
+    show_shape,
+)
+from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, UNUSABLE_NAMES, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import operator_named
 from tensorsplit.core.resolve import Intent, check_element_type
@@ -48,9 +76,24 @@ def _called_at_once(base: type[Plan]) -> type[Plan]:
 class PreparedSplit(SplitPlan, Prepared):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
 
-    intent: Intent | None = field(default=None, repr=False)
+    intent: Intent | None = field(default=None, repr=False, compare=False)
     _seen: object = field(default=None, init=False, repr=False, compare=False)
     """The type object of the last array of the planned shape; it needs no second look."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that are no split of the axis (TS206): copies rely on them."""
+        sizes, shape, axis = self.sizes, self.input_shape, self.axis
+        if type(sizes) is tuple and type(axis) is int and 0 <= axis < len(shape):
+            is_open = self.intent is not None and not (are_known(sizes) and is_known(shape[axis]))
+            if is_open or (are_known(sizes) and _divide(sizes, shape[axis], self.keepdims)):
+                return
+        raise SplitError(
+            PLAN_MISMATCH,
+            f"{show(sizes)} on axis {show(axis)} is no split of {show_shape(shape)}",
+            "make plans with `tensorsplit.plan`",
+            operator=self.operator,
+            parameter="sizes",
+        )
 
     @classmethod
     def of(cls, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
@@ -168,7 +211,7 @@ class PreparedSplit(SplitPlan, Prepared):
             type(planned) is not int or planned == seen
             for planned, seen in zip(self.input_shape, shape, strict=True)
         )
-        if not fits or self.intent is None:
+        if not fits or self.intent is None or not _name_alike(self.input_shape, shape):
             raise SplitError(
                 PLAN_MISMATCH,
                 f"the array has shape {show_shape(shape)}, the plan is for"
@@ -194,6 +237,97 @@ class PreparedSplit(SplitPlan, Prepared):
     def _data(self) -> str:
         """What the operator version calls its data."""
         return self.intent.operator.inputs[0].name if self.intent else "input"
+
+
+@dataclass(frozen=True, repr=False)
+class NamedSplit(SplitPlan):
+    """A plan whose parts have names: ``plan(x)`` is a dict of them.
+
+    Attributes:
+        names: The name of each part.
+        unnamed: The same plan without names.
+    """
+
+    names: tuple[str, ...] = field(kw_only=True)
+    unnamed: PreparedSplit = field(kw_only=True, compare=False)
+
+    @classmethod
+    def of(cls, plan: PreparedSplit, names: tuple[str, ...]) -> NamedSplit:
+        """Return a plan with names, of which there is one for each part (TS316)."""
+        check_count(names, len(plan.sizes), plan.operator)
+        own = {each.name: getattr(plan, each.name) for each in fields(SplitPlan)}
+        return cls(**own, names=names, unnamed=plan)
+
+    @overload
+    def __call__(
+        self, input: TensorOf[PartT_co], *, copy: bool = ..., out: NamedOut = ...
+    ) -> dict[str, PartT_co]: ...
+    @overload
+    def __call__(
+        self, input: ArrayT, *, copy: bool = ..., out: NamedOut = ...
+    ) -> dict[str, ArrayT]: ...
+    def __call__(self, input: Any, *, copy: bool = False, out: Any = None) -> dict[str, Any]:
+        """Split an array as `PreparedSplit` does; the parts are a dict, in order.
+
+        ``out`` may be a dict too, in any order; TS315 for names other than those of the parts.
+
+        Example:
+            >>> plan = ts.plan("onnx.Split-18", (6,), {"q": 4, "k": 1, "v": 1})
+            >>> plan(np.arange(6))["k"].tolist()
+            [4]
+        """
+        if isinstance(out, Mapping):
+            out = in_order(out, self.names, "out", self.operator)
+        return dict(zip(self.names, self.unnamed(input, copy=copy, out=out), strict=True))
+
+    @overload
+    def join(
+        self,
+        parts: Mapping[str, TensorOf[PartT_co]] | Sequence[TensorOf[PartT_co]],
+        *,
+        like: Any = ...,
+        copy: bool | None = ...,
+        out: Any = ...,
+    ) -> PartT_co: ...
+    @overload
+    def join(
+        self,
+        parts: Mapping[str, ArrayT] | Sequence[ArrayT],
+        *,
+        like: Any = ...,
+        copy: bool | None = ...,
+        out: Any = ...,
+    ) -> ArrayT: ...
+    def join(
+        self, parts: Any, *, like: Any = None, copy: bool | None = None, out: Any = None
+    ) -> Any:
+        """Join parts as `PreparedSplit.join` does, from a dict of them in any order.
+
+        A dict has each name and no other (TS315).
+
+        Example:
+            >>> plan = ts.plan("onnx.Split-18", (3,), {"a": 1, "b": 2})
+            >>> plan.join({"b": np.array([8, 9]), "a": np.array([7])}).tolist()
+            [7, 8, 9]
+        """
+        if isinstance(parts, Mapping):
+            parts = in_order(parts, self.names, "parts", self.operator)
+        return self.unnamed.join(parts, like=like, copy=copy, out=out)
+
+
+def _divide(sizes: tuple[int, ...], dim: Dim, keepdims: bool) -> bool:
+    """Return whether numbers are lengths of parts that make up a dimension."""
+    return sum(sizes) == dim and all(size == 1 or (keepdims and size >= 0) for size in {*sizes})
+
+
+def _name_alike(planned: Shape, seen: Shape) -> bool:
+    """Return whether dimensions of one name, or expression, have one number, where it is known."""
+    sizes: dict[str, int] = {}
+    return all(
+        sizes.setdefault(show_dim(dim), size) == size
+        for dim, size in zip(planned, seen, strict=True)
+        if dim is not None and is_known(size)
+    )
 
 
 class _Planned:
@@ -246,32 +380,78 @@ Counted: TypeAlias = Literal[
 """The operators whose parts can always be counted."""
 
 
+@overload
+def plan(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Lengths | SupportsIndex | None = ...,
+    *,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex | None = ...,
+    names: None = ...,
+    **operands: Unpack[Operands],
+) -> PreparedSplit: ...
+@overload
+def plan(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Lengths | SupportsIndex | None = ...,
+    *,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex | None = ...,
+    names: Iterable[str],
+    **operands: Unpack[Operands],
+) -> NamedSplit: ...
+@overload
+def plan(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    split: Named,
+    *,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex | None = ...,
+    names: None = ...,
+    **operands: Unpack[Operands],
+) -> NamedSplit: ...
+@overload
+def plan(
+    operator: str | Operator,
+    shape: Iterable[Dim],
+    *,
+    axis: Axis,
+    split_lengths: Named,
+    opset: SupportsIndex | None = ...,
+) -> NamedSplit: ...
 def plan(
     operator: str | Operator,
     shape: Iterable[Dim],
     split: Any = None,
     *,
-    num_outputs: int | None = None,
-    opset: int | None = None,
+    num_outputs: Any = None,
+    opset: Any = None,
+    names: Any = None,
     **operands: Any,
-) -> PreparedSplit:
+) -> PreparedSplit | NamedSplit:
     """Validate once, to run many times.
 
     Args:
         operator: An identifier such as ``onnx.Split-18``, a name such as ``Split`` or
             ``openvino.Split``, or a record.
         shape: The shape of the data.
-        split: The lengths, for the operators that call them so.
+        split: The lengths, for the operators that call them so. A dict, here or as
+            ``split_lengths``, gives each part a name.
         num_outputs: The attribute, or in a Split without it how many outputs the node has.
         opset: The opset at which a name is looked up; the newest if None.
+        names: A name for each part.
         **operands: The other operands, by the standard's names.
 
     Returns:
-        The plan, with `axis`, `sizes`, `offsets`, `keepdims` and `output_shapes`; call it with
-        an array to split it.
+        The plan, with `axis`, `sizes`, `offsets`, `indices`, `keepdims` and `output_shapes`; call
+        it with an array to split it. With names it is a `NamedSplit`.
 
     Raises:
-        SplitError: TS101 to TS309; TS703 for an identifier or a record with an opset.
+        SplitError: TS101 to TS309; TS316 for names; TS703 for an identifier or a record with an
+            opset.
 
     Example:
         >>> plan = ts.plan("onnx.Split-18", (7, 4), axis=0, num_outputs=3)
@@ -280,9 +460,20 @@ def plan(
         >>> [part.shape for part in plan(np.ones((7, 4)))]
         [(3, 4), (3, 4), (1, 4)]
     """
-    return PreparedSplit.of(
-        *_bound(operator_named(operator, opset), shape, split, num_outputs, operands)
-    )
+    record = operator_named(operator, opset)
+    given = {"split": split, "num_outputs": num_outputs, **operands}
+    found = None if names is None else names_of(names, "names", record.id)
+    for name, lengths in given.items():
+        if isinstance(lengths, Mapping):
+            if found is not None:
+                problem, fix = "the lengths have names, too", "give the names once"
+                raise SplitError(
+                    UNUSABLE_NAMES, problem, fix, operator=record.id, parameter="names"
+                )
+            found = names_of(lengths, name, record.id)
+            given[name] = tuple(lengths.values())
+    made = PreparedSplit.of(*_bound(record, shape, given))
+    return made if found is None else NamedSplit.of(made, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,29 +493,29 @@ class SequenceShape:
 def infer(
     operator: Counted,
     shape: Iterable[Dim],
-    split: Any = ...,
+    split: Lengths | None = ...,
     *,
-    num_outputs: int | None = ...,
-    opset: int | None = ...,
-    **operands: Any,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex | None = ...,
+    **operands: Unpack[Operands],
 ) -> list[Shape]: ...
 @overload
 def infer(
     operator: str | Operator,
     shape: Iterable[Dim],
-    split: Any = ...,
+    split: Lengths | SupportsIndex | None = ...,
     *,
-    num_outputs: int | None = ...,
-    opset: int | None = ...,
-    **operands: Any,
+    num_outputs: SupportsIndex | None = ...,
+    opset: SupportsIndex | None = ...,
+    **operands: Unpack[Operands],
 ) -> list[Shape] | SequenceShape: ...
 def infer(
     operator: str | Operator,
     shape: Iterable[Dim],
     split: Any = None,
     *,
-    num_outputs: int | None = None,
-    opset: int | None = None,
+    num_outputs: Any = None,
+    opset: Any = None,
     **operands: Any,
 ) -> list[Shape] | SequenceShape:
     """Return the shapes of the parts, by the same rules.
@@ -353,22 +544,18 @@ def infer(
         >>> [str(shape[0]) for shape in ts.infer("VariadicSplit", ("N", 8), **operands)]
         ['N - 2', '2']
     """
-    made = plan_intent(
-        *_bound(operator_named(operator, opset), shape, split, num_outputs, operands)
-    )
+    record = operator_named(operator, opset)
+    given = {"split": split, "num_outputs": num_outputs, **operands}
+    made = plan_intent(*_bound(record, shape, given))
     if isinstance(made, UncountedPlan):
         return SequenceShape(made.count, made.part_shape)
     return list(made.output_shapes)
 
 
 def _bound(
-    record: Operator,
-    shape: Iterable[Dim],
-    split: Any,
-    num_outputs: int | None,
-    operands: dict[str, Any],
+    record: Operator, shape: Iterable[Dim], operands: dict[str, Any]
 ) -> tuple[Intent, Shape]:
-    intent = bind_values(record, {"split": split, "num_outputs": num_outputs, **operands})
+    intent = bind_values(record, operands)
     try:
         return intent, as_shape(shape)
     except SplitError as error:

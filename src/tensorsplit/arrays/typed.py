@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar
 
 from tensorsplit.arrays.pool import BufferPool
 
@@ -36,5 +36,26 @@ class TensorOf(Protocol[PartT_co]):
         """Return the parts of these lengths."""
 
 
-Out: TypeAlias = Sequence[Any] | BufferPool | None
+Lengths: TypeAlias = Sequence[SupportsIndex] | _Array | _Variable
+"""The lengths of the parts: integers, or an array of them."""
+
+Named: TypeAlias = Mapping[str, SupportsIndex]
+"""The lengths of parts with names."""
+
+Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | _Array
+"""An axis that is an input: a scalar, or one element."""
+
+Out: TypeAlias = Sequence[_Array] | BufferPool | None
 """What the parts are written to."""
+
+NamedOut: TypeAlias = Mapping[str, _Array] | Out
+"""What parts with names are written to."""
+
+
+class Operands(TypedDict, total=False):
+    """The operands that only some operators have."""
+
+    axis: Axis
+    keepdims: SupportsIndex
+    split_lengths: Lengths
+    num_splits: SupportsIndex

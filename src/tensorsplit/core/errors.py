@@ -179,7 +179,7 @@ CANNOT_EXPRESS = _kind(
 PART_COUNT = _kind(
     "TS311",
     "wrong number of parts to join",
-    "A plan joins as many parts as it makes, by the same names if it gives names.",
+    "A plan joins as many parts as it makes.",
 )
 PART_SHAPE = _kind(
     "TS312",
@@ -196,6 +196,17 @@ NEEDS_COPY = _kind(
     "TS314",
     "can't be joined without a copy",
     "`copy=False` asks for a view, which takes parts that lie in one memory as the plan made them.",
+)
+
+OTHER_NAMES = _kind(
+    "TS315",
+    "names other than those of the parts",
+    "A dict of parts, or of buffers, has each name of the plan and no other, in any order.",
+)
+UNUSABLE_NAMES = _kind(
+    "TS316",
+    "unusable names of parts",
+    "Each part has one name, which is a string; no two parts have the same.",
 )
 
 # Codes TS4xx, buffers given as `out=`

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import starmap
+from typing import Any
 
 from tensorsplit.arrays.prepared import plan
 from tensorsplit.core.differences import ANY_TYPE
@@ -191,10 +192,10 @@ def _examples(record: Operator) -> Iterator[Example]:
         cases.append((record.absent, "num_outputs"))
     for rule, operand in dict.fromkeys(cases):
         shape, given = _EXAMPLES[rule]
-        operands: dict[str, object] = {record.axis: 0}
+        operands: dict[str, Any] = {record.axis: 0}
         if given is not None:
             operands[operand] = given
-        sizes = plan(record, shape, **operands).sizes  # type: ignore[arg-type]  # keywords of plan
+        sizes = plan(record, shape, **operands).sizes
         yield Example(shape, operands, sizes)
 
 

@@ -1,0 +1,65 @@
+"""Parts with names: a dict of lengths in, a dict of parts out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, SplitError, count_of, show
+
+_MOST_SHOWN = 8
+
+
+def names_of(given: Any, parameter: str, operator: str | None = None) -> tuple[str, ...]:
+    """Return names in order, which are different strings (TS316).
+
+    They are those of a dict of lengths, or given alone.
+    """
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else given
+    if not isinstance(names, tuple):
+        problem = f"it is {show(given)}"
+    elif not all(isinstance(name, str) for name in names):
+        problem = f"{show(next(name for name in names if not isinstance(name, str)))} is no string"
+    elif len({*names}) < len(names):
+        problem = f"{show(next(name for name in names if names.count(name) > 1))} is there twice"
+    else:
+        return names
+    fix = "give a different string for each part"
+    raise SplitError(UNUSABLE_NAMES, problem, fix, operator=operator, parameter=parameter)
+
+
+def named_call(
+    lengths: Mapping[Any, Any], out: Any, parameter: str
+) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
+    """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
+    names = names_of(lengths, parameter)
+    if isinstance(out, Mapping):
+        out = in_order(out, names, "out")
+    return names, tuple(lengths.values()), out
+
+
+def check_count(names: tuple[str, ...], count: int, operator: str) -> None:
+    """Refuse names of which there are not as many as parts (TS316)."""
+    if len(names) != count:
+        problem, fix = count_of(len(names), "name"), f"give {count_of(count, 'name')}"
+        raise SplitError(UNUSABLE_NAMES, problem, fix, operator=operator, parameter="names")
+
+
+def in_order(
+    given: Mapping[Any, Any], names: tuple[str, ...], parameter: str, operator: str | None = None
+) -> list[Any]:
+    """Return the values of a dict in the order of the names, which are all it has (TS315)."""
+    missing = [name for name in names if name not in given]
+    unknown = [name for name in given if name not in names]
+    if not missing and not unknown:
+        return [given[name] for name in names]
+    what = [
+        f"{kind} {', '.join(map(show, islice(found, _MOST_SHOWN)))}"
+        for kind, found in (("without", missing), ("with the unknown", unknown))
+        if found
+    ]
+    fix = f"the parts are {', '.join(map(show, names[:_MOST_SHOWN]))}"
+    fix += ", ..." if len(names) > _MOST_SHOWN else ""
+    problem = f"it is a dict {' and '.join(what)}"
+    raise SplitError(OTHER_NAMES, problem, fix, operator=operator, parameter=parameter)
