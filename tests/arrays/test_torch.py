@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import io
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -512,3 +514,18 @@ class TestRefused:
             text = refused("TS106", lambda: ts.split(x, 3))  # type: ignore[call-overload] # noqa: B023
             assert "num_outputs=3" in text
             assert "split_to_sequence" in text
+
+
+def test_the_exporter_that_traces_makes_one_split() -> None:
+    onnx = pytest.importorskip("onnx")
+    file = io.BytesIO()
+
+    class Two(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return tuple(ts.split(x, [2, 4], axis=1))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(Two(), (torch.ones(4, 6),), file, dynamo=False)
+    nodes = onnx.load_from_string(file.getvalue()).graph.node
+    assert [node.op_type for node in nodes if node.op_type != "Constant"] == ["Split"]

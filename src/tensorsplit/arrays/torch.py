@@ -111,7 +111,7 @@ def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
     """Return the parts as views of the tensor."""
-    if getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", bool)():
+    if getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", bool)() and not _is_tracing():
         return _split_node(array, plan)
     if plan.keepdims:
         return list(torch.split_with_sizes(array, plan.sizes, plan.axis))
