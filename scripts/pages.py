@@ -18,13 +18,13 @@ def write_pages(folder: Path) -> None:
     """Write ``errors.md``, the folder ``operators`` and the folder ``pictures``."""
     pages = {folder / "operators" / name: text for name, text in render_all().items()}
     pages |= {folder / "pictures" / name: text for name, text in pictures().items()}
-    Outputs(create_dirs=True).write({folder / "errors.md": codes_page(), **pages})
+    Outputs(create_dirs=True, overwrite=True).write({folder / "errors.md": codes_page(), **pages})
 
 
 def write_results(run: Path, folder: Path) -> None:
     """Write ``conformance.md``, the page of a run that ``conformance --format json`` wrote."""
     known = load()
-    outputs = Outputs([folder / "conformance.md"], reads=[run])
+    outputs = Outputs([folder / "conformance.md"], reads=[run], overwrite=True)
     outputs.check()
     document = compare(read(run), known).document
     outputs.write({outputs.files[0]: markdown(document, known)})

@@ -98,7 +98,7 @@ def test_a_refusal_leaves_the_old_file(
     at_run_time = tmp_path / "run.onnx"
     onnx.save(model(graph([split], [X, value("k", INT64, [2])], parts), 13), at_run_time)
     before = source.read_bytes()
-    message = refused("TS310", "convert", at_run_time, "--opset", 9, "-o", source)
+    message = refused("TS310", "convert", at_run_time, "--opset", 9, "-o", source, "--overwrite")
     assert "graph/here" in message
     assert source.read_bytes() == before
 
@@ -123,7 +123,7 @@ def test_what_is_no_model_is_refused(refused: Callable[..., str], tmp_path: Path
     path = tmp_path / "no.onnx"
     path.write_bytes(b"\x0a\x05hello, this is not a model")
     refused("TS501", "convert", path, "--opset", 13, "-o", path)
-    refused("TS501", "convert", tmp_path / "none.onnx", "--opset", 13, "-o", path)
+    refused("TS501", "convert", tmp_path / "none.onnx", "--opset", 13, "-o", tmp_path / "out")
 
 
 def test_splits_become_variadic_and_come_back(

@@ -210,7 +210,7 @@ def test_the_version_says_what_the_environment_asks_for(
     [
         ("", ["measured for each kind of split", "plain"]),
         ("never", ["never, says TENSORSPLIT_NON_TEMPORAL", "plain"]),
-        ("0", ["from 0 MiB on, says TENSORSPLIT_NON_TEMPORAL", "non-temporal"]),
+        ("0", ["from 0 bytes on, says TENSORSPLIT_NON_TEMPORAL", "non-temporal"]),
         ("4194304", ["from 4 MiB on, says TENSORSPLIT_NON_TEMPORAL", "plain", "non-temporal"]),
     ],
 )
@@ -222,7 +222,11 @@ def test_the_version_says_how_copies_are_made_and_why(value: str, stores: list[s
     if value in ("never", "0"):
         assert ("non-temporal" in ended.out.partition("measured now")[2]) is (value == "0")
     assert (
-        len(re.findall(r"(?m)^  4 or more columns of about \d+ bytes.* MiB: .* thread", ended.out))
+        len(
+            re.findall(
+                r"(?m)^  4 or more columns of about \d+ bytes.* [KM]iB: .* thread", ended.out
+            )
+        )
         == 12
     )
 

@@ -235,7 +235,7 @@ def test_wrong_usage_is_one_line(
 def test_a_refusal_leaves_the_old_file(run: Command, save: Save, tmp_path: Path) -> None:
     out = tmp_path / "out.onnx"
     out.write_bytes(b"old")
-    ended = run(save("sequence_output"), "--for", "openvino", "-o", out)
+    ended = run(save("sequence_output"), "--for", "openvino", "-o", out, "--overwrite")
     assert ended.status == 2
     assert "TS513" in ended.err
     assert out.read_bytes() == b"old"

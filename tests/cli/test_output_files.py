@@ -175,7 +175,8 @@ def test_a_file_that_is_read_is_never_an_output(
     if link:
         commands.append(("run", whole, *feeds(whole), "--save-inputs", target))
     for words in commands:
-        assert "a file that is read" in refused("TS702", *words)
+        assert "a file that is read" in refused("TS702", *words, "--overwrite")
+        refused("TS702", *words)
     assert contents(tmp_path) == before
 
 
@@ -354,6 +355,7 @@ def test_a_full_disk_leaves_what_was_there(
     (out / "m.onnx").write_text("before")
     filled = [word.format(model=whole, out=out) for word in words if word != "{feeds}"]
     filled += feeds(whole) if "{feeds}" in words else ()
+    filled += ["--overwrite"]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4, before[1]))
     try:
@@ -381,3 +383,96 @@ def test_two_runs_at_once_write_one_whole_result(whole: Path, tmp_path: Path) ->
     assert {path.name for path in out.iterdir()} == {"m.onnx", "w.bin", "b.bin", "f.bin"}
     made = onnx.load(out / "m.onnx", load_external_data=False)
     assert made.opset_import[0].version in (11, 13)
+
+
+def split_of(folder: Path, *names: str) -> list[Path]:
+    """Save models that split x, and return their paths."""
+    paths = [folder / name for name in names]
+    for path in paths:
+        made = graph([node("Split", "x", "a b", num_outputs=2)], [value("x", FLOAT, [4])], "ab")
+        onnx.save(model(made), path)
+    return paths
+
+
+OVER = [
+    ("infer", "{model}", "-o", "{out}"),
+    ("convert", "{model}", "--opset", "13", "-o", "{out}"),
+    ("lower", "{model}", "--for", "portable", "-o", "{out}"),
+    ("check", "{model}", "--for", "portable", "--fix", "-o", "{out}"),
+    ("explain", "{model}", "--svg", "{out}"),
+    ("conformance", "--list", "--case", "onnx.Split-18/float/*", "-o", "{out}"),
+    ("bench", "tiny", "--quick", "--peer", "numpy", "-o", "{out}"),
+    ("merge", "{x}", "-o", "{out}.npy"),
+    ("run", "{model}", "-i", "x={x}", "-o", "{folder}"),
+    ("examples", "{folder}"),
+]
+
+
+@pytest.mark.parametrize("words", OVER, ids=lambda words: words[0])
+def test_a_file_is_only_replaced_where_that_is_said(
+    tensorsplit: Command, refused: Refused, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (path,) = split_of(tmp_path, "m.onnx")
+    out = {"run": "a.npy", "examples": "append.onnx", "merge": "out.npy"}.get(words[0], "out")
+    (tmp_path / "folder").mkdir()
+    target = tmp_path / "folder" / out
+    x = npy(tmp_path, np.arange(4, dtype=np.float32))
+    if words[0] == "merge":
+        tensorsplit("split", x, "-o", x := tmp_path / "parts", "--num-outputs", 2)
+    out = str(target).removesuffix(".npy") if words[0] == "merge" else str(target)
+    filled = [word.format(model=path, out=out, folder=target.parent, x=x) for word in words]
+    target.write_bytes(b"precious")
+    assert f"{target} exists; give --overwrite" in refused("TS702", *filled)
+    assert contents(target.parent) == {str(target): b"precious"}
+    ended = tensorsplit(*filled, "--overwrite")
+    assert ended.status == 0, ended
+    assert target.read_bytes() != b"precious"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs attributes of files")
+def test_what_the_command_itself_wrote_is_replaced_until_it_is_changed(
+    tensorsplit: Command, refused: Refused, tmp_path: Path
+) -> None:
+    first, second = split_of(tmp_path, "first.onnx", "second.onnx")
+    out, wrote = tmp_path / "out.onnx", ("convert", first, "--opset", 13, "-o")
+    assert tensorsplit(*wrote, out).status == 0
+    before = out.read_bytes()
+    assert tensorsplit("convert", second, "--opset", 11, "-o", out).status == 0
+    assert out.read_bytes() != before
+    refused("TS702", "explain", first, "--svg", out)
+    refused("TS702", "infer", first, "-o", out)
+    refused("TS702", *wrote, second)
+    copy = tmp_path / "copy.onnx"
+    copy.write_bytes(out.read_bytes())
+    refused("TS702", *wrote, copy)
+    out.write_bytes(before)
+    refused("TS702", *wrote, out)
+    assert out.read_bytes() == before
+
+
+def test_the_model_itself_is_replaced_where_it_is_the_output(
+    tensorsplit: Command, tmp_path: Path
+) -> None:
+    (path,) = split_of(tmp_path, "m.onnx")
+    assert tensorsplit("check", path, "--for", "portable", "--fix").status == 0
+    assert tensorsplit("convert", path, "--opset", 13, "-o", path).status == 0
+    assert onnx.load(path).opset_import[0].version == 13
+
+
+def test_inputs_are_not_saved_over_other_data(
+    tensorsplit: Command, refused: Refused, tmp_path: Path
+) -> None:
+    (path,) = split_of(tmp_path, "m.onnx")
+    (tmp_path / "saved.npz").write_bytes(b"precious")
+    words = ("run", path, "--seed", 1, "--save-inputs", tmp_path / "saved.npz")
+    refused("TS702", *words)
+    assert tensorsplit(*words, "--overwrite").status == 0
+
+
+def test_a_split_says_what_it_wrote(tensorsplit: Command, tmp_path: Path) -> None:
+    x = npy(tmp_path, np.arange(3000, dtype=np.float32))
+    words = ("--num-outputs", 3, "--names", "q,k,v")
+    ended = tensorsplit("split", x, "-o", tmp_path / "out", *words)
+    assert ended.out == f"{tmp_path / 'out'}: 3 tensors, 11.7 KiB: q, k, v\n"
+    ended = tensorsplit("merge", tmp_path / "out", "-o", tmp_path / "y.npy", "--names", "q,k,v")
+    assert ended.out.startswith(f"{tmp_path / 'y.npy'}: 1 tensor, 11.7 KiB: ")

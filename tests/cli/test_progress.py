@@ -25,8 +25,11 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
-def error_stream(path: Path, terminal: bool) -> str:
-    command = [sys.executable, "-m", "tensorsplit", "convert", str(path), "--opset", "13"]
+def error_stream(path: Path, terminal: bool, seconds: float = 0) -> str:
+    """Convert a model, with progress from so many seconds on; return what is on standard error."""
+    script = "import sys; from tensorsplit.cli import main, screen; "
+    script += f"screen.SECONDS_BEFORE_PROGRESS = {seconds}; main.main(sys.argv[1:])"
+    command = [sys.executable, "-c", script, "convert", str(path), "--opset", "13"]
     command += ["-o", str(path.with_suffix(".out.onnx"))]
     if not terminal:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -56,3 +59,7 @@ def test_a_terminal_shows_how_many_nodes_are_done(large: Path) -> None:
 
 def test_a_pipe_shows_nothing(large: Path) -> None:
     assert error_stream(large, terminal=False) == ""
+
+
+def test_a_command_that_is_done_soon_shows_nothing(large: Path) -> None:
+    assert error_stream(large, terminal=True, seconds=60) == ""

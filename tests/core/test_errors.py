@@ -11,7 +11,7 @@ import pytest
 
 from tensorsplit import SplitError
 from tensorsplit.core import errors
-from tensorsplit.core.errors import KINDS, Kind
+from tensorsplit.core.errors import KINDS, Kind, show_bytes
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 DECISIONS = {f"D{number}" for number in range(1, 21)}
@@ -105,3 +105,19 @@ class Silent:
 )
 def test_any_value_is_shown_on_one_short_line(value: object, text: str) -> None:
     assert errors.show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1023, "1023 bytes"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (36 * 2**20, "36 MiB"),
+        (5 * 2**60, "5120 PiB"),
+    ],
+)
+def test_amounts_have_units(number: int, text: str) -> None:
+    assert show_bytes(number) == text

@@ -132,7 +132,8 @@ def test_what_was_verified_is_said(source: Path, tensorsplit: Command) -> None:
     rows = [part.tobytes() for part in np.split(ARRAY, 2, axis=1)]
     checksum = sum(zlib.crc32(each) for each in (*headers, *rows)) % 2**32
     assert said == (
-        "verified: 3,840 bytes of 2 tensors were read back and equal the source's;"
+        f"{out}: 2 tensors, 3.8 KiB: x.0, x.1\n"
+        "verified: 2 tensors, 3.8 KiB, were read back and equal the source's;"
         f" sum of CRC-32 {checksum:08x}\n"
     )
 

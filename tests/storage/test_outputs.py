@@ -28,7 +28,7 @@ def breaking(file: IO[bytes]) -> None:
 
 
 def write_files(files: dict[Path, Any], **settings: Any) -> None:
-    Outputs(**settings).write(files)
+    Outputs(**{"overwrite": True, **settings}).write(files)
 
 
 def names(folder: Path) -> list[str]:
@@ -275,7 +275,7 @@ def test_a_folder_that_is_not_written_down_is_said(
     sync, target = os.fsync, tmp_path / "out"
 
     def write(file: Path, data: bytes) -> None:
-        with Outputs().replaced(target, ["x"] if is_folder else None, overwrite=True) as draft:
+        with Outputs(overwrite=True).replaced(target, ["x"] if is_folder else None) as draft:
             if is_folder:
                 draft.mkdir()
             file = draft / "x" if is_folder else draft
@@ -370,6 +370,6 @@ def test_what_cannot_be_removed_is_named(
 
 
 def replace_with_a_folder(target: Path, *, overwrite: bool) -> None:
-    with Outputs().replaced(target, ["x"], overwrite=overwrite) as draft:
+    with Outputs(overwrite=overwrite).replaced(target, ["x"]) as draft:
         draft.mkdir()
         (draft / "x").write_bytes(b"after")

@@ -25,7 +25,7 @@ def test_a_file_is_on_the_disk_before_its_name_is(
     if before is not None:
         target.write_bytes(before)
     disk = Disk(monkeypatch)
-    Outputs().write({target: lambda file: file.write(data)})
+    Outputs(overwrite=True).write({target: lambda file: file.write(data)})
     assert disk.renamed == [target]
     assert disk.torn == []
     assert disk.lost(target) == []

@@ -33,6 +33,7 @@ from tensorsplit.core.errors import (
     count_of,
     did_you_mean,
     show,
+    show_bytes,
 )
 
 if TYPE_CHECKING:
@@ -226,12 +227,12 @@ def _describe_copies() -> Iterator[str]:
 
     size, origin, guess = native.kernel.cache()
     yield f"threads: up to {native.threads} share a copy"
-    yield f"cache: {_amount(size)} ({origin})"
+    yield f"cache: {show_bytes(size)} ({origin})"
     fixed = native.non_temporal_from
     if fixed is None:
-        where = f"measured for each kind of split; first guess: from {_amount(guess)} on"
+        where = f"measured for each kind of split; first guess: from {show_bytes(guess)} on"
     else:
-        said = "never" if fixed == sys.maxsize else f"from {_amount(fixed)} on"
+        said = "never" if fixed == sys.maxsize else f"from {show_bytes(fixed)} on"
         where = f"{said}, says TENSORSPLIT_NON_TEMPORAL"
     yield f"stores past the cache: {where}"
     yield "measured now, in nanoseconds for a kilobyte:"
@@ -239,16 +240,12 @@ def _describe_copies() -> Iterator[str]:
     for choice in native.choices():
         way, other = choice.way, choice.other
         compared = f", against {_way(other)}" if other.time else ""
-        yield f"  {choice.kind}, {_amount(choice.bytes)}: {_way(way)}{compared}"
+        yield f"  {choice.kind}, {show_bytes(choice.bytes)}: {_way(way)}{compared}"
 
 
 def _way(way: native.Way) -> str:
     time = f" {way.time * 1000:.1f}" if way.time else ""
     return f"{way.stores}, {count_of(way.threads, 'thread')}{time}"
-
-
-def _amount(size: int) -> str:
-    return f"{size / 2**20:.3g} MiB"
 
 
 @click.group(

@@ -10,7 +10,7 @@ import tensorsplit
 from tensorsplit.cli.files import WritingCommand, outputs, write_files
 from tensorsplit.cli.screen import examples as shown_examples
 from tensorsplit.cli.screen import say
-from tensorsplit.core.errors import UNWRITABLE, SplitError, count_of
+from tensorsplit.core.errors import count_of
 
 
 @click.command(cls=WritingCommand, epilog=shown_examples("examples", "examples demo/models"))
@@ -20,21 +20,17 @@ def examples(*, folder: Path) -> None:
 
     FOLDER is `examples` if it is not given. Files that are there with the same content stay.
     """
-    found = sorted(
-        path for path in _home().iterdir() if path.is_file()
-    )  # pip compiles into a folder
-    files = {folder / path.name: path.read_bytes() for path in found}
-    for target, content in files.items():
-        if target.exists() and not (target.is_file() and target.read_bytes() == content):
-            raise SplitError(
-                UNWRITABLE,
-                f"{target} is there, with other content",
-                "remove it, or give another FOLDER",
-                parameter="folder",
-            )
+    found = [path for path in _home().iterdir() if path.is_file()]  # pip compiles into a folder
+    files = {folder / path.name: path.read_bytes() for path in sorted(found)}
+    missing = {path: content for path, content in files.items() if not _holds(path, content)}
     outputs().folders.append(folder)
-    write_files(files)
+    write_files(missing)
     say(f"{folder}: {count_of(len(files), 'file')}")
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Return whether a file is there with this content."""
+    return path.is_file() and path.read_bytes() == content
 
 
 def _home() -> Path:

@@ -9,8 +9,8 @@ import click
 
 from tensorsplit.cli.files import NotedPath, outputs
 from tensorsplit.cli.parsing import parse_bytes
-from tensorsplit.cli.screen import Table, note, progress_of, say, show
-from tensorsplit.core.errors import printable
+from tensorsplit.cli.screen import Table, listed, note, progress_of, say, show
+from tensorsplit.core.errors import count_of, printable, show_bytes
 
 if TYPE_CHECKING:
     from tensorsplit.files.formats import Recast
@@ -37,7 +37,6 @@ _OPTIONS = (
     click.option("--workers", type=int, metavar="N", help="Use N processes, as a Dask cluster."),
     click.option("--scheduler", metavar="ADDRESS", help="Use a Dask cluster, by its scheduler."),
     click.option("--verify", is_flag=True, help="Read everything back, and compare it."),
-    click.option("--overwrite", is_flag=True, help="Replace OUT if it is there."),
 )
 
 target_option = click.option(
@@ -79,7 +78,6 @@ def run_job(
     workers: int | None,
     scheduler: str | None,
     verify: bool,
-    overwrite: bool,
 ) -> None:
     """Run a job, or print its plan."""
     note(*job.notes)
@@ -91,14 +89,13 @@ def run_job(
         job.executor(parse_bytes(memory), workers=workers, scheduler=scheduler) as executor,
         progress_of(doing, total, in_bytes=True) as progress,
     ):
-        checksum = job.run(
-            executor, outputs(), overwrite=overwrite, verify=verify, progress=progress
-        )
+        checksum = job.run(executor, outputs(), verify=verify, progress=progress)
+    made = [output.name for each in job.changes for output in each.after.outputs]
+    what = f"{count_of(len(made), 'tensor')}, {show_bytes(job.nbytes)}"
+    say(f"{job.target}: {what}: {listed(list(dict.fromkeys(made)))}")
     if verify:
-        made = sum(len(each.after.outputs) for each in job.changes)
         say(
-            f"verified: {job.nbytes:,} bytes of {made:,} tensors were read back and equal the"
-            f" source's; sum of CRC-32 {checksum:08x}"
+            f"verified: {what}, were read back and equal the source's; sum of CRC-32 {checksum:08x}"
         )
 
 
@@ -109,11 +106,13 @@ def _show_plan(job: Job) -> None:
     for each in job.changes:
         if each.is_change:
             whole = each.before.tensor
-            rows.append((_stored(each), _shape(whole.shape), _parts(each), f"{whole.nbytes:,}"))
+            rows.append(
+                (_stored(each), _shape(whole.shape), _parts(each), show_bytes(whole.nbytes))
+            )
     if kept:
         size = sum(each.after.tensor.nbytes for each in kept)
-        rows.append((f"{len(kept)} more", "", "carried over", f"{size:,}"))
-    show(Table(rows, ("tensor", "shape", "parts", "bytes")))
+        rows.append((f"{len(kept)} more", "", "carried over", show_bytes(size)))
+    show(Table(rows, ("tensor", "shape", "parts", "size")))
 
 
 def _stored(change: Recast) -> str:

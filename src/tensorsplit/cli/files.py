@@ -32,24 +32,38 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 PIPE = "-"
 
 
+_OVERWRITE = (
+    "Replace what is there. Without it, a file is replaced only if it was written by the same"
+    " command and not changed since."
+)
+
+
 class WritingCommand(click.Command):
     """A command that writes files: its outputs are checked before it begins."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        option = click.Option(
-            ["--create-dirs"],
-            is_flag=True,
-            expose_value=False,
-            callback=lambda _, __, value: setattr(outputs(), "create_dirs", value),
-            help="Make the folders that are missing on the way to an output.",
-        )
-        self.params.append(option)
+        self.params += [
+            _flag("create_dirs", "Make the folders that are missing on the way to an output."),
+            _flag("overwrite", _OVERWRITE),
+        ]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, unless an output may not be written (TS702)."""
+        outputs().writer = ctx.info_name or ""
         outputs().check()
         return super().invoke(ctx)
+
+
+def _flag(name: str, text: str) -> click.Option:
+    """Return an option that sets a field of the outputs."""
+    return click.Option(
+        [f"--{name.replace('_', '-')}"],
+        is_flag=True,
+        expose_value=False,
+        callback=lambda _, __, value: setattr(outputs(), name, value),
+        help=text,
+    )
 
 
 class NotedPath(click.Path):

@@ -53,7 +53,7 @@ def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
     with progress_of("profile", len(cases)) as advance:
         document = run([subject], cases, seconds=seconds, jobs=jobs, progress=advance, note=note)
         ((name, text),) = profile_files(document)
-    Outputs(create_dirs=True).write({folder / name: text})
+    Outputs(create_dirs=True, overwrite=True).write({folder / name: text})
     _summarise(json.loads(text), str(folder / name))
     return 0
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +18,15 @@ from tensorsplit.core.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.progress import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FINDINGS = 1
 """The exit status for findings of error level, a mismatch, or a case that is not as recorded."""
+
+SECONDS_BEFORE_PROGRESS = 0.5
+"""How long a command takes before it shows its progress."""
 
 _LONGEST_MESSAGE = 2000
 _GUTTER = 2
@@ -194,7 +199,7 @@ def _silence(name: str) -> None:
 def progress_of(
     what: str, total: int | None = None, *, in_bytes: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show progress on standard error during the block, if it is a terminal.
+    """Show progress on standard error during the block, if it is a terminal and takes a while.
 
     Yields a function that takes the number of steps, or bytes, done since its last call. Without
     `total`, the passes over a model report their own steps.
@@ -210,7 +215,8 @@ def progress_of(
         *(bars.TextColumn("{task.description}"), bars.BarColumn(), done),
         *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
     )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    progress = bars.Progress(*columns, console=Console(stderr=True), transient=True)
+    with _started_later(progress):
         task = progress.add_task(what, total=total)
         advance = partial(progress.advance, task)
         if total is not None:
@@ -224,3 +230,18 @@ def progress_of(
 
         with watched_by(begin):
             yield advance
+
+
+@contextlib.contextmanager
+def _started_later(progress: Progress) -> Iterator[None]:
+    """Show a display during the block, from the time on when that has taken a while."""
+    timer = threading.Timer(SECONDS_BEFORE_PROGRESS, progress.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if progress.live.is_started:
+            progress.stop()

@@ -464,6 +464,7 @@ def _rebuild(
     return error(KINDS[code], problem, fix, **place)
 
 
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _LONGEST_NAME = 120
 
 
@@ -498,6 +499,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def count_of(number: int, word: str) -> str:
     """Return a number of things: ``1 part``, ``2 parts``."""
     return f"{show_int(number)} {word}{'' if number == 1 else 's'}"
+
+
+def show_bytes(number: int) -> str:
+    """Return an amount of memory or of data in units: ``512 bytes``, ``1.5 KiB``, ``36 MiB``."""
+    if number < 1024:
+        return count_of(number, "byte")
+    power = min((number.bit_length() - 1) // 10, len(_UNITS))
+    return f"{round(number / 1024**power, 1):g} {_UNITS[power - 1]}"
 
 
 def show_path(path: str) -> str:

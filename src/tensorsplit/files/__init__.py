@@ -220,4 +220,4 @@ def _run(
     for note in job.notes:
         warnings.warn(note, SplitWarning, stacklevel=3)
     with job.executor(memory, workers=workers, scheduler=scheduler) as executor:
-        job.run(executor, Outputs(), overwrite=overwrite, verify=verify)
+        job.run(executor, Outputs(overwrite=overwrite), verify=verify)

@@ -88,7 +88,6 @@ class Job:
         executor: Executor,
         outputs: Outputs,
         *,
-        overwrite: bool = False,
         verify: bool = False,
         progress: Callable[[int], object] = lambda _: None,
     ) -> int:
@@ -99,8 +98,7 @@ class Job:
 
         Args:
             executor: What runs the tasks.
-            outputs: What else the caller reads and writes.
-            overwrite: Whether the target may be there already.
+            outputs: What else the caller reads and writes, and whether it overwrites.
             verify: Read everything back, and compare it with the source.
             progress: Is called with the bytes done since the last call.
 
@@ -110,7 +108,7 @@ class Job:
         """
         checksum = 0
         outputs.reads += self.reads
-        with self._draft(outputs, overwrite=overwrite) as (draft, token, check):
+        with self._draft(outputs) as (draft, token, check):
             self.writing.prepare(draft)
             executor.check(token, self.reads)
 
@@ -125,9 +123,7 @@ class Job:
         return checksum % (1 << 32)
 
     @contextlib.contextmanager
-    def _draft(
-        self, outputs: Outputs, *, overwrite: bool
-    ) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    def _draft(self, outputs: Outputs) -> Iterator[tuple[str, str, Callable[[], None]]]:
         """Open the draft, a file that says so to all who build it, and a check of each step."""
         if not self.target:  # which a path takes for the current folder
             fix = "give the name of a file or folder"
@@ -139,7 +135,7 @@ class Job:
             with written_at(self.target, self.writing.names or (), _TOKEN) as check:
                 yield self.target, f"{self.target}/{_TOKEN}", check
             return
-        with outputs.replaced(path, self.writing.names, overwrite=overwrite) as draft:
+        with outputs.replaced(path, self.writing.names) as draft:
             free = shutil.disk_usage(draft.parent).free
             if self.writing.space > free:
                 raise SplitError(

@@ -32,6 +32,7 @@ Writer: TypeAlias = Callable[[IO[bytes]], object]
 
 _MOST_LINKS = 40
 _DRAFTS = ".tensorsplit-*.part"
+_NOTE = "user.tensorsplit"
 _NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
 _BINARY = getattr(os, "O_BINARY", 0)  # for Windows
 
@@ -55,7 +56,10 @@ class Outputs:
     """What a command writes.
 
     An output is refused (TS702) if it is there and not a regular file, if it is a file that is
-    read, by whatever name, or if its folder is missing or can't be written.
+    read, by whatever name, or if its folder is missing or can't be written. One rule says which
+    file may be replaced: with `overwrite` any, and otherwise only one that the same writer wrote
+    and nobody changed since. That is noted in an attribute of the file, which only Linux has;
+    elsewhere no file is known to be the writer's own.
 
     Attributes:
         files: The files that are known beforehand, for `check`.
@@ -63,6 +67,8 @@ class Outputs:
         reads: The files that are read.
         replaceable: The one of these that may be replaced if an output is called as it is.
         create_dirs: Whether missing folders are made on the way to an output.
+        overwrite: Whether an output may be there already.
+        writer: The command that writes.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -70,6 +76,8 @@ class Outputs:
     reads: list[Path] = field(default_factory=list)
     replaceable: Path | None = None
     create_dirs: bool = False
+    overwrite: bool = False
+    writer: str = ""
 
     def check(self) -> None:
         """Refuse (TS702) outputs that are known beforehand and may not be written."""
@@ -98,7 +106,7 @@ class Outputs:
                         cleaning.enter_context(_made(folder))
                         drafts[folder] = cleaning.enter_context(drafts_in(folder))
                     whole[target] = drafts[folder] / str(number)
-                    _make(whole[target], place, content)
+                    _make(whole[target], place, content, self.writer)
             for folder in sorted(drafts):  # of two runs at once, all files are of one of them
                 cleaning.enter_context(_locked(folder))
             with contextlib.ExitStack() as undoing:
@@ -123,32 +131,29 @@ class Outputs:
             yield
 
     @contextlib.contextmanager
-    def replaced(
-        self, target: Path, names: Collection[str] | None, *, overwrite: bool
-    ) -> Iterator[Path]:
+    def replaced(self, target: Path, names: Collection[str] | None) -> Iterator[Path]:
         """Make a file or a folder beside a target; it is renamed into place when the block ends.
 
         Yields where to make it; the block writes the files down to the disk. If it fails, nothing
-        is left and the target is as it was.
+        is left and the target is as it was. The target may be an empty folder; a folder that holds
+        other names is refused in any case.
 
         Args:
             target: The file or folder.
             names: The names in the folder; None for a file.
-            overwrite: Whether the target may be there already. Otherwise it may be an empty folder;
-                a folder that holds other names is refused in any case.
 
         Raises:
             SplitError: TS702 if the target may not be written, or can't be.
         """
         with contextlib.ExitStack() as cleaning, _refusing(target):
-            place = self._replaceable(target, names, overwrite)
+            place = self._replaceable(target, names)
             cleaning.enter_context(_made(place.parent))
             draft = cleaning.enter_context(drafts_in(place.parent)) / place.name
             yield draft
             if names is not None:
                 _sync_folders(draft)
             with _locked(place.parent):
-                self._replaceable(target, names, overwrite)
+                self._replaceable(target, names)
                 if (before := _status(place)) is None:
                     draft.rename(place)
                 elif names is None:
@@ -158,13 +163,10 @@ class Outputs:
                     _exchange(draft, place)
             _sync_placed(place.parent, target)
 
-    def _replaceable(self, target: Path, names: Collection[str] | None, overwrite: bool) -> Path:
+    def _replaceable(self, target: Path, names: Collection[str] | None) -> Path:
         """Choose where a file or folder is made that may replace what is there."""
         if names is None:
-            place = self._places([target])[target]
-            if place.exists() and not overwrite:
-                raise _unwritable(f"{target} exists", "give --overwrite, or another path")
-            return place
+            return self._places([target])[target]
         place = _place(target)
         self._check_folder(place.parent)
         if (found := _status(place)) is None:
@@ -175,7 +177,7 @@ class Outputs:
             if _real(read).is_relative_to(place):
                 raise _unwritable(f"{target} holds {read}, which is read")
         held = sorted(entry.name for entry in place.iterdir())
-        if held and not overwrite:
+        if held and not self.overwrite:
             raise _unwritable(f"{target} is not empty", "give --overwrite, or another path")
         if other := next((name for name in held if name not in names), None):
             problem = f"{target} holds {other}, which the result does not replace"
@@ -200,22 +202,34 @@ class Outputs:
                         what = "a folder" if is_folder else "not a regular file"
                         raise _unwritable(f"{target} is {what}", "give the name of a file")
                     if target not in brought:
-                        self._check_unread(target, found)
+                        self._check_replaced(target, place, found)
                 self._check_folder(place.parent)
                 places[target] = place
         return places
 
-    def _check_unread(self, target: Path, found: os.stat_result) -> None:
-        """Refuse an output that is a file that is read, unless that may be replaced."""
+    def _check_replaced(self, target: Path, place: Path, found: os.stat_result) -> None:
+        """Refuse an output that is a file which may not be replaced; see `Outputs`."""
+        is_named = False  # as the file that is read and may be replaced
         for read in self.reads:
             try:
                 is_read = os.path.samestat(found, read.stat())
             except (OSError, ValueError):  # refused when it is read
                 continue
             own = read is self.replaceable and _named(target) in (_named(read), _real(read))
+            is_named |= is_read and own
             if is_read and not own:
                 also = "" if read == target else f", as {read}"
                 raise _unwritable(f"{target} is a file that is read{also}")
+        if not (self.overwrite or is_named or self._wrote(place, found)):
+            raise _unwritable(f"{target} exists", "give --overwrite, or another path")
+
+    def _wrote(self, place: Path, found: os.stat_result) -> bool:
+        """Return whether this writer wrote a file, and nobody changed it since."""
+        noted = b""
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):  # there is no such note
+                noted = os.getxattr(place, _NOTE)
+        return bool(self.writer) and noted == _note(self.writer, found)
 
     def _check_folder(self, folder: Path) -> None:
         """Refuse a folder that is missing and not to be made, or can't be written."""
@@ -304,7 +318,7 @@ def _sweep(folder: Path) -> None:
                 os.close(number)
 
 
-def _make(draft: Path, place: Path, content: Content) -> None:
+def _make(draft: Path, place: Path, content: Content, writer: str) -> None:
     """Make a draft that is whole."""
     if isinstance(content, Brought) and not content.is_copy:
         try:
@@ -321,6 +335,14 @@ def _make(draft: Path, place: Path, content: Content) -> None:
         _fill(file, draft, content)
     if before is not None:
         _keep_attributes(draft, place, before)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # there are no attributes on this file system
+            os.setxattr(draft, _NOTE, _note(writer, draft.stat()))
+
+
+def _note(writer: str, written: os.stat_result) -> bytes:
+    """Return what is noted in a file: who wrote it, and what shows whether it was changed since."""
+    return f"{writer} {written.st_size} {written.st_mtime_ns}".encode()
 
 
 def _fill(file: IO[bytes], draft: Path, content: Content) -> None:
