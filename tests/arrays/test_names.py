@@ -122,7 +122,7 @@ def test_names_that_can_not_be_used() -> None:
     wrong: list[tuple[str, Any]] = [
         ("2 names; give 3 names", ("a", "b")),
         ("'b' is there twice", ("a", "b", "b")),
-        ("3 is no string", ("a", "b", 3)),
+        ("3 is not a string", ("a", "b", 3)),
         ("it is 'abc'", "abc"),
         ("it is 3", 3),
     ]
@@ -131,7 +131,7 @@ def test_names_that_can_not_be_used() -> None:
             ts.plan("onnx.Split-18", shape, [1, 2, 3], axis=1, names=names)
     with refused("TS316", "the lengths have names, too"):
         ts.plan("Split", shape, {"a": 2, "b": 4}, axis=1, names=["a", "b"])  # type: ignore[call-overload]
-    with refused("TS316", "1 is no string", parameter="split"):
+    with refused("TS316", "1 is not a string", parameter="split"):
         ts.split(X, {1: 2, "b": 4}, axis=1)  # type: ignore[dict-item]
     with refused("TS302", parameter="split"):
         ts.split(X, {"a": 2, "b": 3}, axis=1)

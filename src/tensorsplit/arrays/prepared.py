@@ -81,7 +81,7 @@ class PreparedSplit(SplitPlan, Prepared):
     """The type object of the last array of the planned shape; it needs no second look."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes that are no split of the axis (TS206): copies rely on them."""
+        """Refuse sizes that do not split the axis (TS206): copies rely on them."""
         sizes, shape, axis = self.sizes, self.input_shape, self.axis
         if type(sizes) is tuple and type(axis) is int and 0 <= axis < len(shape):
             is_open = self.intent is not None and not (are_known(sizes) and is_known(shape[axis]))
@@ -89,7 +89,7 @@ class PreparedSplit(SplitPlan, Prepared):
                 return
         raise SplitError(
             PLAN_MISMATCH,
-            f"{show(sizes)} on axis {show(axis)} is no split of {show_shape(shape)}",
+            f"{show(sizes)} on axis {show(axis)} does not split {show_shape(shape)}",
             "make plans with `tensorsplit.plan`",
             operator=self.operator,
             parameter="sizes",
