@@ -20,7 +20,7 @@ say "2. What tensorsplit knows about it:"
 run tensorsplit check examples/lengths.onnx --for openvino
 
 say "3. An equal model, verified on random inputs:"
-run tensorsplit lower examples/lengths.onnx --for openvino -o build/demo/safe.onnx --create-dirs --verify
+run tensorsplit lower examples/lengths.onnx --for openvino -o build/demo/safe.onnx --create-dirs --overwrite --verify
 
 say "4. It splits right lengths as before, and OpenVINO refuses to run it with the others:"
 run python examples/split_on_openvino.py build/demo/safe.onnx 2 4

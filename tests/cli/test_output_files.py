@@ -434,6 +434,10 @@ def test_what_the_command_itself_wrote_is_replaced_until_it_is_changed(
     tensorsplit: Command, refused: Refused, tmp_path: Path
 ) -> None:
     first, second = split_of(tmp_path, "first.onnx", "second.onnx")
+    try:
+        os.setxattr(first, "user.note", b"")
+    except OSError:
+        pytest.skip("this file system has no attributes")
     out, wrote = tmp_path / "out.onnx", ("convert", first, "--opset", 13, "-o")
     assert tensorsplit(*wrote, out).status == 0
     before = out.read_bytes()

@@ -20,7 +20,9 @@ def names_of(given: Any, parameter: str, operator: str | None = None) -> tuple[s
     if not isinstance(names, tuple):
         problem = f"it is {show(given)}"
     elif not all(isinstance(name, str) for name in names):
-        problem = f"{show(next(name for name in names if not isinstance(name, str)))} is not a string"
+        problem = (
+            f"{show(next(name for name in names if not isinstance(name, str)))} is not a string"
+        )
     elif len({*names}) < len(names):
         problem = f"{show(next(name for name in names if names.count(name) > 1))} is there twice"
     else:
