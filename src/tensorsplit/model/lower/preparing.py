@@ -17,6 +17,7 @@ from tensorsplit.model.graph.nodes import (
     scopes,
 )
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature, wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
@@ -63,17 +64,22 @@ def rename_duplicates(lowering: Lowering) -> None:
             seen.add(node.name or "")
 
 
+def _limited(lowering: Lowering, feature: str) -> list[tuple[NodeRef, Limitation]]:
+    """Return the nodes with a feature that the target can't do, and what it can't."""
+    return [
+        (ref, entry)
+        for node, ref in lowering.refs.items()
+        for entry in lowering.limitations.get(node, ())
+        if entry.feature == feature
+    ]
+
+
 def inline_lengths(lowering: Lowering) -> bool:
     """Write lengths that are external data into the model, where the target can't read them.
 
     Returns whether there were any.
     """
-    wanted = [
-        (ref, entry)
-        for node, ref in lowering.refs.items()
-        for entry in lowering.limitations.get(node, ())
-        if entry.feature == "external_lengths"
-    ]
+    wanted = _limited(lowering, "external_lengths")
     for ref, entry in wanted:
         with at(ref):
             source = passed_from(ref.input(1))
@@ -93,12 +99,7 @@ def sort_axes(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = [
-        (ref, entry)
-        for node, ref in lowering.refs.items()
-        for entry in lowering.limitations.get(node, ())
-        if entry.feature == "unsorted_axes"
-    ]
+    wanted = _limited(lowering, "unsorted_axes")
     for ref, entry in wanted:
         axes = ref.node.attributes["axes"].as_ints()
         ref.node.attributes["axes"] = ir.AttrInt64s("axes", sorted(axes))
